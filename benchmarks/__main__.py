@@ -1,0 +1,150 @@
+"""``python -m benchmarks``: measures everything and prints a table in Markdown."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from benchmarks.client_limit import ClientLimit
+from benchmarks.contender import BenchmarkError
+from benchmarks.headrace_worker import HeadraceWorker
+from benchmarks.machine import machine, versions
+from benchmarks.measuring import BROKER_SETTINGS, Bench, Measurement
+from benchmarks.report import MIB, report
+from benchmarks.results import Results
+from benchmarks.rows import ROWS, Row, Source, chosen, schedule
+from benchmarks.samples import Sample, csv_sample, jsonl_sample
+from headrace.broker import Broker
+from headrace.connect.errors import ConnectError
+
+RECORDS, PAIRS = 10_000_000, 7
+QUICK_RECORDS, QUICK_PAIRS = 2_000_000, 3
+WARM_UP_RECORDS = 500_000
+WARM_UP = (ClientLimit(), HeadraceWorker(format="lines", exactly_once=True))
+# Below that, the seconds in which Java compiles are a large part of a run of Kafka Connect.
+ENOUGH_RECORDS = 5_000_000
+SHORT_RUN = (
+    "**These runs are too short to compare anything.** What is read and queued before the first record "
+    "lands is a large part of them (for everybody but the client's limit), and Kafka Connect's Java is "
+    "still compiling itself.\n\n"
+)
+METHOD = Path(__file__).with_name("method.md")
+
+
+def main() -> int:
+    """Measure, print, and write if asked; the exit code is 1 when a row failed."""
+    options = _options()
+    if options.list:
+        print("\n".join(f"{row.key:22} {row.slots} {row.title}" for row in ROWS))
+        return 0
+    signal.signal(signal.SIGTERM, _leave)
+    began = datetime.now(UTC)
+    runs: dict[str, list[Measurement]] = {}
+    failed = False
+    with tempfile.TemporaryDirectory(prefix="headrace-benchmark-", dir=options.folder) as name:
+        try:
+            failed = _measure(options, Path(name), runs)
+        except KeyboardInterrupt:
+            failed = True
+            print("Interrupted; here is what was measured.", file=sys.stderr)
+        except (BenchmarkError, ConnectError) as error:
+            failed = True
+            print(f"It cannot go on: {error}", file=sys.stderr)
+    page = _page(Results(runs), began, options)
+    print(f"\n{page}")
+    if options.write is not None:
+        options.write.write_text(f"{METHOD.read_text()}\n{page}\n")
+    return int(failed)
+
+
+def _measure(options: argparse.Namespace, folder: Path, runs: dict[str, list[Measurement]]) -> bool:
+    """Run everything, adding to *runs* as it goes; whether a row failed."""
+    rows = {row.key: row for row in chosen(options.only)}
+    samples = _samples(folder, options.records, {row.source for row in rows.values()})
+    failed = False
+    with Broker(folder / "broker", properties=BROKER_SETTINGS) as broker:
+        bench = Bench(broker, folder)
+        _say("warming up the broker and its transactions")
+        few = jsonl_sample(folder, min(WARM_UP_RECORDS, options.records))
+        for contender in WARM_UP:
+            bench.measure(contender, few)
+        order = schedule(list(rows), pairs=options.pairs)
+        for number, key in enumerate(order, 1):
+            _say(f"{number}/{len(order)} {rows[key].title} ({key})")
+            try:
+                measured = bench.measure(rows[key].contender, samples[rows[key].source])
+            except BenchmarkError as error:
+                failed = True
+                _say(f"    FAILED: {error}")
+                continue
+            runs.setdefault(key, []).append(measured)
+            _say(f"    {_short(measured, rows[key])}")
+    return failed
+
+
+def _samples(folder: Path, records: int, sources: set[Source]) -> dict[Source, Sample]:
+    _say(f"making files of {records:,} records")
+    makers = {
+        "jsonl": lambda: jsonl_sample(folder, records),
+        "csv": lambda: csv_sample(folder, records),
+        "small jsonl": lambda: jsonl_sample(folder, max(1, records // 10)),
+    }
+    return {source: makers[source]() for source in sorted(sources)}
+
+
+def _page(results: Results, began: datetime, options: argparse.Namespace) -> str:
+    warning = SHORT_RUN if options.records < ENOUGH_RECORDS else ""
+    return (
+        f"## Where and when\n\n{began:%d %B %Y}, {options.records:,} records a run. {machine()}. "
+        f"{versions()}.\n\n{warning}{report(results)}"
+    )
+
+
+def _short(measured: Measurement, row: Row) -> str:
+    return (
+        f"{measured.rate:,.0f} records/s, {measured.cpu_per_million:.2f} CPU s per million, "
+        f"{measured.peak_rss_bytes / MIB:,.0f} MiB (a slot {measured.peak_slot_rss_bytes / MIB:,.0f}), "
+        f"{row.slots} slot{'s' * (row.slots > 1)}, {measured.seconds:.2f} s after "
+        f"{measured.start_seconds:.1f} s of start, {measured.transactions} transactions"
+    )
+
+
+def _options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--records", type=int, help=f"records a run (default: {RECORDS:,})")
+    parser.add_argument("--pairs", type=int, help=f"pairs of both promises (default: {PAIRS})")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"{QUICK_RECORDS:,} records and {QUICK_PAIRS} pairs"
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="KEY", help="rows to take; * and ? work"
+    )
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write a whole page there")
+    parser.add_argument(
+        "--folder", type=Path, help="where files and the broker's log go for a while"
+    )
+    parser.add_argument("--list", action="store_true", help="only list the rows' keys")
+    options = parser.parse_args(arguments)
+    options.records = options.records or (QUICK_RECORDS if options.quick else RECORDS)
+    options.pairs = options.pairs or (QUICK_PAIRS if options.quick else PAIRS)
+    return options
+
+
+def _say(what: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+
+
+def _leave(number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt(number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""The contender Apache Kafka Connect: a distributed worker with its FileStreamSource connector."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from benchmarks.contender import BenchmarkError, Job, put_away, started
+from headrace.broker.properties import LOG_CONFIG, as_text
+from headrace.jvm.jars import class_path
+from headrace.jvm.java import find_java
+
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
+START_SECONDS = 90.0
+# What Kafka's own connect-distributed.sh and kafka-run-class.sh start Java with.
+JAVA_OPTIONS = (
+    "-Xms256M",
+    "-Xmx2G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-XX:MaxInlineLevel=15",
+    "-Djava.awt.headless=true",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectWorker:
+    """One FileStreamSource, which is always one task; *settings* are added to the connector's."""
+
+    exactly_once: bool
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    slot_marker: Final[str | None] = "no process is a slot"
+
+    def launch(self, job: Job) -> Sequence[subprocess.Popen[bytes]]:
+        """Start the worker, without a connector."""
+        properties = job.folder / "worker.properties"
+        properties.write_text(as_text(self._worker(job)))
+        return [started(_java(job.folder, properties), job)]
+
+    def set_off(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """Create the connector as soon as the worker's REST interface takes it."""
+        connector = {"name": "benchmark", "config": self._connector(job)}
+        body = json.dumps(connector).encode()
+        url = (job.folder / "address").read_text()
+        deadline = time.monotonic() + START_SECONDS
+        while not _created(url, body):
+            if processes[0].poll() is not None or time.monotonic() > deadline:
+                raise BenchmarkError("Kafka Connect did not take the connector.")
+            time.sleep(0.1)
+
+    def end(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """Ask it to end: it never does by itself."""
+        put_away(processes)
+
+    def _worker(self, job: Job) -> dict[str, str]:
+        address = f"http://127.0.0.1:{_free_port()}"
+        (job.folder / "address").write_text(f"{address}/connectors")
+        plugins = job.folder / "plugins"
+        plugins.mkdir()
+        storage = ("offset", "config", "status")
+        return {
+            "bootstrap.servers": job.bootstrap,
+            "group.id": job.topic,
+            "key.converter": STRING,
+            "value.converter": STRING,
+            "exactly.once.source.support": "enabled" if self.exactly_once else "disabled",
+            "listeners": address,
+            # The connector's jar is on the class path, with all the others.
+            "plugin.path": str(plugins),
+            "plugin.discovery": "service_load",
+            **{f"{each}.storage.topic": f"{job.topic}-{each}" for each in storage},
+            **{f"{each}.storage.replication.factor": "1" for each in storage},
+        }
+
+    def _connector(self, job: Job) -> dict[str, str]:
+        return {
+            "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+            "tasks.max": "1",
+            "file": str(job.sample.path),
+            "topic": job.topic,
+            **self.settings,
+        }
+
+
+def _java(folder: Path, properties: Path) -> list[str]:
+    java = find_java()
+    quiet = folder / "log4j2.properties"
+    quiet.write_text(LOG_CONFIG.replace("rootLogger.level = info", "rootLogger.level = warn"))
+    logging = f"-Dlog4j2.configurationFile={quiet.as_uri()}"
+    jars = class_path("connect", java=java)
+    return [str(java.executable), *JAVA_OPTIONS, logging, "-cp", jars, MAIN, str(properties)]
+
+
+def _created(url: str, body: bytes) -> bool:
+    """Whether the worker took the connector; not while it starts, joins its group or rebalances."""
+    headers = {"Content-Type": "application/json"}
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=30).close()
+    except urllib.error.HTTPError as error:
+        said = error.read().decode(errors="replace")
+        if error.code < 500 and error.code not in (404, 409):
+            raise BenchmarkError(f"Kafka Connect refused the connector: {said}") from error
+        return error.code == 409 and "already exists" in said
+    except OSError:
+        return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,102 @@
+"""What is measured: a program that gets one file's records into one topic."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from benchmarks.samples import Sample
+
+ROOT = Path(__file__).resolve().parent.parent
+ENDING_SECONDS = 60.0
+TAIL_LINES = 20
+
+
+class BenchmarkError(Exception):
+    """A run that gave no figure; the message says what was wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a contender has to do. *folder* is its own, empty, and removed afterwards."""
+
+    bootstrap: str
+    topic: str
+    sample: Sample
+    folder: Path
+
+    @property
+    def log(self) -> Path:
+        """What the contender's processes say."""
+        return self.folder / "output.log"
+
+
+class Contender(Protocol):
+    """A program in one of its configurations."""
+
+    @property
+    def slot_marker(self) -> str | None:
+        """What the command lines of a slot's process and of its parent contain; see the meter."""
+        ...
+
+    def launch(self, job: Job) -> Sequence[subprocess.Popen[bytes]]:
+        """Start the program; its processes, of which the meter watches all descendants."""
+        ...
+
+    def set_off(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """Say what to do where the command did not; called once, right after ``launch``."""
+        ...
+
+    def end(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """See it end after all was committed; raises BenchmarkError when it ends badly."""
+        ...
+
+
+def started(command: Sequence[str], job: Job, *, listens: bool = False) -> subprocess.Popen[bytes]:
+    """A process of *job* in a session of its own; one that *listens* can be written to."""
+    with job.log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdin=subprocess.PIPE if listens else subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def wait_for_success(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Wait until all have ended by themselves; raises BenchmarkError when one did not, or with a code."""
+    for each in processes:
+        try:
+            code = each.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise BenchmarkError(
+                f"It has not ended {ENDING_SECONDS:g} s after its work."
+            ) from error
+        if code:
+            raise BenchmarkError(f"It ended with exit code {code}.")
+
+
+def put_away(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """End what still runs: asked first, killed with its whole group after a while."""
+    for each in processes:
+        if each.poll() is None:
+            each.terminate()
+    for each in processes:
+        try:
+            each.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(each.pid, signal.SIGKILL)
+            each.wait()
+
+
+def tail(log: Path) -> str:
+    """The last lines of *log*."""
+    lines = log.read_text(errors="replace").splitlines()[-TAIL_LINES:] if log.is_file() else []
+    return "\n".join(f"    {line}" for line in lines)

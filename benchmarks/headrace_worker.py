@@ -1,0 +1,71 @@
+"""The contender headrace: ``headrace run WORKER CONNECTOR --once``, settings as they come."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from benchmarks.contender import Job, started, wait_for_success
+
+Format = Literal["lines", "jsonl", "csv"]
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+RANGES_PER_SLOT = 4
+_CONVERTERS: Mapping[Format, Mapping[str, str]] = {
+    "lines": {"value.converter": STRING},
+    "jsonl": {"value.converter": JSON, "value.converter.schemas.enable": "false"},
+    "csv": {"value.converter": JSON, "value.converter.schemas.enable": "false"},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadraceWorker:
+    """One connector of class ``files`` in a worker with *slots* slots; several slots split the file."""
+
+    format: Format
+    exactly_once: bool
+    slots: int = 1
+    slot_marker: Final[str] = "pyspark.daemon"
+
+    def launch(self, job: Job) -> Sequence[subprocess.Popen[bytes]]:
+        """Start the worker, which reads the file and ends."""
+        worker, connector = job.folder / "worker.json", job.folder / "connector.json"
+        worker.write_text(json.dumps(self._worker(job)))
+        connector.write_text(json.dumps(self._connector(job)))
+        command = [sys.executable, "-m", "headrace", "run", str(worker), str(connector), "--once"]
+        return [started(command, job)]
+
+    def set_off(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """Nothing: the command says it all."""
+
+    def end(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """It ends by itself."""
+        wait_for_success(processes)
+
+    def _worker(self, job: Job) -> dict[str, str]:
+        return {
+            "bootstrap.servers": job.bootstrap,
+            "group.id": job.topic,
+            "key.converter": STRING,
+            **_CONVERTERS[self.format],
+            "exactly.once.source.support": "enabled" if self.exactly_once else "disabled",
+            "headrace.slots": str(self.slots),
+            "state.file": str(job.folder / "state.db"),
+        }
+
+    def _connector(self, job: Job) -> dict[str, str]:
+        range_bytes = job.sample.path.stat().st_size // (self.slots * RANGES_PER_SLOT) + 1
+        split = {"files.split.bytes": str(range_bytes)} if self.slots > 1 else {}
+        return {
+            "name": "benchmark",
+            "connector.class": "files",
+            "tasks.max": str(self.slots),
+            "files.path": str(job.sample.path),
+            "files.format": self.format,
+            "topic": job.topic,
+            **split,
+        }

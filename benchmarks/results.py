@@ -1,0 +1,111 @@
+"""What was measured, row by row, and the ratios that it is for. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.measuring import Measurement
+from benchmarks.order_statistics import MedianInterval, median_interval
+from benchmarks.rows import PAIR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio:
+    """One number that we want to reach; *reached* compares it with *wanted*."""
+
+    title: str
+    value: float
+    wanted: float
+    at_least: bool = True
+
+    @property
+    def reached(self) -> bool:
+        """Whether the figure is as good as wanted."""
+        return self.value >= self.wanted if self.at_least else self.value <= self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All runs of each row that was measured; a row's figures are the medians of its runs."""
+
+    runs: Mapping[str, Sequence[Measurement]]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.runs
+
+    def rate(self, key: str) -> float:
+        """Records a second."""
+        return statistics.median(run.rate for run in self.runs[key])
+
+    def cpu_per_million(self, key: str) -> float:
+        """CPU seconds per million records."""
+        return statistics.median(run.cpu_per_million for run in self.runs[key])
+
+    def start_seconds(self, key: str) -> float:
+        """From the launch to the first record landed."""
+        return statistics.median(run.start_seconds for run in self.runs[key])
+
+    def start_cpu_seconds(self, key: str) -> float:
+        """CPU time from the launch to the first record landed."""
+        return statistics.median(run.start_cpu_seconds for run in self.runs[key])
+
+    def peak_rss_bytes(self, key: str) -> int:
+        """The most memory of any run."""
+        return max(run.peak_rss_bytes for run in self.runs[key])
+
+    def peak_slot_rss_bytes(self, key: str) -> int:
+        """The most memory of one slot in any run."""
+        return max(run.peak_slot_rss_bytes for run in self.runs[key])
+
+    def cost_of_exactly_once(self) -> MedianInterval | None:
+        """The rate exactly-once over the rate at least once, pair by pair; None without pairs."""
+        first, second = (self.runs.get(key, ()) for key in PAIR)
+        pairs = [a.rate / b.rate for a, b in zip(first, second, strict=False)]
+        return median_interval(pairs) if pairs else None
+
+
+_BEST = "Kafka Connect's best exactly once"
+_RATES = (
+    ("JSONL exactly once, of the client's limit, 1 slot", "jsonl-eos-1", "limit-1", 0.6),
+    ("JSONL exactly once, of the client's limit, 2 slots", "jsonl-eos-2", "limit-2", 0.6),
+    ("CSV exactly once, of the client's limit with its values", "csv-eos-1", "limit-csv-1", 0.6),
+)
+
+
+def ratios(results: Results) -> Iterator[Ratio]:
+    """Every ratio whose rows were measured, in the order of the report."""
+    for title, ours, theirs, wanted in _RATES:
+        if ours in results and theirs in results:
+            value = results.rate(ours) / results.rate(theirs)
+            yield Ratio(title=title, value=value, wanted=wanted)
+    for slots in (1, 2):
+        yield from _against_connect(results, slots)
+
+
+def _against_connect(results: Results, slots: int) -> Iterator[Ratio]:
+    exactly, at_least = f"lines-eos-{slots}", f"lines-alo-{slots}"
+    shown = f"{slots} slot" + "s" * (slots > 1)
+    if exactly in results and "connect-eos" in results:
+        title = f"exactly once, times Kafka Connect's as it comes, {shown}"
+        value = results.rate(exactly) / results.rate("connect-eos")
+        yield Ratio(title=title, value=value, wanted=5)
+    if exactly in results and {"connect-eos", "connect-eos-interval"} <= set(results.runs):
+        best = max(results.rate("connect-eos"), results.rate("connect-eos-interval"))
+        title = f"exactly once, times {_BEST}, {shown}"
+        yield Ratio(title=title, value=results.rate(exactly) / best, wanted=2)
+    if at_least in results and "connect-alo" in results:
+        title = f"at least once, times Kafka Connect's, {shown}"
+        value = results.rate(at_least) / results.rate("connect-alo")
+        yield Ratio(title=title, value=value, wanted=2)
+    yield from _cpu_against_connect(results, exactly, shown)
+
+
+def _cpu_against_connect(results: Results, ours: str, shown: str) -> Iterator[Ratio]:
+    theirs = [key for key in ("connect-eos", "connect-eos-interval") if key in results]
+    if ours in results and theirs:
+        least = min(map(results.cpu_per_million, theirs))
+        title = f"CPU seconds per record exactly once, of {_BEST}, {shown}"
+        value = results.cpu_per_million(ours) / least
+        yield Ratio(title=title, value=value, wanted=1 / 3, at_least=False)

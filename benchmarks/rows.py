@@ -1,0 +1,113 @@
+"""Which rows the benchmark has, and in which order they are measured. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final, Literal
+
+from benchmarks.client_limit import ClientLimit
+from benchmarks.connect_worker import ConnectWorker
+from benchmarks.contender import Contender
+from benchmarks.headrace_worker import Format, HeadraceWorker
+
+Source = Literal["jsonl", "csv", "small jsonl"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of the table. *key* names it on the command line."""
+
+    key: str
+    title: str
+    slots: int
+    contender: Contender
+    source: Source = "jsonl"
+
+
+def _ours(key: str, title: str, contender: HeadraceWorker, *, source: Source = "jsonl") -> Row:
+    return Row(
+        key=key,
+        title=f"headrace, {title}",
+        slots=contender.slots,
+        contender=contender,
+        source=source,
+    )
+
+
+# Name and most slots of each format; a CSV file cannot be split.
+_FORMS: Sequence[tuple[Format, str, int]] = (
+    ("jsonl", "JSONL", 2),
+    ("csv", "CSV", 1),
+    ("lines", "lines", 2),
+)
+_INTERVAL = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": "1000"}
+ROWS: Final[Sequence[Row]] = (
+    Row(key="limit-1", title="client's limit", slots=1, contender=ClientLimit(slots=1)),
+    Row(key="limit-2", title="client's limit", slots=2, contender=ClientLimit(slots=2)),
+    Row(
+        key="limit-csv-1",
+        title="client's limit, CSV's values",
+        slots=1,
+        contender=ClientLimit(slots=1),
+        source="csv",
+    ),
+    *(
+        _ours(
+            f"{form}-{'eos' if once else 'alo'}-{slots}",
+            f"{name}, {'exactly once' if once else 'at least once'}",
+            HeadraceWorker(format=form, exactly_once=once, slots=slots),
+            source="csv" if form == "csv" else "jsonl",
+        )
+        for form, name, most in _FORMS
+        for slots in range(1, most + 1)
+        for once in (True, False)
+    ),
+    _ours(
+        "jsonl-eos-1-small",
+        "JSONL, exactly once, a tenth of the file",
+        HeadraceWorker(format="jsonl", exactly_once=True),
+        source="small jsonl",
+    ),
+    Row(
+        key="connect-eos",
+        title="Kafka Connect, exactly once as it comes",
+        slots=1,
+        contender=ConnectWorker(exactly_once=True),
+    ),
+    Row(
+        key="connect-eos-interval",
+        title="Kafka Connect, exactly once, transactions of 1 s",
+        slots=1,
+        contender=ConnectWorker(exactly_once=True, settings=_INTERVAL),
+    ),
+    Row(
+        key="connect-alo",
+        title="Kafka Connect, at least once",
+        slots=1,
+        contender=ConnectWorker(exactly_once=False),
+    ),
+)
+PAIR: Final = ("jsonl-eos-1", "jsonl-alo-1")
+"""Exactly once and at least once, whose ratio is the cost of exactly-once."""
+
+
+def chosen(patterns: Sequence[str]) -> list[Row]:
+    """The rows whose keys match one of *patterns* (``*`` and ``?``), or all; in the table's order."""
+    if not patterns:
+        return list(ROWS)
+    return [row for row in ROWS if any(fnmatchcase(row.key, pattern) for pattern in patterns)]
+
+
+def schedule(keys: Collection[str], *, pairs: int) -> list[str]:
+    """The order of runs: each of *keys* once, but both of PAIR, if there, alternating *pairs* times.
+
+    Each pair is turned round against the one before, so that what comes second is not always the same.
+    """
+    if not set(PAIR) <= set(keys):
+        return list(keys)
+    alternating = [PAIR if number % 2 == 0 else PAIR[::-1] for number in range(pairs)]
+    others = [key for key in keys if key not in PAIR]
+    return [*others, *itertools.chain.from_iterable(alternating)]

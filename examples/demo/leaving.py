@@ -1,0 +1,72 @@
+"""Sees to it that no process stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pyspark import SparkContext
+
+from headrace.broker.liveness import identity_of, send, until
+
+_SECONDS = 10.0
+_PROC = Path("/proc")
+
+
+@contextmanager
+def nothing_left_behind() -> Iterator[None]:
+    """On leaving, end Spark's Java process, then wait for whatever it and we have started."""
+    try:
+        yield
+    finally:
+        started = _started()
+        _end_java()
+        until(lambda: not _alive(started), seconds=_SECONDS)
+        for pid, identity in _alive(started).items():
+            send(signal.SIGKILL, pid=pid, identity=identity)
+
+
+def kill_started() -> None:
+    """SIGKILL what this program has started and is still running, without asking."""
+    for pid, identity in _alive(_started()).items():
+        send(signal.SIGKILL, pid=pid, identity=identity)
+
+
+def _end_java() -> None:
+    # PySpark leaves it to the end of the pipe, and so to a moment after this program's own end.
+    gateway = getattr(SparkContext, "_gateway", None)
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    gateway.shutdown()
+    process.stdin.close()
+    process.wait(_SECONDS)
+
+
+def _started() -> dict[int, str | None]:
+    return {pid: identity_of(pid) for pid in descendants(os.getpid())}
+
+
+def _alive(started: dict[int, str | None]) -> dict[int, str]:
+    return {
+        pid: identity
+        for pid, identity in started.items()
+        if identity is not None and identity_of(pid) == identity
+    }
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """The processes that *pid* has started, and theirs; none where the system has no /proc."""
+    children = dict[int, list[int]]()
+    for folder in _PROC.glob("[0-9]*"):
+        with suppress(OSError):
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(folder.name))
+    pending = [pid]
+    while pending:
+        found = children.get(pending.pop(), [])
+        yield from found
+        pending.extend(found)

@@ -1,0 +1,148 @@
+"""The demonstration itself: send the files, kill a task half way, and show what is in Kafka."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+
+from checking import Comparison, compared, in_kafka, table
+from killing import Killer
+from landing import Landed, Landing
+from progress import Progress, megabytes
+from reading import records_by_file
+from screen import Screen
+from settings import FLIGHTS_PER_SECOND, FOLDER, WEATHER_PER_SECOND, connectors, worker_props
+from stage import Stage, stage
+from telling import Teller
+
+from headrace.admission import admitted, checked_worker
+from headrace.connect.errors import ConnectError
+from headrace.observe.events import told_to
+from headrace.observe.logs import EventLog
+from headrace.runtime.worker import Worker
+from headrace.standalone import standalone
+
+_LOOK_SECONDS = 0.2
+FAILED = 1
+
+
+def show(screen: Screen) -> int:
+    """Show it all; the exit code."""
+    screen.say("headrace: real files become Kafka records through Spark, each exactly once.", "")
+    files = records_by_file()
+    screen.say("Starting Kafka and Spark …")
+    with stage(screen) as ready:
+        _introduce(screen, files)
+        killer = Killer("flights")
+        landed = _sent(ready, screen, killer, files)
+        screen.say(
+            "", "Reading it all back with another client library (kafka-python, read_committed) …"
+        )
+        comparison = compared(files, in_kafka(ready.bootstrap, connectors()))
+    return _conclude(screen, comparison, landed, killer)
+
+
+def _introduce(screen: Screen, files: Mapping[str, Counter[str]]) -> None:
+    total = sum(records.total() for records in files.values())
+    screen.say(
+        "",
+        f"Sending {total:,} records of {len(files)} files in examples/data, with 2 connectors:",
+        f"  flights  JSON lines, plain and gzip, 2 tasks, held to {FLIGHTS_PER_SECOND:,} records/s each",
+        f"  weather  CSV, 2 tasks, held to {WEATHER_PER_SECOND:,} records/s each",
+        "Held back so that you can watch; docs/performance.md tells the real speed.",
+        "",
+    )
+
+
+def _sent(
+    ready: Stage, screen: Screen, killer: Killer, files: Mapping[str, Counter[str]]
+) -> Landed:
+    """Run both connectors until all is read; what has landed then."""
+    config = checked_worker(worker_props(ready.bootstrap))
+    props = connectors()
+    with (
+        Landing(ready.bootstrap, props) as landing,
+        standalone(
+            config,
+            [admitted(each, config) for each in props.values()],
+            state_file=FOLDER / "state.db",
+            tell=told_to(killer, Teller(screen), EventLog()),
+            once=True,
+            engine=ready.engine,
+        ) as made,
+    ):
+        made.worker.start(made.specs)
+        _watch(made.worker, landing, screen, killer=killer, files=files)
+        return landing.landed
+
+
+def _watch(
+    worker: Worker,
+    landing: Landing,
+    screen: Screen,
+    *,
+    killer: Killer,
+    files: Mapping[str, Counter[str]],
+) -> None:
+    """Show progress until the worker is through, and kill one of its tasks half way."""
+    progress = Progress(sum(records.total() for records in files.values()))
+    half = sum(each.total() for name, each in files.items() if name.startswith("flights")) / 2
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        ending = pool.submit(worker.wait)
+        try:
+            while not ending.done():
+                screen.progress(progress.line(landing.landed, time.monotonic()))
+                if killer.victim is None and landing.by_topic["flights"] >= half:
+                    _kill(killer, screen)
+                wait([ending], timeout=_LOOK_SECONDS)
+        finally:
+            worker.ask_to_stop()
+        failures = ending.result()
+    landing.settle()
+    screen.end_progress(progress.line(landing.landed, time.monotonic()))
+    for name, failure in failures.items():
+        raise ConnectError(f"The connector {name} has failed: {failure}")
+
+
+def _kill(killer: Killer, screen: Screen) -> None:
+    victim = killer.kill()
+    if victim is None:
+        return
+    screen.say(
+        "",
+        f"  Half way. Task {victim.task} of {victim.connector} runs in process {victim.pid}: "
+        "kill -9, on purpose.",
+    )
+
+
+def _conclude(screen: Screen, comparison: Comparison, landed: Landed, killer: Killer) -> int:
+    seconds = max(landed.last_at - landed.first_at, _LOOK_SECONDS)
+    screen.say(
+        "",
+        *table(comparison),
+        "",
+        f"  {landed.records:,} records, {megabytes(landed.bytes)} in {seconds:.1f} s: "
+        f"{landed.records / seconds:,.0f} records/s, as held.",
+    )
+    if not comparison.is_right():
+        screen.say("", "This is wrong: every record should be there once, and nothing else.")
+        return FAILED
+    if not killer.replanned:
+        screen.say("", "This is wrong: no running task was killed, so nothing was shown.")
+        return FAILED
+    screen.say("  A task was killed in the middle, and each record is there exactly once.")
+    screen.say("", *_NEXT)
+    return 0
+
+
+_NEXT = (
+    "Where to look next:",
+    "  The topics flights and weather are kept in .cache/demo/broker until the next ./demo:",
+    "    .venv/bin/headrace broker start --data .cache/demo/broker",
+    "    .venv/bin/python examples/read.py flights | head -3",
+    "  README.md             a first connector in ten lines",
+    "  examples/demo         what has just run",
+    "  docs/performance.md   how fast it is when nothing holds it back",
+)

@@ -1,0 +1,32 @@
+"""headrace: a Kafka Connect-compatible source runtime whose data plane runs on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["__version__", "run"]
+__version__ = "0.1.0"
+
+
+def run(
+    worker: Mapping[str, str],
+    connectors: Sequence[Mapping[str, str]],
+    *,
+    state_file: Path | str,
+    spark: SparkSession | None = None,
+) -> None:
+    """Run *connectors* until all there is has been read and committed, then return.
+
+    *worker* and each of *connectors* are configurations as for ``headrace run``; *state_file* is where the
+    worker keeps its own, made if it is missing. With *spark*, the slots run on that session, which is left
+    open. Raises :class:`~headrace.connect.errors.ConnectError` when a configuration is wrong or Kafka cannot
+    be reached, and what failed when a connector fails; the others have then been read to their end.
+    """
+    from headrace.embedded import run_once  # noqa: PLC0415 (importing headrace stays cheap)
+
+    run_once(worker, connectors, state_file=Path(state_file), spark=spark)

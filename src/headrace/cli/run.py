@@ -1,0 +1,103 @@
+"""`headrace run`: connectors in one process, until they are stopped or, once, until all has been read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from headrace.admission import Admitted, admitted, checked_worker
+from headrace.cli.main import INTERRUPTED, TERMINATED
+from headrace.connect.errors import ConfigError
+from headrace.observe.events import told_to
+from headrace.observe.logs import EventLog, configure_logging
+from headrace.runtime.connector_files import InitialState, read_connector_file, read_worker_file
+from headrace.runtime.state_file import state_path
+from headrace.runtime.worker import Worker
+from headrace.runtime.worker_config import WorkerConfig
+from headrace.standalone import standalone
+
+FAILED = 1
+_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+
+
+@click.command()
+@click.argument("worker_config", type=click.Path(path_type=Path))
+@click.argument("connector_configs", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option("--once", is_flag=True, help="End when all there is has been read and committed.")
+@click.option("--json-logs", is_flag=True, help="Log one JSON object a line.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
+    default="INFO",
+    show_default=True,
+    help="How much is logged.",
+)
+def run(
+    worker_config: Path,
+    connector_configs: Sequence[Path],
+    *,
+    once: bool,
+    json_logs: bool,
+    log_level: str,
+) -> int:
+    """Run the connectors of CONNECTOR_CONFIGS (JSON or properties files) in this process.
+
+    Ends with 0 when all was read (--once), 1 when a connector failed, 130 after Ctrl-C and 143 after
+    SIGTERM, in both cases with everything that was read committed.
+    """
+    configure_logging(log_level.upper(), as_json=json_logs)
+    config = checked_worker(read_worker_file(worker_config))
+    connectors = _connectors(connector_configs, config)
+    state_file = state_path(config, worker_config.absolute(), os.environ)
+    state_file.parent.mkdir(parents=True, exist_ok=True)
+    with standalone(
+        config, connectors, state_file=state_file, tell=told_to(EventLog()), once=once
+    ) as ready:
+        signals = _Signals(ready.worker)
+        ready.worker.start(ready.specs)
+        failures = ready.worker.wait()
+    return FAILED if failures else signals.code()
+
+
+def _connectors(paths: Sequence[Path], config: WorkerConfig) -> list[Admitted]:
+    connectors: dict[str, Admitted] = {}
+    for path in paths:
+        file = read_connector_file(path)
+        if file.initial_state is not InitialState.RUNNING:
+            sentence = f"{file.initial_state} is not supported yet; leave it out."
+            raise ConfigError([("initial_state", sentence)], where=str(path))
+        if file.name in connectors:
+            raise ConfigError([("name", f"Connector {file.name} already exists")], where=str(path))
+        connectors[file.name] = admitted(file.config, config)
+    return list(connectors.values())
+
+
+class _Signals:
+    """SIGINT and SIGTERM ask the worker to stop; a second one ends the process at once."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._received: int | None = None
+        for each in _CODES:
+            signal.signal(each, self._receive)
+
+    def code(self) -> int:
+        """The exit code that says how the process was ended."""
+        return 0 if self._received is None else _CODES[signal.Signals(self._received)]
+
+    def _receive(self, number: int, _frame: FrameType | None) -> None:
+        if self._received is not None:
+            click.echo(
+                "headrace: ended at once; what was not committed will be read again.", err=True
+            )
+            sys.stderr.flush()
+            os._exit(128 + number)
+        self._received = number
+        click.echo("headrace: stopping; once more ends it at once.", err=True)
+        self._worker.ask_to_stop()

@@ -1,0 +1,111 @@
+"""Records as Arrow columns: the form in which they travel from the extractor to the producer."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from headrace.connect.partition import OffsetValue, SourcePartition, checked_values
+from headrace.connect.record import Headers
+from headrace.connect.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchOffsets:
+    """The source offset of every row: what all rows share, and int64 columns for what moves.
+
+    A column holds one non-null value per row. Raises ``TypeError`` or ``ValueError`` for what an offset
+    cannot hold.
+    """
+
+    constant: Mapping[str, OffsetValue] = field(default_factory=dict[str, OffsetValue])
+    columns: Mapping[str, pa.Int64Array] = field(default_factory=dict[str, pa.Int64Array])
+
+    def __post_init__(self) -> None:
+        checked_values(self.constant, "source offset")
+        for name, column in self.columns.items():
+            if column.type != pa.int64() or column.null_count:
+                raise TypeError(f"The offset column {name!r} must be int64 without nulls.")
+
+    def at(self, row: int) -> dict[str, OffsetValue]:
+        """The source offset of *row*, counted from 0; negative rows count from the end."""
+        index = row if row >= 0 else self._rows() + row
+        moving = {name: column[index].as_py() for name, column in self.columns.items()}
+        return {**self.constant, **moving}
+
+    def slice(self, start: int, length: int) -> BatchOffsets:
+        """The offsets of *length* rows from *start*, without copying."""
+        cut = {name: column.slice(start, length) for name, column in self.columns.items()}
+        return BatchOffsets(constant=self.constant, columns=cut)
+
+    def _rows(self) -> int:
+        return next((len(column) for column in self.columns.values()), 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceBatch:
+    """Rows of one topic, one value schema and one source partition, in order.
+
+    *values* has the Arrow type of *value_schema*; without a schema it is a column of strings, bytes,
+    numbers, booleans or :data:`~headrace.connect.schema.JSON_DOCUMENT`. *keys* likewise. *headers* holds
+    one entry per row. *timestamps* is a column of milliseconds since 1970, one number for all rows, or
+    ``None`` for the time of sending. *partition* is the Kafka partition of all rows, or ``None``. *offsets* of
+    ``None`` remove what is stored for the source partition.
+
+    A batch is as large as its maker likes; makers bound it by bytes and rows. A null value is a
+    tombstone. Raises ``ValueError`` when columns differ in length.
+    """
+
+    topic: str
+    values: pa.Array
+    source_partition: SourcePartition
+    offsets: BatchOffsets | None
+    value_schema: Schema | None = None
+    keys: pa.Array | None = None
+    key_schema: Schema | None = None
+    headers: Sequence[Headers] | None = None
+    timestamps: pa.Int64Array | int | None = None
+    partition: int | None = None
+
+    def __post_init__(self) -> None:
+        columns = dict[str, Sequence[object] | pa.Array | None](
+            keys=self.keys,
+            headers=self.headers,
+            timestamps=self.timestamps if isinstance(self.timestamps, pa.Array) else None,
+            **{f"offsets[{name}]": column for name, column in self._offset_columns()},
+        )
+        for name, column in columns.items():
+            if column is not None and len(column) != len(self.values):
+                raise ValueError(
+                    f"A batch has {len(self.values)} values but {len(column)} of its {name}."
+                )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values and keys, as Arrow counts them."""
+        return self.values.nbytes + (self.keys.nbytes if self.keys is not None else 0)
+
+    def offset_at(self, row: int) -> dict[str, OffsetValue] | None:
+        """The source offset of *row*, counted from 0; negative rows count from the end."""
+        return None if self.offsets is None else self.offsets.at(row)
+
+    def slice(self, start: int, length: int) -> SourceBatch:
+        """*length* rows from *start*, without copying."""
+        stamps = self.timestamps
+        return dataclasses.replace(
+            self,
+            values=self.values.slice(start, length),
+            offsets=None if self.offsets is None else self.offsets.slice(start, length),
+            keys=None if self.keys is None else self.keys.slice(start, length),
+            headers=None if self.headers is None else self.headers[start : start + length],
+            timestamps=stamps if isinstance(stamps, int | None) else stamps.slice(start, length),
+        )
+
+    def _offset_columns(self) -> Iterable[tuple[str, pa.Int64Array]]:
+        return () if self.offsets is None else self.offsets.columns.items()

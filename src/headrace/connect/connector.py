@@ -1,0 +1,155 @@
+"""What a source connector tells the runtime: its settings, its tasks or its plan, and what it promises."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import ClassVar, Protocol
+
+from headrace.connect.config import Config
+from headrace.connect.partition import KnownOffsets, OffsetReader
+from headrace.connect.task import Offsets, SourceTask, Split
+
+
+class ExactlyOnceSupport(Enum):
+    """A connector's own word on whether it can be exactly-once with a given configuration."""
+
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+
+
+class ConnectorContext(Protocol):
+    """What the runtime gives to a connector; every method may be called from any thread."""
+
+    @property
+    def offsets(self) -> KnownOffsets:
+        """The committed source offsets of this connector."""
+        ...
+
+    def request_task_reconfiguration(self) -> None:
+        """Ask for new task configurations, or a new plan, soon; returns at once."""
+        ...
+
+    def raise_error(self, error: Exception) -> None:
+        """Fail the connector from a thread of its own; returns at once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """What the runtime asks of a planned connector: work for at most *slots* tasks.
+
+    *offsets* are the committed ones, read after every older owner was fenced.
+    """
+
+    slots: int
+    offsets: KnownOffsets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Work for one micro-batch: the splits of each slot, and offsets that change without work.
+
+    No shares, or only empty ones, mean that there is nothing to read now. *offsets* are committed by the
+    driver before any of the work begins. The runtime refuses a plan that gives one source partition to two
+    slots, or changes the offset of one that a slot reads.
+    *total_bytes* is what the shares hold in all, for progress; ``None`` when it is not known.
+    """
+
+    shares: Sequence[Sequence[Split]] = ()
+    offsets: Offsets = field(default_factory=dict)
+    total_bytes: int | None = None
+
+    def has_work(self) -> bool:
+        """Whether any slot would have something to read."""
+        return any(self.shares)
+
+
+class SourceConnector(ABC):
+    """A source, described: one instance lives on the driver while the connector is running.
+
+    This form is *polled*: each task polls inside its slot. For a source whose work can be listed, extend
+    :class:`PlannedConnector`. The runtime calls ``initialize``, ``start``, then the other methods, from one
+    thread; in the end ``stop``. The methods that take *props* may be called on an instance that was never
+    started.
+    """
+
+    config_class: ClassVar[type[Config]]
+    """The settings; the runtime validates a configuration against them before anything starts."""
+
+    task_class: ClassVar[type[SourceTask]]
+    """Made anew for each micro-batch, by its module and name, in another process."""
+
+    version: ClassVar[str] = "0"
+
+    context: ConnectorContext
+
+    def initialize(self, context: ConnectorContext) -> None:
+        """Called once, before ``start``. Keeps *context*; an override calls this one too."""
+        self.context = context
+
+    @abstractmethod
+    def start(self, props: Mapping[str, str]) -> None:
+        """Take the configuration, which has been validated. Should not block for long."""
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """One configuration per task, at most *max_tasks*. Called before each micro-batch, so it is cheap."""
+        raise TypeError(
+            f"{type(self).__name__} must say what its tasks are: override task_configs."
+        )
+
+    def has_work(self, offsets: OffsetReader) -> bool | None:
+        """Whether polling would find something: a cheap probe, called on the driver while the tasks are idle.
+
+        ``None`` (the default) means that only polling tells; the slots then stay open, waiting in ``poll``.
+        """
+        return None
+
+    def stop(self) -> None:
+        """Release what ``start`` took; called once, also when ``start`` raised."""
+
+    def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
+        """Whether this configuration can be exactly-once (KIP-618); ``None`` means that it does not say."""
+        return None
+
+    def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> bool:
+        """Whether the tasks use the transaction context with this configuration (KIP-618)."""
+        return False
+
+    def validate_offsets(self, props: Mapping[str, str], offsets: Offsets) -> None:
+        """Refuse offsets that the tasks could not resume from, with a sentence.
+
+        Pure: reads nothing, changes nothing, and may be called often, for dry runs too. Raises
+        :class:`~headrace.connect.errors.OffsetsError`. *offsets* have the types that the store gives back.
+        """
+
+    def alter_offsets(self, props: Mapping[str, str], offsets: Offsets) -> bool:
+        """Act outside before *offsets* are written (KIP-875); ``True`` when the new ones need nothing more.
+
+        Called once just before the write, never in a dry run. May raise
+        :class:`~headrace.connect.errors.OffsetsError` to refuse. ``False`` (the default) means that the
+        connector cannot tell whether the offsets fit the source.
+        """
+        return False
+
+
+class PlannedConnector(SourceConnector):
+    """A source whose work the driver lists and shares out: files, partitions, ranges of a table.
+
+    No Spark job starts while a plan has no work. Tasks get their share as ``context.splits`` and the
+    connector's own configuration.
+    """
+
+    @abstractmethod
+    def plan(self, request: PlanRequest) -> Plan:
+        """What to read next. Called on the driver before each micro-batch, and at intervals while idle.
+
+        May block on the network for a listing. The same source and the same offsets give the same plan.
+        Raises when the source cannot be listed: an empty plan says that all has been read.
+        """
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Not asked of a planned connector: its plan says what its tasks are."""
+        return ()

@@ -1,0 +1,45 @@
+"""How a column of Connect values becomes a column of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import pyarrow as pa
+
+from headrace.connect.record import Header
+from headrace.connect.schema import Schema
+
+
+class Converter(Protocol):
+    """Turns keys or values into what Kafka stores.
+
+    Made and configured once per slot and micro-batch, then called on the slot's thread for every batch.
+    """
+
+    def configure(self, config: Mapping[str, str], *, is_key: bool) -> None:
+        """Take the converter's own settings, without their ``key.converter.`` or ``value.converter.``.
+
+        Raises :class:`~headrace.connect.errors.ConfigError` for a setting that is wrong.
+        """
+        ...
+
+    def encode(self, topic: str, schema: Schema | None, values: pa.Array) -> pa.BinaryArray:
+        """The bytes of each of *values*, in order; a null is a tombstone or a missing key.
+
+        Must not change its argument. Raises :class:`~headrace.connect.errors.RecordError` with ``row``
+        set to the first row that cannot be converted.
+        """
+        ...
+
+
+class HeaderConverter(Protocol):
+    """Turns the value of one header into bytes; called per header, only for records that have some."""
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Take the converter's own settings, without the ``header.converter.`` prefix."""
+        ...
+
+    def encode_header(self, topic: str, header: Header) -> bytes | None:
+        """The bytes of *header*'s value; raises :class:`~headrace.connect.errors.RecordError`."""
+        ...

@@ -1,0 +1,119 @@
+"""Every error of headrace, named by what the one who catches it does next.
+
+    ConnectError
+    ├── ConfigError          the user's configuration: show every problem, start nothing
+    ├── OffsetsError         offsets that a connector refuses: show why, write nothing
+    ├── RetriableError       try the same again, after .delay_seconds if given
+    ├── RecordError          this record only: fail, skip or dead-letter, as configured
+    ├── ReplanError          drop the producer, read the store, plan again
+    │   ├── FencedError          a newer owner of the transactional id exists
+    │   ├── TransactionTimedOutError
+    │   └── StaleTokenError      this copy of the work is not the one that counts
+    └── TaskFailedError      stop the task, show the reason
+
+All of them survive pickling, because they cross from Spark's Python processes to the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+
+class ConnectError(Exception):
+    """Root of every error that headrace raises on purpose."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(
+    kind: type[ConnectError], args: tuple[object, ...], attributes: dict[str, object]
+) -> ConnectError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
+
+
+class ConfigError(ConnectError):
+    """A configuration has problems; *problems* holds one ``(key, sentence)`` for each of them."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]], *, where: str = "") -> None:
+        self.problems = tuple(problems)
+        told = "\n".join(f"  {key}: {sentence}" for key, sentence in self.problems)
+        count = len(self.problems)
+        noun = "problem" if count == 1 else "problems"
+        super().__init__(f"{where or 'The configuration'} has {count} {noun}:\n{told}")
+
+
+class OffsetsError(ConnectError):
+    """A connector's hook refuses these offsets; nothing has been written."""
+
+
+class RetriableError(ConnectError):
+    """Something that may go well a little later, such as a broker that is away."""
+
+    def __init__(self, message: str, *, delay_seconds: float | None = None) -> None:
+        self.delay_seconds = delay_seconds
+        super().__init__(message)
+
+
+class RecordError(ConnectError):
+    """One record cannot be read, converted or sent.
+
+    *native_key* names the object that holds it (a file's path), *position* its place in there, *row* its
+    index within the batch that was being worked on, when those are known. *advice* is one sentence that
+    says what to do.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        native_key: str | None = None,
+        position: str | None = None,
+        row: int | None = None,
+        advice: str | None = None,
+    ) -> None:
+        self.reason = reason
+        self.native_key = native_key
+        self.position = position
+        self.row = row
+        self.advice = advice
+        place = ", ".join(part for part in (native_key, position) if part)
+        told = f"{place}: {reason}" if place else reason
+        super().__init__(f"{told} {advice}" if advice else told)
+
+    def located(self, native_key: str, position: str) -> Self:
+        """The same error with a place, for a layer that knows where the failing row came from."""
+        return type(self)(
+            self.reason,
+            native_key=self.native_key or native_key,
+            position=self.position or position,
+            row=self.row,
+            advice=self.advice,
+        )
+
+
+class ReplanError(ConnectError):
+    """What this slot was doing no longer counts: drop the producer, read the store, plan again."""
+
+
+class FencedError(ReplanError):
+    """A newer owner of the transactional id has taken over."""
+
+
+class TransactionTimedOutError(ReplanError):
+    """The broker ended a transaction that stayed open longer than ``transaction.timeout.ms``."""
+
+
+class StaleTokenError(ReplanError):
+    """The token of this copy of a slot was claimed before, withdrawn, or never granted."""
+
+
+class TaskFailedError(ConnectError):
+    """The task cannot go on; a person has to look at the reason."""

@@ -1,0 +1,99 @@
+"""Source partitions and source offsets: where a record came from, and how far a source has been read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+OffsetValue = None | bool | int | float | str | bytes
+"""What a value of a source partition or a source offset may be; integers have at most 64 bits."""
+
+SourceOffset = Mapping[str, OffsetValue]
+"""A position inside one source partition. The reading side resumes *after* what it describes."""
+
+_INT64 = range(-(2**63), 2**63)
+
+
+class SourcePartition(Mapping[str, OffsetValue]):
+    """The name of an independent stream of records inside a source, such as one file.
+
+    An immutable mapping that can be a dictionary's key. ``True``, ``1`` and ``1.0`` are three different
+    values here, as they are in the offsets topic. Made by connector authors and by the offset codec;
+    raises ``TypeError`` or ``ValueError`` at once for what the offsets topic cannot hold.
+    """
+
+    __slots__ = ("_hash", "_values")
+
+    def __init__(
+        self, values: Mapping[str, OffsetValue] | None = None, /, **named: OffsetValue
+    ) -> None:
+        self._values: dict[str, OffsetValue] = {**(values or {}), **named}
+        checked_values(self._values, "source partition")
+        self._hash = hash(frozenset(self._identity()))
+
+    def __getitem__(self, key: str) -> OffsetValue:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SourcePartition):
+            return NotImplemented
+        return frozenset(self._identity()) == frozenset(other._identity())
+
+    def __repr__(self) -> str:
+        return f"SourcePartition({self._values!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return SourcePartition, (self._values,)
+
+    def _identity(self) -> Iterator[tuple[str, type, OffsetValue]]:
+        return ((key, type(value), value) for key, value in self._values.items())
+
+
+def checked_values(values: Mapping[str, OffsetValue], noun: str) -> None:
+    """Raise ``TypeError`` or ``ValueError`` when *values* cannot be stored as a *noun*."""
+    for key, value in values.items():
+        if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"A {noun} has the key {key!r}; keys must be strings.")
+        if not isinstance(value, None | bool | int | float | str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"A {noun} has {value!r} under {key!r}; "
+                "only null, booleans, numbers, strings and bytes can be stored."
+            )
+        if isinstance(value, int) and value not in _INT64:
+            raise ValueError(f"A {noun} has {value} under {key!r}; integers may have 64 bits.")
+
+
+class OffsetReader(Protocol):
+    """Reads committed source offsets. Given to connectors (on the driver) and tasks (in a slot).
+
+    Every read sees all that was committed before the micro-batch began. May block on the network;
+    raises :class:`~headrace.connect.errors.RetriableError` when the store does not answer in time.
+    ``None`` means that nothing is stored for the partition, never that reading failed.
+    """
+
+    def offset(self, partition: SourcePartition) -> SourceOffset | None:
+        """The committed offset of *partition*, or ``None``."""
+        ...
+
+    def offsets(
+        self, partitions: Iterable[SourcePartition]
+    ) -> Mapping[SourcePartition, SourceOffset | None]:
+        """The committed offsets of several partitions, in one exchange with the store."""
+        ...
+
+
+class KnownOffsets(OffsetReader, Protocol):
+    """What the driver knows of one connector: every source partition that has an offset."""
+
+    def known(self) -> Mapping[SourcePartition, SourceOffset]:
+        """All committed offsets of the connector, as a snapshot that does not change."""
+        ...

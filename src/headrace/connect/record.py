@@ -1,0 +1,57 @@
+"""Single records: what a task may return, and what it is told about each after it was committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """One header of a record; several may have the same key, and their order is kept."""
+
+    key: str
+    value: object = None
+    schema: Schema | None = None
+
+
+Headers = tuple[Header, ...]
+"""The headers of one record, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRecord:
+    """One record as a task's ``poll`` may return it; the runtime makes batches of them.
+
+    *timestamp* is in milliseconds since 1970 (UTC); ``None`` lets the producer use the time of sending.
+    *partition* is the Kafka partition; ``None`` lets the partitioner choose by the key.
+    A *source_offset* of ``None`` removes what is stored for the source partition.
+    """
+
+    topic: str
+    value: object
+    source_partition: SourcePartition
+    source_offset: SourceOffset | None
+    value_schema: Schema | None = None
+    key: object = None
+    key_schema: Schema | None = None
+    headers: Headers = field(default=())
+    timestamp: int | None = None
+    partition: int | None = None
+
+    def __post_init__(self) -> None:
+        # Kafka's clients use -1 for "no timestamp", and so do records made from theirs.
+        if self.timestamp is not None and self.timestamp < -1:
+            raise ValueError(f"Invalid record timestamp {self.timestamp}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordMetadata:
+    """Where a committed record lies in Kafka."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None = None

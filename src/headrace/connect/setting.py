@@ -1,0 +1,193 @@
+"""One setting: its name on the wire, its type, what it may be, and what is said about it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack, overload
+
+from headrace.connect.setting_type import HIDDEN, SettingType, parsed, trimmed_as_java
+
+Importance = Literal["high", "medium", "low"]
+Width = Literal["NONE", "SHORT", "MEDIUM", "LONG"]
+_T = TypeVar("_T")
+
+REQUIRED: Final = object()
+"""Stands where the default of a setting without one would be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the value of a setting may be, beyond its type."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+    one_of: tuple[str, ...] = ()
+    ignore_case: bool = False
+    non_empty: bool = False
+    valid: Callable[[Any], str | None] | None = None
+
+    def complaint(self, value: object) -> str | None:
+        """What is wrong with *value*, in Kafka's words, or ``None``; of a list every item is looked at."""
+        if isinstance(value, tuple):
+            items: tuple[object, ...] = value
+            found = (self._of_text(item) for item in items if isinstance(item, str))
+            return next(filter(None, found), None) or self._of_any(value)
+        if isinstance(value, str):
+            return self._of_text(value) or self._of_any(value)
+        return self._of_number(value) or self._of_any(value)
+
+    def _of_number(self, value: object) -> str | None:
+        if not isinstance(value, int | float):
+            return None
+        if self.at_least is not None and value < self.at_least:
+            return f"Value must be at least {self.at_least}"
+        if self.at_most is not None and value > self.at_most:
+            return f"Value must be no more than {self.at_most}"
+        return None
+
+    def _of_text(self, value: str) -> str | None:
+        if self.non_empty and not value:
+            return "String must be non-empty"
+        if not self.one_of or value in self.one_of:
+            return None
+        if self.ignore_case and value.lower() in (each.lower() for each in self.one_of):
+            return None
+        how = " (case insensitive)" if self.ignore_case else ""
+        return f"String must be one of{how}: {', '.join(self.one_of)}"
+
+    def _of_any(self, value: object) -> str | None:
+        return self.valid(value) if self.valid else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """All there is to know about one key of a configuration; validation and reference pages use this.
+
+    *order* counts within *group* and is -1 when not given. *dependents* are the names of settings that
+    are looked at again when this one changes. *recommended* are values to offer, not a limit.
+    """
+
+    name: str
+    doc: str
+    type: SettingType = SettingType.STRING
+    default: object = REQUIRED
+    importance: Importance = "medium"
+    limits: Limits = Limits()
+    attribute: str = ""
+    group: str | None = None
+    order: int = -1
+    width: Width = "NONE"
+    display_name: str = ""
+    dependents: tuple[str, ...] = ()
+    recommended: tuple[str, ...] = ()
+
+    @property
+    def required(self) -> bool:
+        """Whether a configuration without this key is wrong."""
+        return self.default is REQUIRED
+
+    def read(self, props: Mapping[str, str]) -> object:
+        """The value in *props*, or the default. Raises ``ValueError`` with Kafka's sentence."""
+        if self.name in props:
+            return self._value(props[self.name])
+        if self.required:
+            raise ValueError(
+                f'Missing required configuration "{self.name}" which has no default value.'
+            )
+        return self.default
+
+    def _value(self, text: str) -> object:
+        try:
+            value = parsed(text, self.type)
+        except ValueError as error:
+            raise ValueError(self._refusal(text, str(error))) from None
+        complaint = self.limits.complaint(value)
+        if complaint:
+            raise ValueError(self._refusal(text, complaint))
+        return value
+
+    def _refusal(self, text: str, complaint: str) -> str:
+        shown = HIDDEN if self.type is SettingType.PASSWORD else trimmed_as_java(text)
+        return f"Invalid value {shown} for configuration {self.name}: {complaint}"
+
+
+class SettingOptions(TypedDict, total=False):
+    """What may be said about a setting besides its name, default and documentation.
+
+    *kind* is needed where the annotation does not tell: LONG or SHORT (an ``int`` is INT), CLASS (a
+    ``str`` is STRING). *valid* returns what is wrong with a value, or ``None``.
+    """
+
+    kind: SettingType
+    importance: Importance
+    at_least: float
+    at_most: float
+    one_of: tuple[str, ...]
+    ignore_case: bool
+    non_empty: bool
+    valid: Callable[[Any], str | None]
+    group: str
+    order: int
+    width: Width
+    display_name: str
+    dependents: tuple[str, ...]
+    recommended: tuple[str, ...]
+
+
+@overload
+def setting(
+    name: str | None = None, /, *, doc: str, default: _T, **options: Unpack[SettingOptions]
+) -> _T: ...
+@overload
+def setting(name: str | None = None, /, *, doc: str, **options: Unpack[SettingOptions]) -> Any: ...  # noqa: ANN401 (a field's type is its annotation)
+def setting(
+    name: str | None = None,
+    /,
+    *,
+    doc: str,
+    default: object = REQUIRED,
+    **options: Unpack[SettingOptions],
+) -> Any:
+    """Declare an attribute of a :class:`~headrace.connect.config.Config` as a setting.
+
+    *name* is the key on the wire (default: the attribute's name with dots for underscores). Without
+    *default* the setting is required; a default of ``None`` makes it optional.
+    """
+    limits = {each.name for each in dataclasses.fields(Limits)}
+    chosen = {key: value for key, value in options.items() if key in limits}
+    said = {key: value for key, value in options.items() if key not in limits}
+    declared = Declared(
+        name=name, kind=options.get("kind"), default=default, doc=doc, limits=chosen, said=said
+    )
+    value = dataclasses.MISSING if default is REQUIRED else default
+    return dataclasses.field(default=value, metadata={Declared: declared})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What ``setting(…)`` was told, until the class that holds it knows the attribute's type."""
+
+    name: str | None
+    kind: SettingType | None
+    default: object
+    doc: str
+    limits: Mapping[str, Any]
+    said: Mapping[str, Any]
+
+    def of(self, attribute: str, kind: SettingType, one_of: tuple[str, ...] = ()) -> Setting:
+        """The setting of *attribute*, whose annotation says *kind* and the words it may be."""
+        limits: dict[str, Any] = {"one_of": one_of, **self.limits}
+        name = self.name or attribute.replace("_", ".")
+        said = {key: value for key, value in self.said.items() if key != "kind"}
+        made = Setting(
+            name=name,
+            attribute=attribute,
+            type=self.kind or kind,
+            default=self.default,
+            doc=self.doc,
+            limits=Limits(**limits),
+            **said,
+        )
+        return made if made.display_name else dataclasses.replace(made, display_name=name)

@@ -1,0 +1,167 @@
+"""What one task of a source connector does, and what the runtime gives it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
+from headrace.connect.record import RecordMetadata, SourceRecord
+
+Offsets = Mapping[SourcePartition, SourceOffset | None]
+"""Source offsets by source partition; ``None`` stands for "remove what is stored"."""
+
+Polled = SourceBatch | Sequence[SourceBatch] | Sequence[SourceRecord] | None
+"""What ``poll`` returns: one batch, several, plain records in order, or ``None``."""
+
+
+class TransactionContext(Protocol):
+    """Lets a task place the ends of transactions (KIP-618); there with ``transaction.boundary=connector``.
+
+    Called from ``poll``, on the slot's thread. A request for a batch takes effect after all that this
+    ``poll`` returns, a request for a record directly after that record. Asking for a commit and an abort
+    of the same scope raises :class:`~headrace.connect.errors.TaskFailedError`.
+    """
+
+    def commit_transaction(self, record: SourceRecord | None = None) -> None:
+        """Commit after *record*, or after what this ``poll`` returns."""
+        ...
+
+    def abort_transaction(self, record: SourceRecord | None = None) -> None:
+        """Throw away what is in the transaction, up to and including *record* or what this ``poll`` returns.
+
+        The offsets of what was thrown away are committed, so it is not read again.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A piece of planned work: one source partition, read by one slot from *offset* on.
+
+    *offset* is what the store held when the plan was made (``None``: from the beginning). *details* are
+    the connector's own words to its task, as JSON values. A split that shares an object with others is a
+    source partition of its own, because a source partition belongs to one slot at a time.
+    """
+
+    partition: SourcePartition
+    offset: SourceOffset | None = None
+    details: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+class TaskContext(Protocol):
+    """What the runtime gives to a task before it starts; the same object until it has stopped."""
+
+    @property
+    def connector(self) -> str:
+        """The connector's name."""
+        ...
+
+    @property
+    def task(self) -> int:
+        """The task's number within the connector, from 0."""
+        ...
+
+    @property
+    def offsets(self) -> OffsetReader:
+        """Reads committed source offsets; may block on the network."""
+        ...
+
+    @property
+    def transaction(self) -> TransactionContext | None:
+        """Places the ends of transactions; ``None`` unless the connector's configuration asks for it."""
+        ...
+
+    @property
+    def splits(self) -> Sequence[Split]:
+        """This task's share of the plan, in the order to read it; empty for a polled connector."""
+        ...
+
+    def stopping(self) -> bool:
+        """Whether the slot has been told to end. A ``poll`` that waits looks at it at least once a second."""
+        ...
+
+
+class SourceTask(ABC):
+    """Reads one share of a source. One instance lives inside one slot, for one micro-batch.
+
+    The runtime calls, all on one thread: ``initialize``, ``start``, then ``poll`` again and again with
+    ``update_offsets`` and the commit hooks in between, and in the end ``stop``, whatever happened. An
+    instance may also be made only to be asked by the commit hooks; it is then started and stopped but
+    never polled, and has no splits.
+
+    Any exception fails the task, except
+    :class:`~headrace.connect.errors.RetriableError` from ``poll``, which counts as "nothing now", and
+    :class:`~headrace.connect.errors.RecordError`, which is treated as ``errors.tolerance`` says.
+    Everything returned before an exception keeps its place: nothing is read twice, nothing is skipped.
+    """
+
+    context: TaskContext
+
+    def initialize(self, context: TaskContext) -> None:
+        """Called once, before ``start``. Keeps *context*; an override calls this one too."""
+        self.context = context
+
+    @abstractmethod
+    def start(self, config: Mapping[str, str]) -> None:
+        """Open what ``poll`` needs. Called once per micro-batch, on a fresh instance.
+
+        *config* is the task's configuration: one of what ``task_configs`` returned, or for a planned
+        connector its own configuration.
+        """
+
+    @abstractmethod
+    def poll(self) -> Polled:
+        """Return the next records, in order.
+
+        A polled task returns ``None`` or nothing when there is nothing now; it may wait for records, but
+        looks at ``context.stopping()`` at least once a second while it does. A planned task returns
+        ``None`` only when its share is finished; an empty sequence means "call again". Never return
+        ``None`` because reading failed: raise. The usual mistake is an offset that points *at* a record
+        and not behind it: the runtime resumes after what the offset says.
+        """
+
+    def resumes_cheaply(self) -> bool:
+        """Whether a later micro-batch could go on from here at little cost; asked between polls.
+
+        A time budget ends the micro-batch only where this is true. A stop does not ask.
+        """
+        return True
+
+    def update_offsets(self, offsets: Offsets) -> Offsets | None:
+        """Move source offsets without a record (KIP-910). Called directly before each commit.
+
+        *offsets* is what is about to be committed, filtered records included; it cannot be changed.
+        Partitions of the result are added or replace what is there; an offset of ``None`` removes what is
+        stored; partitions left out stay as they are; ``None`` changes nothing. With exactly-once the result is
+        part of the same transaction, and an exception fails the task; otherwise an exception is logged
+        and the hook is asked again at the next commit.
+        """
+        return None
+
+    def commit(self) -> None:
+        """Called after each commit. Not a statement about every record that ``poll`` returned.
+
+        An exception is logged and changes nothing, because the commit has happened.
+        """
+
+    def commit_batch(self, batch: SourceBatch) -> None:
+        """Called after the commit that covers *batch*: the place to acknowledge it upstream.
+
+        Batches are told in the order of ``poll``; one that a transaction's end cut is told in pieces. Plain
+        records that ``poll`` returned are told as the batches that the runtime made of them.
+        """
+
+    def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
+        """Called after the commit that covers *record*, with its place in Kafka, or ``None`` if filtered.
+
+        Overriding it makes the slot send record by record, which is several times slower: prefer
+        ``commit_batch`` where the place in Kafka is not needed. *record* is rebuilt from its batch when
+        ``poll`` returned batches.
+        """
+
+    def stop(self) -> None:
+        """Close what ``start`` opened. Called once, on the same thread, after the last ``poll``."""

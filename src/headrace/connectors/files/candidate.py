@@ -1,0 +1,98 @@
+"""A file that is selected, and what a plan decides about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.task import Split
+from headrace.connectors.files.details import SplitDetails
+from headrace.connectors.files.identity import version_of
+from headrace.connectors.files.listing import FileSeen
+from headrace.connectors.files.progress import Progress, number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A file that is selected now.
+
+    *readable* is the byte up to which it may be read: its size, or less where its last line is not
+    complete yet. *settled* says that it has been unchanged for long enough to be finished.
+    """
+
+    file: FileSeen
+    format: str
+    packed: bool
+    settled: bool
+    readable: int
+    splittable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the configuration says about files that change, and about their pieces."""
+
+    follow: bool = False
+    changed: str = "fail"
+    split_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A split, and the bytes that are left in it."""
+
+    split: Split
+    weight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What to do with one file: pieces to read, offsets to write, a sentence to tell; or nothing."""
+
+    pieces: Sequence[Piece] = ()
+    offsets: Mapping[SourcePartition, SourceOffset | None] = field(
+        default_factory=dict[SourcePartition, SourceOffset | None]
+    )
+    told: str | None = None
+
+
+def finished(
+    candidate: Candidate, entry: SourceOffset | None, *, anchor: int, more: int = 0
+) -> SourceOffset:
+    """The entry of a file that was read up to *anchor*, with *more* records than *entry* says."""
+    file = candidate.file
+    kept = {"header": entry["header"]} if entry and "header" in entry else {}
+    end: SourceOffset = {
+        "recordCount": number(entry, "recordCount") + more,
+        "anchor": anchor,
+        "skip": 0,
+        "version": version_of(file),
+        "size": file.size,
+        "format": candidate.format,
+        **kept,
+    }
+    return {**end, "done": True} if candidate.settled and anchor >= file.size else end
+
+
+def details_of(candidate: Candidate) -> SplitDetails:
+    """What the task is told about every piece of the file."""
+    return SplitDetails(
+        version=version_of(candidate.file),
+        size=candidate.file.size,
+        format=candidate.format,
+        settled=candidate.settled,
+        tail=candidate.readable == candidate.file.size,
+    )
+
+
+def check_format(candidate: Candidate, progress: Progress) -> None:
+    """Raise ``TaskFailedError`` when the file would go on in another format than it was begun in."""
+    other = progress.formats - {candidate.format}
+    if other:
+        raise TaskFailedError(
+            f"{candidate.file.path}: It was read as {other.pop()} up to byte {progress.anchor} and cannot "
+            f"go on as {candidate.format}. Take the change of the format's settings back, or remove the "
+            "file's offset to read it again from its beginning."
+        )

@@ -1,0 +1,38 @@
+"""What a plan tells the task about a split, besides its source partition and offset."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitDetails:
+    """The file as it was planned, and which of its bytes to read.
+
+    *version*, *size* and *format* are the file's; *settled* says that it may be marked as done. Lines
+    that begin in ``start … stop`` are read, and no byte from *limit* on; compressed files have neither.
+    *tail* says that *limit* is the file's end, so that a last line needs no line end there. *seek* says
+    that *start* may lie inside a line, which belongs to another split.
+    """
+
+    version: str
+    size: int
+    format: str
+    settled: bool
+    tail: bool
+    start: int = 0
+    stop: int | None = None
+    limit: int | None = None
+    seek: bool = False
+
+    @classmethod
+    def of(cls, details: Mapping[str, object]) -> Self:
+        """Read what :meth:`as_json` wrote."""
+        return cls(**cast("dict[str, Any]", details))
+
+    def as_json(self) -> dict[str, object]:
+        """These details as JSON values."""
+        return dataclasses.asdict(self)

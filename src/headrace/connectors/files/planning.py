@@ -1,0 +1,110 @@
+"""What to read of each file next. Pure: from what was seen on disk and what the store knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.partition import SourceOffset
+from headrace.connect.task import Split
+from headrace.connectors.files.candidate import (
+    Candidate,
+    Decision,
+    Piece,
+    Rules,
+    check_format,
+    details_of,
+    finished,
+)
+from headrace.connectors.files.identity import same_object
+from headrace.connectors.files.listing import FileSeen
+from headrace.connectors.files.progress import Progress, number, part, whole
+from headrace.connectors.files.ranges import of_ranges
+
+
+def decide(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
+    """What to do with one file.
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError` for a file that is not the one that was read
+    before, unless *rules* say otherwise, and for one that would now be understood differently.
+    """
+    complaint = _change(candidate.file, progress, packed=candidate.packed)
+    if complaint:
+        return _of_changed(candidate, progress, rules=rules, complaint=complaint)
+    if not progress.done:
+        return _of_open(candidate, progress, rules)
+    grown = candidate.file.size - progress.size
+    if grown and rules.follow:
+        return _of_open(candidate, progress, rules)
+    told = f"The file grew by {grown} bytes after it was read to its end. {_GROWN_ADVICE}"
+    return Decision(told=told if grown else None)
+
+
+_GROWN_ADVICE = "They are left unread; set files.follow=true to read files that grow."
+_CHANGED_ADVICE = (
+    "Put the file back, or say with files.changed=reread that it is to be read again from its beginning, "
+    "or with files.changed=ignore that it is to be left alone."
+)
+
+
+def _change(file: FileSeen, progress: Progress, *, packed: bool) -> str | None:
+    """Why the file is not the one that was read, or ``None``."""
+    expected = max(progress.size, 0 if packed else progress.anchor)
+    if file.size < expected:
+        return (
+            f"The file shrank to {file.size} bytes; it had {expected} when records of it were sent."
+        )
+    if any(not same_object(file, version) for version in progress.versions):
+        return "The file was replaced by another one after records of it were sent."
+    return None
+
+
+def _of_changed(
+    candidate: Candidate, progress: Progress, *, rules: Rules, complaint: str
+) -> Decision:
+    path = candidate.file.path
+    if rules.changed == "fail":
+        raise TaskFailedError(f"{path}: {complaint} {_CHANGED_ADVICE}")
+    if rules.changed == "ignore":
+        return Decision(told=f"{complaint} It is left alone, as files.changed=ignore says.")
+    # In one piece: ranges would have the source partitions of those that are removed here.
+    anew = _of_open(candidate, Progress(), replace(rules, split_bytes=0))
+    stale = {part(path, piece): None for piece in progress.ranges}
+    return replace(
+        anew,
+        offsets={**stale, **anew.offsets} if anew.pieces or anew.offsets else {},
+        told=f"{complaint} It is read again from its beginning, as files.changed=reread says.",
+    )
+
+
+def _of_open(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
+    left = candidate.readable - progress.anchor
+    if candidate.packed:
+        # Nothing but reading it tells where a compressed file ends, so it is read when it is complete.
+        return (
+            Decision(pieces=_of_whole(candidate, progress.entry))
+            if candidate.settled
+            else Decision()
+        )
+    large = rules.split_bytes and candidate.splittable and left > rules.split_bytes
+    if (progress.ranges or large) and not number(progress.entry, "skip"):
+        return of_ranges(candidate, progress, rules)
+    if left > 0:
+        return Decision(pieces=_of_whole(candidate, progress.entry))
+    if candidate.settled and progress.anchor == candidate.file.size and not progress.done:
+        end = finished(candidate, progress.entry, anchor=progress.anchor)
+        return Decision(offsets={whole(candidate.file.path): end})
+    return Decision()
+
+
+def _of_whole(candidate: Candidate, entry: SourceOffset | None) -> Sequence[Piece]:
+    check_format(candidate, Progress(entry=entry))
+    stop = None if candidate.packed else candidate.readable
+    split = Split(
+        partition=whole(candidate.file.path),
+        offset=entry,
+        details=replace(details_of(candidate), stop=stop, limit=stop).as_json(),
+    )
+    left = candidate.file.size if candidate.packed else candidate.readable - number(entry, "anchor")
+    return (Piece(split=split, weight=left),)

@@ -1,0 +1,17 @@
+"""From columns of Connect values to columns of bytes: strings, bytes, JSON; and header values to bytes."""
+
+from headrace.converters.catalogue import (
+    JAVA_NAMES,
+    Role,
+    converter_problems,
+    make_converter,
+    make_header_converter,
+)
+
+__all__ = [
+    "JAVA_NAMES",
+    "Role",
+    "converter_problems",
+    "make_converter",
+    "make_header_converter",
+]

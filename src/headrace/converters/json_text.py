@@ -1,0 +1,122 @@
+"""Columns of plain values as columns of JSON text, without a Python object per row where it can be."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.java_text import java_double, java_float, json_quoted
+from headrace.converters.columns import as_binary, is_text
+
+_QUOTE = pa.scalar(b'"')
+_NOTHING = pa.scalar(b"")
+_FIRST_CONTROL_FREE = 0x20
+_FIRST_OF_FOUR_BYTES = 0xF0
+_FOUR_BYTES = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
+# Two escapes of six bytes stand for the four bytes of a character outside the basic plane.
+_PAIR_GROWTH = 12 - 4
+
+
+def json_strings(values: pa.Array) -> pa.BinaryArray:
+    """Each of *values*, a column of text, as a JSON string with its quotes; nulls stay null."""
+    return pc.binary_join_element_wise(_QUOTE, escaped(values), _QUOTE, _NOTHING)
+
+
+def json_numbers(values: pa.Array) -> pa.BinaryArray:
+    """Integers or booleans as JSON; nulls stay null."""
+    return as_binary(values.cast(pa.utf8()))
+
+
+def json_floats(values: pa.Array) -> pa.BinaryArray:
+    """Floating-point numbers as Java writes them; what is no number becomes a JSON string."""
+    told = java_floats(values)
+    odd = pc.invert(pc.is_finite(values)).fill_null(False)  # noqa: FBT003 (the value filled in)
+    quoted = pc.binary_join_element_wise(_QUOTE, told, _QUOTE, _NOTHING)
+    return pc.if_else(odd, quoted, told) if pc.any(odd).as_py() else told
+
+
+def json_bytes(values: pa.Array) -> pa.BinaryArray:
+    """Bytes as JSON strings of base64; nulls stay null."""
+    encode = binascii.b2a_base64
+    rows = (None if row is None else encode(row, newline=False) for row in values.to_pylist())
+    told = pa.array(rows, pa.binary(), size=len(values))
+    return pc.binary_join_element_wise(_QUOTE, told, _QUOTE, _NOTHING)
+
+
+def java_floats(values: pa.Array) -> pa.BinaryArray:
+    """Floating-point numbers in their Java text form; nulls stay null."""
+    size = pc.abs(values)
+    usual = pc.or_(pc.and_(pc.greater_equal(size, 1e-3), pc.less(size, 1e7)), pc.equal(size, 0.0))
+    text = pc.replace_substring_regex(values.cast(pa.utf8()), r"^(-?[0-9]+)$", r"\1.0")
+    rare = pc.invert(usual).fill_null(False)  # noqa: FBT003 (the value filled in)
+    write: Callable[[float], str] = java_float if values.type == pa.float32() else java_double
+    rows = pa.array([write(row) for row in values.filter(rare).to_pylist()], pa.utf8())
+    return as_binary(pc.replace_with_mask(text, rare, rows))
+
+
+def escaped(values: pa.Array) -> pa.BinaryArray:
+    """A column of text with JSON's escapes, without quotes. Text that needs none is not copied.
+
+    Works on the bytes of the whole column: an escape has a fixed length, so the number of escaped
+    characters before a row's beginning says how far that row moves.
+    """
+    if not is_text(values.type):
+        raise TypeError(f"Only text is escaped, not {values.type}.")
+    binary = as_binary(values)
+    starts, content = _starts_and_content(binary)
+    moved, grown = _grown(starts, content)
+    if grown is content:
+        return binary
+    validity = pc.is_valid(binary) if binary.null_count else None
+    # 64-bit offsets, so that Arrow and not a wrapped number says when 2 GB are exceeded.
+    column = pa.Array.from_buffers(
+        pa.large_binary(), len(binary), [None, pa.py_buffer(moved), pa.py_buffer(grown)]
+    ).cast(pa.binary())
+    return column if validity is None else pc.if_else(validity, column, None)
+
+
+def _starts_and_content(binary: pa.BinaryArray) -> tuple[npt.NDArray[np.int64], bytes]:
+    _, offsets, content = binary.buffers()
+    if not len(binary) or offsets is None or content is None:
+        return np.zeros(len(binary) + 1, np.int64), b""
+    first, count = binary.offset, len(binary) + 1
+    starts = np.frombuffer(offsets, np.int32)[first : first + count].astype(np.int64)
+    return starts - starts[0], memoryview(content)[starts[0] : starts[-1]].tobytes()
+
+
+def _grown(starts: npt.NDArray[np.int64], content: bytes) -> tuple[npt.NDArray[np.int64], bytes]:
+    """Where each row starts after escaping, and the escaped bytes; *content* itself if nothing changed."""
+    octets = np.frombuffer(content, np.uint8)
+    moved, grown = starts, content
+    for code in _codes_to_escape(octets, content):
+        escape = json_quoted(chr(code))[1:-1].encode()
+        moved = moved + _count_before(octets == code, starts) * (len(escape) - 1)
+        grown = grown.replace(bytes([code]), escape)
+    if octets.size and octets.max() >= _FIRST_OF_FOUR_BYTES:
+        moved = moved + _count_before(octets >= _FIRST_OF_FOUR_BYTES, starts) * _PAIR_GROWTH
+        grown = _FOUR_BYTES.sub(_surrogates, grown)
+    return moved, grown
+
+
+def _codes_to_escape(octets: npt.NDArray[np.uint8], content: bytes) -> list[int]:
+    """The characters of one byte that are there and need an escape; the backslash, which escapes, first."""
+    present = [code for code in (ord("\\"), ord('"')) if bytes([code]) in content]
+    if octets.size and octets.min() < _FIRST_CONTROL_FREE:
+        present += [code for code in range(_FIRST_CONTROL_FREE) if bytes([code]) in content]
+    return present
+
+
+def _count_before(
+    marked: npt.NDArray[np.bool_], starts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    return np.searchsorted(np.flatnonzero(marked), starts)
+
+
+def _surrogates(match: re.Match[bytes]) -> bytes:
+    return json_quoted(match.group().decode())[1:-1].encode()

@@ -1,0 +1,207 @@
+"""Questions to a cluster and the making of topics. Each has a deadline."""
+
+# The library re-exports its own names in a way that the type checker takes for private.
+# pyright: reportPrivateImportUsage=false
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+
+from headrace.connect.errors import ConfigError, ConnectError, RetriableError
+from headrace.kafka.client_config import ClientConfig, connection_settings
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.errors import Context, is_retriable, kafka_error, translated
+from headrace.kafka.producer import CLIENT_LOG
+
+T = TypeVar("T")
+
+# One question; the client itself asks again inside it while its connection is being made.
+_STEP_SECONDS = 5.0
+_PAUSE_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactedTopic:
+    """A topic for state, as Kafka Connect makes it. -1 leaves a number to the broker.
+
+    *setting* is the key under which the user named the topic and *keeps* what the topic keeps, both for
+    the refusal of a topic that forgets.
+    """
+
+    name: str
+    partitions: int = 25
+    replication: int = 3
+    setting: str = "offset.storage.topic"
+    keeps: str = "source connector offsets"
+
+
+class KafkaAdmin:
+    """An admin client. *config* may be any client's: only its connection settings are used.
+
+    Every method asks again while that can help. After its deadline it raises
+    :class:`~headrace.connect.errors.RetriableError`, for what no retry mends
+    :class:`~headrace.connect.errors.TaskFailedError`. Any thread may call.
+    """
+
+    def __init__(self, config: ClientConfig) -> None:
+        settings: dict[str, Any] = {**connection_settings(config.settings), "logger": CLIENT_LOG}
+        self._client = AdminClient(settings)
+
+    def check_reachable(self, deadline: Deadline) -> str:
+        """The cluster's id, once a broker has answered."""
+        try:
+            answer = self._asked(self._describe_cluster, "a description of the cluster", deadline)
+        except ConnectError as error:
+            raise type(error)(f"{_UNREACHABLE} {error}") from error
+        return str(answer)
+
+    def partitions(self, topic: str, deadline: Deadline) -> list[int]:
+        """The partitions of *topic*; a missing topic fails and is not created."""
+
+        def ask(seconds: float) -> list[int]:
+            topics = TopicCollection([topic])
+            answer = self._client.describe_topics(topics, request_timeout=seconds)
+            return [one.id for one in answer[topic].result().partitions]
+
+        return self._asked(ask, "a description of", deadline, topic=topic)
+
+    def exists(self, topic: str, deadline: Deadline) -> bool:
+        """Whether there is a topic of that name that this client may see."""
+
+        def ask(seconds: float) -> bool:
+            topics = TopicCollection([topic])
+            try:
+                self._client.describe_topics(topics, request_timeout=seconds)[topic].result()
+            except KafkaException as error:
+                if kafka_error(error).name() == "UNKNOWN_TOPIC_OR_PART":
+                    return False
+                raise
+            return True
+
+        return self._asked(ask, "a description of", deadline, topic=topic)
+
+    def end_offsets(self, topic: str, deadline: Deadline) -> dict[int, int]:
+        """The end of each partition, whatever transactions are open in it."""
+        latest = {
+            TopicPartition(topic, partition): cast("OffsetSpec", OffsetSpec.latest())
+            for partition in self.partitions(topic, deadline)
+        }
+
+        def ask(seconds: float) -> dict[int, int]:
+            answers = self._client.list_offsets(
+                latest, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=seconds
+            )
+            return {place.partition: answer.result().offset for place, answer in answers.items()}
+
+        return self._asked(ask, "the end of", deadline, topic=topic)
+
+    def ensure_compacted_topic(self, topic: CompactedTopic, deadline: Deadline) -> bool:
+        """Create *topic* unless it exists; returns whether it was created.
+
+        Raises :class:`~headrace.connect.errors.ConfigError` when it exists and is not compacted, because
+        it would forget. A client that may not read the topic's settings is believed.
+        """
+        created = self._create(topic, deadline)
+        if not created:
+            policy = self._cleanup_policy(topic.name, deadline)
+            if policy not in (None, "compact"):
+                raise ConfigError([(topic.setting, _forgets(topic, policy))])
+        return created
+
+    def _create(self, topic: CompactedTopic, deadline: Deadline) -> bool:
+        new = NewTopic(
+            topic.name, topic.partitions, topic.replication, config={"cleanup.policy": "compact"}
+        )
+
+        def ask(seconds: float) -> bool:
+            answer = self._client.create_topics([new], request_timeout=seconds)
+            try:
+                answer[topic.name].result()
+            except KafkaException as error:
+                # Without the right to create, a topic that somebody else made is just as good.
+                if kafka_error(error).name() in _MAYBE_THERE and self.exists(topic.name, deadline):
+                    return False
+                raise
+            return True
+
+        return self._asked(ask, "the creation of", deadline, topic=topic.name)
+
+    def _cleanup_policy(self, topic: str, deadline: Deadline) -> str | None:
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+
+        def ask(seconds: float) -> str | None:
+            answer = self._client.describe_configs([resource], request_timeout=seconds)
+            try:
+                return cast("str", answer[resource].result()["cleanup.policy"].value)
+            except KafkaException as error:
+                if kafka_error(error).name() in _NOT_TOLD:
+                    return None
+                raise
+
+        return self._asked(ask, "a description of", deadline, topic=topic)
+
+    def _describe_cluster(self, seconds: float) -> object:
+        answer: Future[object] = self._client.describe_cluster(request_timeout=seconds)
+        return getattr(answer.result(), "cluster_id", "")
+
+    def _asked(
+        self,
+        ask: Callable[[float], T],
+        doing: str,
+        deadline: Deadline,
+        *,
+        topic: str | None = None,
+    ) -> T:
+        while True:
+            try:
+                return ask(max(0.2, deadline.remaining(_STEP_SECONDS)))
+            except KafkaException as error:
+                inner = kafka_error(error)
+                if not is_retriable(inner):
+                    raise translated(inner, Context(doing=doing, topic=topic)) from error
+                if deadline.expired:
+                    raise _unanswered(inner, doing, topic) from error
+                time.sleep(deadline.remaining(_PAUSE_SECONDS))
+
+
+_UNREACHABLE = (
+    "Failed to connect to and describe Kafka cluster. "
+    "Check worker's broker connection and security properties."
+)
+_MAYBE_THERE = (
+    "TOPIC_ALREADY_EXISTS",
+    "TOPIC_AUTHORIZATION_FAILED",
+    "CLUSTER_AUTHORIZATION_FAILED",
+)
+_NOT_TOLD = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")
+
+
+def _unanswered(error: KafkaError, doing: str, topic: str | None) -> RetriableError:
+    target = f" topic {topic!r}" if topic else ""
+    return RetriableError(
+        f"Kafka did not answer a request for {doing}{target} in time: {error.str()}."
+    )
+
+
+def _forgets(topic: CompactedTopic, policy: str | None) -> str:
+    return (
+        f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have "
+        f"'cleanup.policy=compact' to guarantee consistency and durability of {topic.keeps}, but found "
+        f"the topic currently has 'cleanup.policy={policy}'. Continuing would likely result in eventually "
+        f"losing {topic.keeps} and problems restarting this Connect cluster in the future. Change the "
+        f"'{topic.setting}' property in the Connect worker configurations to use a topic with "
+        "'cleanup.policy=compact'."
+    )

@@ -1,0 +1,203 @@
+"""Kafka Connect's client settings as librdkafka's. Pure.
+
+Connect names its clients' settings as the Java clients do. Most names are the same here; this module
+translates the others, adds our own defaults and says what it had to leave out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from headrace.connect.errors import ConfigError
+from headrace.kafka.java_settings import Translation, connect_name, translation
+
+Settings = Mapping[str, str | int | bool]
+
+_SECRET_WORDS = ("password", "secret", "token", ".key.pem", "jaas", "ssl.key", "assertion")
+
+PRODUCER_DEFAULTS: Settings = MappingProxyType(
+    {
+        "acks": "all",
+        "compression.type": "none",
+        # Java's partitioner: equal keys must land where Kafka Connect put them.
+        "partitioner": "murmur2_random",
+        # Long enough to fill requests at full speed, short enough to go unnoticed when idle.
+        "linger.ms": 20,
+        "batch.size": 1_000_000,
+        "batch.num.messages": 10_000,
+        # Java's max.request.size, so that what Kafka Connect could send can be sent.
+        "message.max.bytes": 1_048_576,
+        # Bounds a slot's memory; about a fifth of a second of a fast source.
+        "queue.buffering.max.kbytes": 32 * 1024,
+        # The bytes are the bound; this only has to be out of the way.
+        "queue.buffering.max.messages": 500_000,
+        # The client fills its requests itself; waiting for the last one's answer only delays commits.
+        "socket.nagle.disable": True,
+        # A broker that is back is noticed within two seconds.
+        "reconnect.backoff.max.ms": 2_000,
+    }
+)
+
+DEFAULT_TRANSACTION_TIMEOUT_MS = 60_000
+_WITHOUT_END = 2_147_483_647
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientConfig:
+    """Settings for one client of the library. Its ``repr`` hides secrets; it survives pickling.
+
+    *warnings* are sentences about settings of the user that have no effect.
+    """
+
+    settings: Settings
+    warnings: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"ClientConfig({redacted(self.settings)!r})"
+
+    @property
+    def transactional_id(self) -> str | None:
+        """The transactional id, ``None`` for an idempotent producer and for other clients."""
+        stored = self.settings.get("transactional.id")
+        return None if stored is None else str(stored)
+
+    @property
+    def transaction_timeout_seconds(self) -> float:
+        """How long the broker lets a transaction stay open."""
+        return (
+            float(self.settings.get("transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS)) / 1e3
+        )
+
+
+def redacted(settings: Settings) -> dict[str, str | int | bool]:
+    """*settings* fit for a log line: values of secret keys are replaced."""
+    return {key: "[hidden]" if _is_secret(key) else value for key, value in settings.items()}
+
+
+def producer_config(
+    properties: Mapping[str, str], *, transactional_id: str | None = None
+) -> ClientConfig:
+    """A producer's settings from Connect's: *properties* as after the prefix ``producer.`` was cut.
+
+    The user's settings win over ours, except what exactly-once rests on: the transactional id and
+    idempotence. Raises :class:`~headrace.connect.errors.ConfigError` with every problem.
+    """
+    translated = translation(_without_ours(properties))
+    settings: dict[str, str | int | bool] = {**PRODUCER_DEFAULTS, **translated.settings}
+    warnings = [*translated.warnings, *_overruled(properties, transactional_id)]
+    settings["enable.idempotence"] = True
+    if transactional_id is None:
+        settings.setdefault("message.timeout.ms", _WITHOUT_END)
+    else:
+        settings["transactional.id"] = transactional_id
+        settings.setdefault("transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS)
+        # librdkafka demands it: a record may not outlive its transaction.
+        settings.setdefault("message.timeout.ms", settings["transaction.timeout.ms"])
+    _refuse(translated, settings)
+    return ClientConfig(settings=settings, warnings=tuple(warnings))
+
+
+def connection_settings(settings: Settings) -> dict[str, str | int | bool]:
+    """Those of *settings* that say how to reach a cluster, for a client of another kind."""
+    return {key: value for key, value in settings.items() if key.startswith(_CONNECTION)}
+
+
+def client_config(properties: Mapping[str, str]) -> ClientConfig:
+    """Settings for a client of any kind from Connect's: only those that say how to reach the cluster.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` with every problem.
+    """
+    kept = {key: value for key, value in properties.items() if key.startswith(_CONNECTION)}
+    translated = translation(kept)
+    if translated.problems:
+        raise ConfigError(translated.problems, where="The Kafka client's configuration")
+    settings = {"reconnect.backoff.max.ms": 2_000, **translated.settings}
+    return ClientConfig(settings=settings, warnings=translated.warnings)
+
+
+_CONNECTION = (
+    "bootstrap.",
+    "broker.address",
+    "client.",
+    "connections.",
+    "enable.ssl",
+    "metadata.",
+    "reconnect.",
+    "retry.",
+    "sasl.",
+    "security.",
+    "socket.",
+    "ssl.",
+)
+
+
+def _without_ours(properties: Mapping[str, str]) -> dict[str, str]:
+    fixed = ("transactional.id", "enable.idempotence", "delivery.report.only.error")
+    return {key: value for key, value in properties.items() if key not in fixed}
+
+
+def _overruled(properties: Mapping[str, str], transactional_id: str | None) -> list[str]:
+    used = {"transactional.id": transactional_id or "none", "enable.idempotence": "true"}
+    return [
+        f"The value '{properties[key]}' for the '{key}' property will be ignored as it cannot be "
+        f"overridden for connectors when exactly-once source support is enabled. "
+        f"The value '{value}' will be used instead."
+        for key, value in used.items()
+        if key in properties and properties[key] != value
+    ]
+
+
+def _refuse(translated: Translation, settings: Settings) -> None:
+    problems = [*translated.problems, *_conflicts(settings)]
+    if problems:
+        raise ConfigError(problems, where="The producer's configuration")
+
+
+def _conflicts(settings: Settings) -> list[tuple[str, str]]:
+    """What librdkafka would refuse with a less helpful sentence, or accept and lose records."""
+    problems: list[tuple[str, str]] = []
+    if settings["acks"] not in ("all", "-1"):
+        told = f"{settings['acks']} can lose records; only 'all' works with idempotence."
+        problems.append(("acks", told))
+    if _number(settings, "max.in.flight.requests.per.connection", 5) > 5:  # noqa: PLR2004 - Kafka's own bound
+        told = "At most 5 with idempotence, otherwise records could change their order."
+        problems.append(("max.in.flight.requests.per.connection", told))
+    if settings.get("retries") == "0":
+        problems.append(("retries", "0 does not work with idempotence; leave it out."))
+    queue = _number(settings, "queue.buffering.max.kbytes", 0) * 1024
+    if 0 < queue < _number(settings, "message.max.bytes", 0):
+        told = (
+            f"It must not be more than buffer.memory ({queue}): such a record would wait for ever."
+        )
+        problems.append(("max.request.size", told))
+    if "transactional.id" in settings:
+        problems += _late_delivery(settings)
+    return problems
+
+
+def _late_delivery(settings: Settings) -> list[tuple[str, str]]:
+    delivery = _number(settings, "message.timeout.ms", 0)
+    transaction = _number(settings, "transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS)
+    if 0 < delivery <= transaction:
+        return []
+    told = (
+        f"{delivery} is longer than transaction.timeout.ms ({transaction}), which ends the transaction "
+        "anyway. Leave it out, or raise transaction.timeout.ms with it."
+    )
+    return [("delivery.timeout.ms", told)]
+
+
+def _number(settings: Settings, key: str, default: int) -> int:
+    try:
+        return int(settings.get(key, default))
+    except ValueError as error:
+        told = f"{settings[key]!r} is not a whole number."
+        raise ConfigError(
+            [(connect_name(key), told)], where="The producer's configuration"
+        ) from error
+
+
+def _is_secret(key: str) -> bool:
+    return any(word in key for word in _SECRET_WORDS)

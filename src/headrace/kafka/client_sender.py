@@ -1,0 +1,282 @@
+"""The sender on the client library: ``produce_batch`` where it can, one record at a time elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import cast
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import Message as Delivered
+
+from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
+from headrace.connect.record import RecordMetadata
+from headrace.kafka.client_config import ClientConfig
+from headrace.kafka.client_rows import (
+    Message,
+    MessageRows,
+    Row,
+    first_too_large,
+    needs_rows,
+    pieces,
+    rows,
+)
+from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.errors import kafka_error
+from headrace.kafka.producer import TrackedProducer, Waiting
+from headrace.kafka.sender import EncodedRecords, OffsetEntry, Sender
+
+OPEN_SECONDS = 60.0
+_ANY_PARTITION = -1
+
+
+def make_sender(
+    config: ClientConfig,
+    *,
+    owner: str | None = None,
+    open_seconds: float = OPEN_SECONDS,
+    clock: Clock = time.monotonic,
+    waiting: Waiting | None = None,
+    tells_places: bool = False,
+) -> Sender:
+    """A sender with *config*, transactional when that has a transactional id.
+
+    *owner* is who sends, for messages, such as ``task c-0``. ``open`` gives up after *open_seconds*. *waiting* is called about
+    once a second on the owner's thread while a broker is awaited; what it raises leaves the sender's
+    method, and the sender can then only be closed. *tells_places* makes ``send_each`` work, at several
+    times the cost of every record. Raises
+    :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
+    """
+    producer = TrackedProducer(
+        config, owner=owner, clock=clock, waiting=waiting, reports_all=tells_places
+    )
+    opening = partial(Deadline.after, open_seconds, clock)
+    max_bytes = int(config.settings.get("message.max.bytes", 1_000_000))
+    is_transactional = config.transactional_id is not None
+    return ClientSender(
+        producer,
+        opening=opening,
+        max_bytes=max_bytes,
+        is_transactional=is_transactional,
+        tells_places=tells_places,
+    )
+
+
+class ClientSender:
+    """Implements :class:`~headrace.kafka.sender.Sender`; one thread owns it.
+
+    A delivery failure that arrives later is raised by the next ``send``, ``flush`` or ``commit``, and by
+    each one after it until ``abort``; without transactions the sender can then only be closed. Nothing
+    gives up while a broker is away, except that a transaction ends with its time-out: then nobody knows
+    whether a commit went through, so it is told as a
+    :class:`~headrace.connect.errors.TransactionTimedOutError`.
+    """
+
+    def __init__(
+        self,
+        producer: TrackedProducer,
+        *,
+        opening: Callable[[], Deadline],
+        max_bytes: int,
+        is_transactional: bool,
+        tells_places: bool,
+    ) -> None:
+        self._producer = producer
+        self._opening = opening
+        self._max_bytes = max_bytes
+        self._is_transactional = is_transactional
+        self._tells_places = tells_places
+        self._rows = MessageRows()
+        self._clock = opening().clock
+
+    def open(self) -> None:
+        """Become the owner of the transactional id; nothing when idempotent."""
+        if self._is_transactional:
+            call = self._producer.raw.init_transactions
+            self._producer.persist(call, "the start of transactions", self._opening())
+
+    def begin(self) -> None:
+        """Begin a transaction; nothing when idempotent."""
+        if not self._is_transactional:
+            return
+        try:
+            self._producer.raw.begin_transaction()
+        except KafkaException as error:
+            raise self._producer.translated(error, "the beginning of a transaction") from error
+        self._producer.began = self._clock()
+
+    def commit(self) -> None:
+        """Wait until the broker has everything of the transaction, and end it."""
+        if not self._is_transactional:
+            self.flush()
+            return
+        self._producer.raise_undelivered()
+        self._producer.settle(self._producer.raw.commit_transaction, "the commit of a transaction")
+
+    def abort(self) -> None:
+        """Throw the open transaction away; nothing when none is open or the producer is lost anyway."""
+        if self._producer.began is None or self._producer.is_broken:
+            return
+        self._producer.forget_undelivered()
+        self._producer.settle(self._producer.raw.abort_transaction, "the abort of a transaction")
+        self._producer.forget_undelivered()
+
+    def flush(self) -> None:
+        """Wait until everything handed over is acknowledged; raises when anything was not."""
+        self._producer.flush()
+
+    def close(self) -> None:
+        """Release the client without waiting for what is still in its queue."""
+        self._producer.release()
+
+    # -------------------------------------------------------------- records
+
+    def send(self, records: EncodedRecords) -> None:
+        """Hand over *records*; returns when all are in the client's queue, waiting while it is full."""
+        self._producer.raise_undelivered()
+        refused = first_too_large(records, self._max_bytes)
+        stop = len(records) if refused is None else refused
+        for start, end in pieces(records, stop):
+            if needs_rows(records):
+                self._produce_rows(records, start, end)
+            else:
+                self._produce_batch(records, start, self._rows.filled(records, start, end))
+        if refused is not None:
+            raise self._too_large(records, refused)
+
+    def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
+        """Like ``send``, one by one; needs a sender that ``tells_places``."""
+        self._producer.raise_undelivered()
+        refused = first_too_large(records, self._max_bytes)
+        if refused is not None:
+            raise self._too_large(records, refused)
+        if not self._tells_places:
+            raise ValueError("send_each needs a sender made with tells_places=True.")
+        places: dict[int, RecordMetadata] = {}
+        for start, end in pieces(records, len(records)):
+            self._produce_rows(records, start, end, places)
+        self.flush()
+        return [places[row] for row in range(len(records))]
+
+    def send_offsets(self, topic: str, entries: Sequence[OffsetEntry]) -> None:
+        """Hand over records of the offsets topic; a refusal fails the task."""
+        for key, value in entries:
+            try:
+                self._produce_row(topic, _ANY_PARTITION, (value, key, 0, ()))
+            except RecordError as error:
+                raise TaskFailedError(f"Source offsets cannot be stored: {error}") from error
+
+    # -------------------------------------------------------------- handing over
+
+    def _produce_batch(self, records: EncodedRecords, start: int, batch: list[Message]) -> None:
+        partition = _ANY_PARTITION if records.partition is None else records.partition
+        produce_batch = cast("Callable[..., int]", self._producer.raw.produce_batch)
+        waiting = batch
+        while True:
+            accepted = produce_batch(records.topic, waiting, partition=partition)
+            self._producer.poll()
+            if accepted == len(waiting):
+                return
+            # A full queue refuses everything behind the first refused row, so order holds.
+            waiting = self._still_waiting(records, start + len(batch) - len(waiting), waiting)
+            self._producer.wait_for_room()
+
+    def _still_waiting(
+        self, records: EncodedRecords, start: int, batch: list[Message]
+    ) -> list[Message]:
+        full: list[Message] = []
+        for row, message in enumerate(batch, start):
+            error = message.pop("_error", None)
+            if error is None and full:
+                raise TaskFailedError(
+                    f"The Kafka client took rows of {records.topic} out of order."
+                )
+            if error is None:
+                continue
+            if not isinstance(error, KafkaError) or error.name() != "_QUEUE_FULL":
+                raise self._refused(error, records.topic, row)
+            full.append(message)
+        return full
+
+    def _produce_rows(
+        self,
+        records: EncodedRecords,
+        start: int,
+        stop: int,
+        places: dict[int, RecordMetadata] | None = None,
+    ) -> None:
+        partition = _ANY_PARTITION if records.partition is None else records.partition
+        for row, content in enumerate(rows(records, start, stop), start):
+            told = None if places is None else partial(self._on_placed, places, row)
+            self._produce_row(records.topic, partition, content, row=row, told=told)
+        self._producer.poll()
+
+    def _produce_row(
+        self,
+        topic: str,
+        partition: int,
+        content: Row,
+        *,
+        row: int | None = None,
+        told: Callable[[KafkaError | None, Delivered], None] | None = None,
+    ) -> None:
+        value, key, timestamp, headers = content
+        while True:
+            try:
+                self._producer.raw.produce(
+                    topic,
+                    value,
+                    key,
+                    partition,
+                    on_delivery=told,
+                    timestamp=timestamp,
+                    headers=list(headers) or None,
+                )
+            except BufferError:
+                self._producer.wait_for_room()
+            except KafkaException as error:
+                raise self._refused(kafka_error(error), topic, row) from error
+            else:
+                return
+
+    def _on_placed(
+        self,
+        places: dict[int, RecordMetadata],
+        row: int,
+        error: KafkaError | None,
+        message: Delivered,
+    ) -> None:
+        self._producer.on_delivery(error, message)
+        if error is None:
+            places[row] = _place(message)
+
+    def _refused(self, error: object, topic: str, row: int | None) -> ConnectError:
+        """What a refusal at the door means: the end of the producer, or of this record only."""
+        inner = error if isinstance(error, KafkaError) else KafkaError(KafkaError.UNKNOWN)
+        if inner.name() in _NOT_THE_RECORD:
+            self._producer.poll()
+            return self._producer.translated(inner, "writing to", topic)
+        reason = f"Kafka refused a record for topic {topic!r}: {inner.str()} ({inner.name()})."
+        return RecordError(reason, row=row)
+
+    def _too_large(self, records: EncodedRecords, row: int) -> RecordError:
+        return RecordError(
+            f"a record for topic {records.topic!r} is too large: with its key and headers it does not "
+            f"fit into {self._max_bytes} bytes.",
+            row=row,
+            advice="Raise max.request.size of this producer and max.message.bytes of the topic.",
+        )
+
+
+_NOT_THE_RECORD = frozenset({"_FATAL", "_FENCED", "_STATE", "_PURGE_QUEUE", "_UNKNOWN_TOPIC"})
+
+
+def _place(message: Delivered) -> RecordMetadata:
+    _, timestamp = message.timestamp()
+    return RecordMetadata(
+        topic=message.topic() or "",
+        partition=message.partition() or 0,
+        offset=message.offset() or 0,
+        timestamp=timestamp,
+    )

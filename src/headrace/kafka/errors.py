@@ -1,0 +1,167 @@
+"""The client library's errors as ours. Nothing else translates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException
+
+from headrace.connect.errors import (
+    ConnectError,
+    FencedError,
+    ReplanError,
+    RetriableError,
+    TaskFailedError,
+    TransactionTimedOutError,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What was being done when the client failed, for the sentence and for telling causes apart.
+
+    *doing* completes "Kafka refused …", such as ``writing to``. *open_seconds* is how long the
+    transaction has been open by a monotonic clock, ``None`` without one; *timeout_seconds* is its
+    ``transaction.timeout.ms``. *owner* is who was doing it, such as ``task c-0``.
+    """
+
+    doing: str = "a request"
+    topic: str | None = None
+    transactional_id: str | None = None
+    owner: str | None = None
+    open_seconds: float | None = None
+    timeout_seconds: float | None = None
+
+
+def kafka_error(error: KafkaError | KafkaException) -> KafkaError:
+    """The error inside *error*, or *error* itself."""
+    if isinstance(error, KafkaError):
+        return error
+    inner: object = error.args[0] if error.args else None
+    return inner if isinstance(inner, KafkaError) else KafkaError(KafkaError.UNKNOWN, str(error))
+
+
+def translated(error: KafkaError | KafkaException, context: Context) -> ConnectError:
+    """Our error for *error*: what the caller does next decides which one it is."""
+    inner = kafka_error(error)
+    if inner.name() in _FENCED:
+        return _fenced(context)
+    if inner.name() in _ADVICE:
+        return TaskFailedError(f"{_told(inner, context)} {_ADVICE[inner.name()]}")
+    if is_retriable(inner):
+        return RetriableError(f"{_told(inner, context)} This may pass.")
+    if inner.fatal():
+        return ReplanError(f"{_told(inner, context)} The producer cannot go on and is replaced.")
+    return TaskFailedError(_told(inner, context))
+
+
+def is_retriable(error: KafkaError) -> bool:
+    """Whether the same may go well later, if need be after the open transaction has been aborted."""
+    return error.retriable() or error.txn_requires_abort() or error.name() in _RETRIABLE
+
+
+def _fenced(context: Context) -> ConnectError:
+    if _outlived(context):
+        return timed_out(context)
+    return FencedError(
+        f"A newer producer has taken over the transactional id {context.transactional_id!r}, "
+        f"so {_owner(context)} no longer writes. Nothing is lost: the newer one reads the stored offsets."
+    )
+
+
+def _outlived(context: Context) -> bool:
+    if context.open_seconds is None or context.timeout_seconds is None:
+        return False
+    return context.open_seconds > context.timeout_seconds
+
+
+def timed_out(context: Context) -> TransactionTimedOutError:
+    """The error for a transaction that stayed open too long, with Connect's advice."""
+    owner = _owner(context)
+    return TransactionTimedOutError(_TIMED_OUT.format(owner=owner[0].upper() + owner[1:]))
+
+
+def _owner(context: Context) -> str:
+    return f"the {context.owner}" if context.owner else "this task"
+
+
+def _told(error: KafkaError, context: Context) -> str:
+    target = f" topic {context.topic!r}" if context.topic else ""
+    text = error.str().rstrip(".")
+    return f"Kafka refused {context.doing}{target}: {text} ({error.name()})."
+
+
+_FENCED = frozenset({"_FENCED", "INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
+
+_RETRIABLE = frozenset(
+    {
+        "_TIMED_OUT",
+        "_TIMED_OUT_QUEUE",
+        "_MSG_TIMED_OUT",
+        "_TRANSPORT",
+        "_ALL_BROKERS_DOWN",
+        "_RESOLVE",
+        "_RETRY",
+        "_WAIT_COORD",
+        "_WAIT_CACHE",
+        "_INTR",
+        "BROKER_NOT_AVAILABLE",
+        "CONCURRENT_TRANSACTIONS",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "KAFKA_STORAGE_ERROR",
+        "LEADER_NOT_AVAILABLE",
+        "NETWORK_EXCEPTION",
+        "NOT_CONTROLLER",
+        "NOT_COORDINATOR",
+        "NOT_ENOUGH_REPLICAS",
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "NOT_LEADER_FOR_PARTITION",
+        "OFFSET_NOT_AVAILABLE",
+        "REPLICA_NOT_AVAILABLE",
+        "REQUEST_TIMED_OUT",
+        "THROTTLING_QUOTA_EXCEEDED",
+        "TRANSACTION_ABORTABLE",
+        "UNSTABLE_OFFSET_COMMIT",
+    }
+)
+
+_UNREACHABLE_ACCOUNT = "Check security.protocol and the sasl.* settings of this client."
+_MISSING_TOPIC = "Create the topic, or let the broker create topics (auto.create.topics.enable)."
+_TOO_LARGE = "Raise max.request.size of this producer and max.message.bytes of the topic."
+
+_ADVICE: dict[str, str] = {
+    "TOPIC_AUTHORIZATION_FAILED": "Grant this client Write and Describe on the topic.",
+    "CLUSTER_AUTHORIZATION_FAILED": "Grant this client IdempotentWrite on the cluster.",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": (
+        "Grant this client Write and Describe on its transactional ids."
+    ),
+    "GROUP_AUTHORIZATION_FAILED": "Grant this client Read on the group.",
+    "TOPIC_EXCEPTION": "Use letters, digits, '.', '_' and '-' in topic names, at most 249.",
+    "UNKNOWN_TOPIC_OR_PART": _MISSING_TOPIC,
+    "_UNKNOWN_TOPIC": _MISSING_TOPIC,
+    "_UNKNOWN_PARTITION": "Choose a partition that the topic has.",
+    "MSG_SIZE_TOO_LARGE": _TOO_LARGE,
+    "RECORD_LIST_TOO_LARGE": _TOO_LARGE,
+    "INVALID_RECORD": "The topic's own rules refuse the record, such as a missing key.",
+    "INVALID_TIMESTAMP": "Set message.timestamp.type or the bounds of the topic, or no timestamp.",
+    "POLICY_VIOLATION": "Ask the owner of the cluster which policy this breaks.",
+    "INVALID_TRANSACTION_TIMEOUT": (
+        "Lower transaction.timeout.ms of this producer below the broker's transaction.max.timeout.ms."
+    ),
+    "UNSUPPORTED_COMPRESSION_TYPE": "Choose another compression.type.",
+    "UNSUPPORTED_VERSION": "Use a broker of version 2.5 or newer.",
+    "INVALID_REPLICATION_FACTOR": "Choose a replication factor that the cluster can hold.",
+    "SASL_AUTHENTICATION_FAILED": _UNREACHABLE_ACCOUNT,
+    "_AUTHENTICATION": _UNREACHABLE_ACCOUNT,
+    "UNSUPPORTED_SASL_MECHANISM": "Choose another sasl.mechanism.",
+}
+
+_TIMED_OUT = (
+    "{owner} was unable to finish writing records to Kafka before its producer transaction expired. "
+    "It may be necessary to reconfigure this connector in order for it to run healthily with exactly-once "
+    "support. Options for this include: tune the connector's producer configuration for higher throughput, "
+    "increase the transaction timeout for the connector's producers, decrease the offset commit interval "
+    "(if using interval-based transaction boundaries), or use the 'poll' transaction boundary (if the "
+    "connector is not already configured to use it)."
+)

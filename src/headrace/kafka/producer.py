@@ -1,0 +1,222 @@
+"""One producer of the client library: its failures collected, its waits told, its log in ``logging``."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Message as Delivered
+
+from headrace.connect.errors import (
+    ConfigError,
+    ConnectError,
+    ReplanError,
+    RetriableError,
+)
+from headrace.kafka.client_config import ClientConfig
+from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.errors import Context, is_retriable, kafka_error, timed_out, translated
+from headrace.kafka.java_settings import connect_name
+
+CLIENT_LOG = logging.getLogger("headrace.kafka.client")
+
+Waiting = Callable[[str], None]
+"""Told about once a second, with what for, while a producer waits. May raise to end the wait."""
+
+_STEP_SECONDS = 1.0
+# Delivery reports of records that were thrown away on purpose are not failures.
+_PURGED = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
+
+
+class TrackedProducer:
+    """Wraps ``confluent_kafka.Producer`` (*raw*). One thread owns it; callbacks run in its calls.
+
+    *began* is when the open transaction began by the clock, ``None`` without one; it tells a
+    transaction's time-out from a newer owner, which look the same to the client. *reports_all* calls
+    delivery callbacks for successful records too.
+    """
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        *,
+        owner: str | None = None,
+        clock: Clock = time.monotonic,
+        waiting: Waiting | None = None,
+        reports_all: bool = False,
+    ) -> None:
+        self.began: float | None = None
+        self._transactional_id = config.transactional_id
+        self._timeout_seconds = config.transaction_timeout_seconds
+        self._owner = owner
+        self._clock = clock
+        self._waiting = waiting
+        self._undelivered: tuple[KafkaError, str | None] | None = None
+        self._fatal: KafkaError | None = None
+        self._unsettled: str | None = None
+        self._last_said: str | None = None
+        settings: dict[str, object] = {
+            **config.settings,
+            # A batch counts as delivered when the queue has drained past it without a failure.
+            "delivery.report.only.error": not reports_all,
+            "on_delivery": self.on_delivery,
+            "error_cb": self._on_error,
+            "logger": CLIENT_LOG,
+        }
+        try:
+            self.raw = Producer(settings)
+        except KafkaException as error:
+            raise refused_settings(error) from error
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the client has given this producer up, or the end of its transaction was not awaited.
+
+        Nothing but letting it go helps.
+        """
+        return self._fatal is not None or self._unsettled is not None
+
+    def translated(
+        self, error: KafkaError | KafkaException, doing: str, topic: str | None = None
+    ) -> ConnectError:
+        """Our error for *error*, which happened while *doing*; a fatal one behind it comes first."""
+        if kafka_error(error).fatal():
+            self._fatal = self._fatal or kafka_error(error)
+        if self._unsettled is not None and self._fatal is None:
+            return ReplanError(
+                f"Nobody waited for {self._unsettled}: only the broker knows its end."
+            )
+        return translated(self._fatal or error, self._context(doing, topic))
+
+    def raise_undelivered(self) -> None:
+        """Raise what went wrong with records that were handed over earlier; again until forgotten."""
+        if self._undelivered is not None:
+            error, topic = self._undelivered
+            raise self.translated(error, "writing to", topic)
+        if self._fatal is not None:
+            raise self.translated(self._fatal, "writing")
+
+    def poll(self, seconds: float = 0.0) -> None:
+        """Let the client tell what happened, waiting up to *seconds* for something to happen."""
+        try:
+            self.raw.poll(seconds)
+        except KafkaException as error:
+            # The client's way to tell that it has given up; whoever asks next is told.
+            self._fatal = self._fatal or kafka_error(error)
+
+    def forget_undelivered(self) -> None:
+        """The records do not count any more, because their transaction was thrown away."""
+        self.poll()
+        self._undelivered = None
+
+    def settle(self, call: Callable[[float], None], doing: str) -> None:
+        """End the transaction by *call*, trying until its time-out, when only the store knows its end."""
+        deadline = Deadline.after(self._timeout_seconds, self._clock)
+        self.persist(call, doing, deadline, late=lambda: timed_out(self._context(doing)))
+        self.began = None
+
+    def persist(
+        self,
+        call: Callable[[float], None],
+        doing: str,
+        deadline: Deadline,
+        *,
+        late: Callable[[], ConnectError] | None = None,
+    ) -> None:
+        """*call* with the seconds it may take, again while that can help; after *deadline*, *late*."""
+        while True:
+            # Until the client has answered, nothing else may be asked of it.
+            self._unsettled = doing
+            try:
+                call(max(0.1, deadline.remaining(at_most=_STEP_SECONDS)))
+            except KafkaException as error:
+                self._raise_final(kafka_error(error), doing)
+                if deadline.expired:
+                    raise (late() if late else self._unanswered(doing)) from error
+                self.tell_waiting(doing)
+            else:
+                self._unsettled = None
+                return
+
+    def _raise_final(self, error: KafkaError, doing: str) -> None:
+        self.poll()
+        if error.txn_requires_abort() or error.fatal() or not is_retriable(error):
+            self._unsettled = None
+            self.raise_undelivered()
+            raise self.translated(error, doing)
+
+    def wait_for_room(self) -> None:
+        """Wait until a quarter of the queue has been acknowledged, so that refusals stay rare."""
+        enough = len(self.raw) * 3 // 4
+        tell_at = self._clock() + _STEP_SECONDS
+        while len(self.raw) > enough:
+            self.poll(0.1)
+            self.raise_undelivered()
+            if self._clock() >= tell_at:
+                self.tell_waiting("room in the send queue")
+                tell_at = self._clock() + _STEP_SECONDS
+
+    def flush(self) -> None:
+        """Wait until everything handed over is acknowledged; raises when anything was not."""
+        while self._unflushed():
+            self.raise_undelivered()
+            self.tell_waiting("records to be acknowledged")
+        self.raise_undelivered()
+
+    def _unflushed(self) -> bool:
+        try:
+            return self.raw.flush(_STEP_SECONDS) > 0
+        except KafkaException as error:
+            self._fatal = self._fatal or kafka_error(error)
+            return True
+
+    def tell_waiting(self, what: str) -> None:
+        """Tell whoever watches that *what* takes time."""
+        if self._waiting is not None:
+            self._waiting(f"{what} ({self._last_said})" if self._last_said else what)
+
+    def release(self) -> None:
+        """Let the client go without waiting for the broker, and throw away what is in its queue."""
+        # The client's own close waits without end for a transaction's abort and for deliveries.
+        self.raw.purge()
+        del self.raw
+
+    def _unanswered(self, doing: str) -> RetriableError:
+        told = f" The client says: {self._last_said}." if self._last_said else ""
+        return RetriableError(f"Kafka did not answer {doing} in time.{told}")
+
+    def _context(self, doing: str, topic: str | None = None) -> Context:
+        return Context(
+            doing=doing,
+            topic=topic,
+            transactional_id=self._transactional_id,
+            owner=self._owner,
+            open_seconds=None if self.began is None else self._clock() - self.began,
+            timeout_seconds=self._timeout_seconds,
+        )
+
+    def _on_error(self, error: KafkaError) -> None:
+        # The client says the same outage in changing words; whoever is told wants to hear of it once.
+        if self._last_said is None or error.name() != "_ALL_BROKERS_DOWN":
+            self._last_said = _MOMENT.sub("", error.str())
+
+    def on_delivery(self, error: KafkaError | None, message: Delivered) -> None:
+        """Remember the first failure; the delivery callback of every record."""
+        if error is None or error.name() in _PURGED or self._undelivered is not None:
+            return
+        self._undelivered = (error, message.topic())
+
+
+def refused_settings(error: KafkaException) -> ConfigError:
+    """The client's refusal of its settings, as a problem of the user's configuration."""
+    told = kafka_error(error).str()
+    quoted = _QUOTED.search(told)
+    key = connect_name(quoted.group(1)) if quoted else "producer"
+    return ConfigError([(key, f"{told}.")], where="The Kafka client's configuration")
+
+
+_QUOTED = re.compile(r"[\"`]([a-z0-9.]+)[\"`]")
+_MOMENT = re.compile(r" \(after \d+ms in state .*\)")

@@ -1,0 +1,90 @@
+"""The one door through which records leave: what every sender can do, whichever client is behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from headrace.connect.record import RecordMetadata
+
+EncodedHeaders = Sequence[tuple[str, bytes | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedRecords:
+    """Rows of one topic as bytes, in order; columns as in a source batch, all of equal length.
+
+    *values* and *keys* are binary columns, a null is Kafka's null. *timestamps* is a column of
+    milliseconds, one number for all rows, or ``None`` for the time of sending. *partition* is the Kafka
+    partition of all rows, or ``None`` to let the key decide as Java's partitioner does.
+    """
+
+    topic: str
+    values: pa.BinaryArray
+    keys: pa.BinaryArray | None = None
+    headers: Sequence[EncodedHeaders] | None = None
+    timestamps: pa.Int64Array | int | None = None
+    partition: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+OffsetEntry = tuple[bytes, bytes | None]
+"""Key and value of a record of an offsets topic."""
+
+
+class Sender(Protocol):
+    """Sends to one Kafka cluster. One slot owns it and calls it from one thread.
+
+    Transactional: ``open``, then ``begin``, ``send`` any number of times, ``send_offsets``, ``commit`` or
+    ``abort``, and again. Idempotent: ``open``, then ``send``, ``flush``, ``send_offsets``, ``flush``.
+
+    Every method raises :class:`~headrace.connect.errors.FencedError` or
+    :class:`~headrace.connect.errors.TransactionTimedOutError` (drop the sender, plan again),
+    :class:`~headrace.connect.errors.RetriableError`, or
+    :class:`~headrace.connect.errors.TaskFailedError` for what no retry mends.
+    """
+
+    def open(self) -> None:
+        """Become the owner of the transactional id, fencing every earlier one; nothing when idempotent."""
+        ...
+
+    def begin(self) -> None:
+        """Begin a transaction; nothing when idempotent."""
+        ...
+
+    def send(self, records: EncodedRecords) -> None:
+        """Hand over *records*; returns when all are in the client's queue, waiting while it is full.
+
+        Raises :class:`~headrace.connect.errors.RecordError` with ``row`` for the first record that the
+        client refuses; rows before it are in the queue, and the caller must not commit past it.
+        """
+        ...
+
+    def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
+        """Like ``send``, one by one; returns each record's place in Kafka once all are acknowledged."""
+        ...
+
+    def send_offsets(self, topic: str, entries: Sequence[OffsetEntry]) -> None:
+        """Hand over records of the offsets topic. Called only directly before ``commit`` or ``flush``."""
+        ...
+
+    def commit(self) -> None:
+        """Wait until the broker has everything of the transaction, and end it."""
+        ...
+
+    def abort(self) -> None:
+        """Throw the open transaction away, whatever its records' state; nothing when none is open."""
+        ...
+
+    def flush(self) -> None:
+        """Wait until everything handed over is acknowledged; raises when anything was not."""
+        ...
+
+    def close(self) -> None:
+        """Release the client without waiting for what is still in its queue."""
+        ...

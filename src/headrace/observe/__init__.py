@@ -1,0 +1,1 @@
+"""What happens, as events; logs are one of their listeners."""

@@ -1,0 +1,137 @@
+"""What can happen while connectors run. Whoever sees it tells it; logs, progress and metrics listen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorStarted:
+    """A connector's thread runs and its first plan is about to be made."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorStopped:
+    """A connector has ended as it was asked to, or because all there was has been read."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorFailed:
+    """A connector has ended with an error that no retry mends."""
+
+    connector: str
+    reason: str
+    trace: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBatchStarted:
+    """Work was shared out; *total_bytes* is what it holds in all, if that is known."""
+
+    connector: str
+    slots: int
+    total_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotClaimed:
+    """A slot has claimed its work from the Python process *pid* on *host*."""
+
+    connector: str
+    task: int
+    pid: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotProgress:
+    """What the slots of the running micro-batch have done so far, all together; about once a second."""
+
+    connector: str
+    records: int
+    bytes: int
+    committed_records: int
+    committed_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBatchEnded:
+    """All slots of a micro-batch are over; *committed_records* are in Kafka for good."""
+
+    connector: str
+    committed_records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """The driver has committed *offsets* source offsets without records."""
+
+    connector: str
+    offsets: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorIdle:
+    """There is nothing to read now. Told at each look; a healthy idle connector is not logged."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A connector cannot go on at the moment and tries again by itself."""
+
+    connector: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replanned:
+    """A micro-batch was given up; what it had not committed is planned again."""
+
+    connector: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFailed:
+    """A task has ended with an error that no retry mends."""
+
+    connector: str
+    task: int
+    reason: str
+    trace: str | None = None
+
+
+Event = (
+    ConnectorStarted
+    | ConnectorStopped
+    | ConnectorFailed
+    | MicroBatchStarted
+    | SlotClaimed
+    | SlotProgress
+    | MicroBatchEnded
+    | Committed
+    | ConnectorIdle
+    | Waiting
+    | Replanned
+    | TaskFailed
+)
+
+Tell = Callable[[Event], None]
+"""Says that something happened. Called from any thread; returns soon and never raises."""
+
+
+def told_to(*listeners: Tell) -> Tell:
+    """One listener that passes each event on to all *listeners*, in order."""
+
+    def tell(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return tell

@@ -1,0 +1,77 @@
+"""Names of connector classes: short ones, Kafka Connect's, and ``package.module:Class``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+CONNECTORS: Final[Mapping[str, str]] = {
+    "files": "headrace.connectors.files.connector:FilesConnector",
+    "file_stream": "headrace.connectors.file_stream:FileStreamSourceConnector",
+}
+"""Where each connector that comes with headrace lies, by its short name."""
+
+JAVA_NAMES: Final[Mapping[str, str]] = {
+    "org.apache.kafka.connect.file.FileStreamSourceConnector": "file_stream",
+}
+"""Our short name for each of Kafka Connect's classes that we have."""
+
+_MIRROR = "org.apache.kafka.connect.mirror.Mirror"
+_NOT_YET = (
+    f"{_MIRROR}SourceConnector",
+    f"{_MIRROR}CheckpointConnector",
+    f"{_MIRROR}HeartbeatConnector",
+)
+_SINKS = ("org.apache.kafka.connect.file.FileStreamSinkConnector",)
+
+
+class UnknownConnectorError(ValueError):
+    """No connector has this name; the message is for the user."""
+
+
+def connector_path(class_name: str, *, plugin_modules: Sequence[str] = ()) -> str:
+    """Where the class lies that *class_name* stands for, as ``package.module:Class``.
+
+    A name of that form is taken only from headrace's own connectors and from *plugin_modules*, so that a
+    configuration cannot import just any module. Pure: imports nothing. Raises
+    :class:`UnknownConnectorError`.
+    """
+    if class_name in _KNOWN:
+        return CONNECTORS[_KNOWN[class_name]]
+    if ":" in class_name:
+        return _allowed(class_name, plugin_modules)
+    if class_name in _NOT_YET_NAMES:
+        raise UnknownConnectorError(f"The connector {class_name} is not supported yet.")
+    if class_name in _SINK_NAMES:
+        raise UnknownConnectorError(f"{class_name} is a sink; headrace runs sources only.")
+    raise UnknownConnectorError(
+        "Failed to find any class that implements Connector and which name matches "
+        f"{class_name}, available connectors are: {', '.join(CONNECTORS)}"
+    )
+
+
+def _allowed(path: str, plugin_modules: Sequence[str]) -> str:
+    module = path.partition(":")[0]
+    if path in CONNECTORS.values() or any(_within(module, each) for each in plugin_modules):
+        return path
+    raise UnknownConnectorError(
+        f"{module} is not one of the modules that may be loaded: "
+        "add it to plugin.modules of the worker."
+    )
+
+
+def _within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def _also_called(java_name: str) -> tuple[str, ...]:
+    """Connect takes a class's name in full, without packages, and without ``Connector``."""
+    simple = java_name.rpartition(".")[2]
+    return java_name, simple, simple.removesuffix("Connector")
+
+
+_KNOWN: Mapping[str, str] = {name: name for name in CONNECTORS} | {
+    alias: name for java, name in JAVA_NAMES.items() for alias in _also_called(java)
+}
+_NOT_YET_NAMES = frozenset(alias for java in _NOT_YET for alias in _also_called(java))
+_SINK_NAMES = frozenset(alias for java in _SINKS for alias in _also_called(java))

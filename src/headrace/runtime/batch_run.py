@@ -1,0 +1,221 @@
+"""Runs one micro-batch from its tickets to the point where nothing of it can write any more."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from headrace.connect.errors import RetriableError
+from headrace.observe.events import SlotClaimed, SlotProgress, Waiting
+from headrace.runtime.ending import end_reason
+from headrace.runtime.micro_batch import MicroBatch, SlotState
+from headrace.runtime.services import RunSpec, Services
+from headrace.slot.work import EndReason, Outcome, SlotReport, SlotTicket
+
+_LOOK_SECONDS = 0.5
+# Two beats: the first tells a slot that its work is not wanted any more.
+_LAST_WORD_SECONDS = 2.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """How a micro-batch ended. *clean* says that no slot of it can have left a transaction open."""
+
+    reports: Sequence[SlotReport]
+    clean: bool
+    lost: str | None
+    committed_records: int
+
+    def failed(self) -> list[tuple[int, SlotReport]]:
+        """The tasks that failed, with their reports."""
+        return [(n, each) for n, each in enumerate(self.reports) if each.outcome is Outcome.FAILED]
+
+    def idle(self) -> bool:
+        """Whether every slot ended because there was nothing to read."""
+        return all(each.outcome is Outcome.IDLE for each in self.reports)
+
+    def wants_new_plan(self) -> str | None:
+        """Why the work has to be planned again, when it was cut short."""
+        if self.lost:
+            return self.lost
+        replanned = (each.reason for each in self.reports if each.outcome is Outcome.REPLAN)
+        return next(replanned, None)
+
+
+class BatchRun:
+    """Watches one job: passes on progress, asks it to end when it should, and gives up on silent slots.
+
+    Used by one connector's thread. The slots' capacity has been taken by then and is given back when the
+    engine has returned, which may be later than this.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        services: Services,
+        batch: MicroBatch,
+        *,
+        stopping: threading.Event,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._spec = spec
+        self._services = services
+        self._batch = batch
+        self._stopping = stopping
+        self._clock = clock
+        self._started_at = clock()
+        self._asked: EndReason | None = None
+        self._asked_at: float | None = None
+        self._lost_because: RetriableError | None = None
+        self._failure: Exception | None = None
+        self._engine_thread: threading.Thread | None = None
+        self._announced: set[str] = set()
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the engine was asked; from then on it gives back the slots that were taken."""
+        return self._engine_thread is not None
+
+    def run(self) -> BatchResult:
+        """Run the job and return when no slot of it may write any more.
+
+        Raises what the engine raised, unless it was a job that may be tried again.
+        """
+        tickets = self._services.channel.open(self._batch)
+        self._engine_thread = threading.Thread(
+            target=self._run_engine,
+            args=(tickets,),
+            name=f"headrace-job-{self._spec.name}",
+            daemon=True,
+        )
+        self._engine_thread.start()
+        lost = self._watch()
+        unconfirmed = self._batch.withdraw()
+        self._end_processes(unconfirmed)
+        self._await_engine()
+        self._services.channel.forget(self._batch)
+        self._tell_progress()
+        if self._failure is not None:
+            raise self._failure
+        return self._result(lost, unconfirmed)
+
+    def _run_engine(self, tickets: Sequence[SlotTicket]) -> None:
+        try:
+            self._services.engine.run(tickets)
+        except RetriableError as error:
+            self._lost_because = error
+        except Exception as error:  # noqa: BLE001 (it is raised again on the connector's thread)
+            self._failure = error
+        finally:
+            self._services.capacity.give_back(len(tickets))
+            self._batch.wake()
+
+    def _watch(self) -> str | None:
+        while not self._batch.all_reported():
+            if not self._engine_is_running():
+                return self._why_engine_ended()
+            silent = self._batch.silent(self._services.timing.lease)
+            if silent:
+                return f"Task {silent[0].work.task} has not been heard for its lease time."
+            if self._overdue():
+                return "Slots did not end within the graceful time."
+            self._ask_to_end_if_due()
+            self._batch.wait(_LOOK_SECONDS)
+            self._tell_progress()
+        return None
+
+    def _engine_is_running(self) -> bool:
+        return self._engine_thread is not None and self._engine_thread.is_alive()
+
+    def _why_engine_ended(self) -> str | None:
+        if self._batch.all_reported():
+            return None
+        return str(self._lost_because or "A slot's process ended without a word.")
+
+    def _ask_to_end_if_due(self) -> None:
+        planned = self._batch.slots[0].work.planned
+        reason = end_reason(
+            self._batch.outcomes(),
+            planned=planned,
+            stopping=self._stopping.is_set(),
+            over_budget=self._clock() > self._started_at + self._services.timing.batch_budget,
+            others_wait=self._services.capacity.others_wait(),
+        )
+        if reason is None or self._asked not in (None, EndReason.BUDGET) or reason is self._asked:
+            return
+        self._batch.ask_to_end(reason)
+        self._asked = reason
+        # A planned slot may take its time to where going on later is cheap; a polled one may not.
+        if reason is not EndReason.BUDGET or not planned:
+            self._asked_at = self._clock()
+
+    def _overdue(self) -> bool:
+        grace = self._services.timing.grace
+        if self._batch.hung(grace):
+            return True
+        return self._asked_at is not None and self._clock() > self._asked_at + grace
+
+    def _await_engine(self) -> None:
+        """Let the job return, so that its slots are free for the next one; tell when they are not."""
+        if self._engine_thread is not None:
+            self._engine_thread.join(_LAST_WORD_SECONDS)
+        if self._engine_is_running():
+            places = ", ".join(
+                f"task {slot.work.task} on {slot.host}"
+                for slot in self._batch.slots
+                if not slot.gone
+            )
+            reason = (
+                f"The slots of a job that was given up are still taken ({places or 'all ended'})."
+            )
+            self._services.tell(Waiting(connector=self._spec.name, reason=reason))
+
+    def _end_processes(self, unconfirmed: Sequence[SlotState]) -> None:
+        # A slot that was told ends by itself within a beat; one that hangs keeps Spark's slot for ever.
+        processes = self._services.processes
+        deadline = self._clock() + _LAST_WORD_SECONDS
+        while left := [slot for slot in unconfirmed if not slot.gone and processes.running(slot)]:
+            if self._clock() > deadline:
+                for slot in left:
+                    processes.end(slot)
+                return
+            self._batch.wait(_LOOK_SECONDS / 5)
+
+    def _tell_progress(self) -> None:
+        for slot in self._batch.slots:
+            if slot.claimed and slot.token not in self._announced:
+                self._announced.add(slot.token)
+                self._services.tell(
+                    SlotClaimed(
+                        connector=self._spec.name,
+                        task=slot.work.task,
+                        pid=slot.pid or 0,
+                        host=slot.host or "",
+                    )
+                )
+        self._services.tell(
+            SlotProgress(
+                connector=self._spec.name,
+                records=self._batch.total("records"),
+                bytes=self._batch.total("bytes"),
+                committed_records=self._batch.total("committed_records"),
+                committed_bytes=self._batch.total("committed_bytes"),
+            )
+        )
+        waiting_for = self._batch.waiting_for()
+        if waiting_for:
+            self._services.tell(Waiting(connector=self._spec.name, reason=waiting_for))
+
+    def _result(self, lost: str | None, unconfirmed: Sequence[SlotState]) -> BatchResult:
+        reports = [
+            slot.report or SlotReport(outcome=Outcome.REPLAN, clean=False, reason=lost)
+            for slot in self._batch.slots
+        ]
+        return BatchResult(
+            reports=reports,
+            clean=not unconfirmed and all(each.clean for each in reports),
+            lost=lost,
+            committed_records=self._batch.total("committed_records"),
+        )

@@ -1,0 +1,160 @@
+"""The driver's side of the channel: a small server that answers slots about their own tokens."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+import socketserver
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace import __version__
+from headrace.connect.partition import SourcePartition
+from headrace.runtime.micro_batch import MicroBatch
+from headrace.slot.wire import Message, prove_to_client, receive_message, send_message
+from headrace.slot.work import STALE, Outcome, SlotReport, SlotTicket
+
+_log = logging.getLogger(__name__)
+
+# A slot beats once a second; one that is quiet for so long is gone, and reconnects if it is not.
+_QUIET_SECONDS = 60.0
+
+StoreEntries = Callable[[Sequence[tuple[bytes, bytes | None]]], None]
+
+
+class Channel:
+    """Listens on *host* and *port* (0: any free one) for the slots of every micro-batch in flight.
+
+    *store* takes acknowledged offsets where the driver keeps them. Threads: one that accepts, one per
+    connected slot.
+    """
+
+    def __init__(
+        self,
+        store: StoreEntries,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        self._store = store
+        self._secret = secrets.token_bytes(32)
+        self._lock = threading.Lock()
+        self._batches: dict[str, MicroBatch] = {}
+        self._server = _Server((host, port), self)
+        self._host = host
+        self._verbs: dict[str, Callable[[MicroBatch | None, str, Message], Message]] = {
+            "claim": self._claim,
+            "valid": self._valid,
+            "beat": self._beat,
+            "offsets": self._offsets,
+            "store": self._store_offsets,
+            "end": self._end,
+        }
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="headrace-channel", daemon=True
+        )
+        self._thread.start()
+
+    def open(self, batch: MicroBatch) -> list[SlotTicket]:
+        """Answer the slots of *batch* from now on; what each of them needs to find us."""
+        with self._lock:
+            self._batches.update(dict.fromkeys(batch.tokens(), batch))
+        port = self._server.server_address[1]
+        return [
+            SlotTicket(host=self._host, port=port, secret=self._secret, token=token)
+            for token in batch.tokens()
+        ]
+
+    def forget(self, batch: MicroBatch) -> None:
+        """Answer "stale" to whoever still speaks for *batch*."""
+        with self._lock:
+            for token in batch.tokens():
+                self._batches.pop(token, None)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def serve(self, connection: socket.socket) -> None:
+        """Answer one slot until it goes away. Called by the server, in a thread of its own."""
+        connection.settimeout(_QUIET_SECONDS)
+        try:
+            prove_to_client(connection, self._secret)
+            while True:
+                send_message(connection, self._answer(receive_message(connection)))
+        except OSError as gone:
+            _log.debug("A slot's connection ended: %s", gone)
+
+    def _answer(self, message: Message) -> Message:
+        token = str(message.get("token"))
+        with self._lock:
+            batch = self._batches.get(token)
+        verb = self._verbs.get(str(message.get("verb")))
+        if verb is None:
+            return {"error": f"unknown verb {message.get('verb')!r}"}
+        try:
+            return verb(batch, token, message)
+        except Exception as error:  # noqa: BLE001 (the slot that asked hears of it)
+            _log.exception("The channel could not answer %r", message.get("verb"))
+            return {"error": str(error)}
+
+    def _claim(self, batch: MicroBatch | None, token: str, message: Message) -> Message:
+        if message["version"] != __version__:
+            reason = (
+                f"The slot on {message['host']} has headrace {message['version']}, the driver "
+                f"{__version__}: install the same version on the executors."
+            )
+            if batch is not None:
+                batch.refuse(token, SlotReport(outcome=Outcome.FAILED, reason=reason))
+            return {"granted": False, "reason": reason}
+        work = None
+        if batch is not None:
+            work = batch.claim(token, pid=message["pid"], host=message["host"])
+        if work is None:
+            return {"granted": False, "reason": STALE}
+        return {"granted": True, "work": work.as_message()}
+
+    def _valid(self, batch: MicroBatch | None, token: str, _: Message) -> Message:
+        return {"valid": batch is not None and batch.is_valid(token)}
+
+    def _beat(self, batch: MicroBatch | None, token: str, message: Message) -> Message:
+        if batch is None:
+            return {"valid": False}
+        valid, end = batch.beat(token, message["progress"])
+        return {"valid": valid, "end": end}
+
+    def _offsets(self, batch: MicroBatch | None, _: str, message: Message) -> Message:
+        if batch is None:
+            return {"error": "stale"}
+        asked = [SourcePartition(each) for each in message["partitions"]]
+        found = [batch.offsets.get(each) for each in asked]
+        return {"offsets": [None if each is None else dict(each) for each in found]}
+
+    def _store_offsets(self, batch: MicroBatch | None, token: str, message: Message) -> Message:
+        entries = [
+            (key.encode(), None if value is None else value.encode())
+            for key, value in message["entries"]
+        ]
+        stored = batch is not None and batch.while_valid(token, lambda: self._store(entries))
+        return {"stored": stored, "reason": "The token was withdrawn."}
+
+    def _end(self, batch: MicroBatch | None, token: str, message: Message) -> Message:
+        if batch is not None:
+            batch.end(token, SlotReport.from_message(message["report"]))
+        return {}
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, address: tuple[str, int], channel: Channel) -> None:
+        self._channel = channel
+        super().__init__(address, socketserver.BaseRequestHandler)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as overridden)
+        self._channel.serve(request)

@@ -1,0 +1,157 @@
+"""Files that configure a worker or create a connector: JSON or Java properties, as their content says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import cast
+
+from headrace.connect.errors import ConfigError
+from headrace.connect.setting_type import trimmed_as_java
+from headrace.runtime.properties import parsed_properties
+
+
+class InitialState(StrEnum):
+    """The state in which a connector is created."""
+
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorFile:
+    """What a file says about one connector; *config* holds ``name``, too, and may hold secrets."""
+
+    name: str
+    config: Mapping[str, str] = field(repr=False)
+    initial_state: InitialState = InitialState.RUNNING
+
+
+def read_worker_file(path: Path) -> dict[str, str]:
+    """A worker's configuration from a JSON object or a properties file.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` that names *path*.
+    """
+    content = _content(path)
+    if not _is_json(content):
+        return _properties(content, path)
+    return _texts(_json_object(content, path), path)
+
+
+def read_connector_file(path: Path) -> ConnectorFile:
+    """One connector from a JSON map, a JSON create request or a properties file.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` that names *path*.
+    """
+    content = _content(path)
+    if not _is_json(content):
+        return _connector(_properties(content, path), path)
+    found = _json_object(content, path)
+    if isinstance(found.get("config"), dict):
+        return _create_request(found, path)
+    return _connector(_texts(found, path), path)
+
+
+def _connector(config: Mapping[str, str], path: Path) -> ConnectorFile:
+    if "name" not in config:
+        raise _refused(
+            "name",
+            f"Connector configuration at '{path}' is missing the mandatory 'name' configuration",
+            path,
+        )
+    name = trimmed_as_java(config["name"])
+    return ConnectorFile(name=name, config={**config, "name": name})
+
+
+def _create_request(found: Mapping[str, object], path: Path) -> ConnectorFile:
+    """Fields that Connect does not know are ignored, so the answer of ``GET /connectors/c`` will do."""
+    if found.get("initial_offsets") is not None:
+        raise _refused("initial_offsets", "Initial offsets are not supported yet.", path)
+    config = _texts(cast("dict[str, object]", found["config"]), path)
+    name = found.get("name", config.get("name"))
+    if not isinstance(name, str):
+        return _connector({}, path)
+    if config.get("name", name) != name:
+        raise _refused(
+            "name",
+            "Connector name configuration in 'config' doesn't match the one specified in 'name' "
+            f"at '{path}'",
+            path,
+        )
+    name = trimmed_as_java(name)
+    return ConnectorFile(
+        name=name,
+        config={**config, "name": name},
+        initial_state=_initial_state(found.get("initial_state"), path),
+    )
+
+
+def _initial_state(given: object, path: Path) -> InitialState:
+    if given is None:
+        return InitialState.RUNNING
+    if str(given).upper() not in InitialState.__members__:
+        choices = ", ".join(InitialState)
+        raise _refused("initial_state", f"{given} is no initial state; there are: {choices}", path)
+    return InitialState(str(given).upper())
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _refused("file", f"It cannot be read: {error.strerror}.", path) from error
+
+
+def _is_json(content: bytes) -> bool:
+    return content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+
+
+def _json_object(content: bytes, path: Path) -> dict[str, object]:
+    """Numbers stay the text that they are, because configurations are text."""
+    try:
+        return json.loads(
+            content.decode("utf-8-sig"), parse_int=str, parse_float=str, parse_constant=str
+        )
+    except UnicodeDecodeError as error:
+        raise _refused("file", f"It is not UTF-8 at byte {error.start}.", path) from error
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        told = f"It begins as JSON and is none: {error.msg} at {place}."
+        # The cause holds the whole file, and with it any secret.
+        raise _refused("file", told, path) from None
+
+
+def _properties(content: bytes, path: Path) -> dict[str, str]:
+    try:
+        return parsed_properties(content)
+    except ValueError as error:
+        raise _refused("file", f"It is no properties file: {error}", path) from error
+
+
+def _texts(found: Mapping[str, object], path: Path) -> dict[str, str]:
+    problems = [(key, _unfit(value)) for key, value in found.items() if not _is_scalar(value)]
+    if problems:
+        raise ConfigError(problems, where=str(path))
+    return {key: _as_text(value) for key, value in found.items()}
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, str | bool)
+
+
+def _unfit(value: object) -> str:
+    if value is None:
+        return "Null value can not be supplied as the configuration value."
+    return "A configuration value must be a string, a number or a boolean."
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _refused(key: str, sentence: str, path: Path) -> ConfigError:
+    return ConfigError([(key, sentence)], where=str(path))

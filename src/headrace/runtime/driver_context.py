@@ -1,0 +1,43 @@
+"""What a connector gets from the runtime on the driver."""
+
+from __future__ import annotations
+
+import threading
+
+from headrace.runtime.offset_desk import OffsetDesk, OffsetSnapshot
+
+
+class DriverContext:
+    """A ``ConnectorContext``; its methods may be called from any thread."""
+
+    def __init__(self, connector: str, desk: OffsetDesk, woken: threading.Event) -> None:
+        self._connector = connector
+        self._desk = desk
+        self._woken = woken
+        self._snapshot: OffsetSnapshot | None = None
+        self._error: Exception | None = None
+
+    @property
+    def offsets(self) -> OffsetSnapshot:
+        """The committed offsets as of the last round; read from the store before the first."""
+        if self._snapshot is None:
+            self._snapshot = self._desk.current(self._connector)
+        return self._snapshot
+
+    def see(self, snapshot: OffsetSnapshot) -> None:
+        """Take newer offsets; called by the connector's run."""
+        self._snapshot = snapshot
+
+    def request_task_reconfiguration(self) -> None:
+        """Plan again soon."""
+        self._woken.set()
+
+    def raise_error(self, error: Exception) -> None:
+        """Fail the connector at its next round."""
+        self._error = error
+        self._woken.set()
+
+    def raise_if_failed(self) -> None:
+        """Raise what the connector reported; called by the connector's run."""
+        if self._error is not None:
+            raise self._error

@@ -1,0 +1,182 @@
+"""One micro-batch in flight: its tokens, what its slots say, and whether they may go on."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.slot.work import EndReason, Outcome, SlotReport, SlotWork
+
+
+@dataclass(slots=True, kw_only=True)
+class SlotState:
+    """What the driver knows of one slot. Written under its micro-batch's lock."""
+
+    work: SlotWork
+    token: str
+    claimed: bool = False
+    valid: bool = True
+    pid: int | None = None
+    host: str | None = None
+    heard_at: float = 0.0
+    progress: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    report: SlotReport | None = None
+    stopping_since: float | None = None
+    gone: bool = False
+
+
+class MicroBatch:
+    """The slots of one Spark job and the rule that each token is claimed once.
+
+    The channel's threads call the methods that take a token; the connector's own thread calls the rest.
+    One lock guards all of it, held only for moments.
+    """
+
+    def __init__(
+        self,
+        works: Sequence[SlotWork],
+        offsets: Mapping[SourcePartition, SourceOffset],
+        *,
+        run: str,
+        new_token: Callable[[], str] = lambda: secrets.token_hex(16),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._changed = threading.Condition(threading.RLock())
+        self._end_reason: EndReason | None = None
+        self.offsets = offsets
+        self.slots = [
+            SlotState(work=work, token=f"{run}/{new_token()}/{index}")
+            for index, work in enumerate(works)
+        ]
+        self._by_token = {slot.token: slot for slot in self.slots}
+
+    def claim(self, token: str, *, pid: int, host: str) -> SlotWork | None:
+        """The work of *token*, once; ``None`` for every later claim and after a withdrawal."""
+        with self._changed:
+            slot = self._by_token[token]
+            if slot.claimed or not slot.valid:
+                return None
+            slot.claimed, slot.pid, slot.host = True, pid, host
+            slot.heard_at = self._clock()
+            self._changed.notify_all()
+            return slot.work
+
+    def is_valid(self, token: str) -> bool:
+        """Whether the slot of *token* may write."""
+        with self._changed:
+            return self._by_token[token].valid
+
+    def beat(self, token: str, progress: Mapping[str, Any]) -> tuple[bool, str | None]:
+        """Hear a slot's progress; whether it may write, and why it should end if it should."""
+        with self._changed:
+            slot = self._by_token[token]
+            slot.heard_at = self._clock()
+            slot.progress = progress
+            if not progress.get("stopping_task"):
+                slot.stopping_since = None
+            elif slot.stopping_since is None:
+                slot.stopping_since = slot.heard_at
+            self._changed.notify_all()
+            return slot.valid, self._end_reason
+
+    def end(self, token: str, report: SlotReport) -> None:
+        """Hear a slot's last word; one that lost its token does not count any more."""
+        with self._changed:
+            slot = self._by_token[token]
+            slot.gone = True
+            if slot.valid:
+                slot.report = report
+                slot.progress = report.progress
+            self._changed.notify_all()
+
+    def refuse(self, token: str, report: SlotReport) -> None:
+        """End a slot that may not claim; nothing when another copy of it has claimed already."""
+        with self._changed:
+            if not self._by_token[token].claimed:
+                self.end(token, report)
+
+    def while_valid(self, token: str, act: Callable[[], None]) -> bool:
+        """Do *act* unless the token is withdrawn; a withdrawal waits for it to end."""
+        with self._changed:
+            if not self._by_token[token].valid:
+                return False
+            act()
+            return True
+
+    def ask_to_end(self, reason: EndReason) -> None:
+        """Tell every slot, at its next beat, to commit and end; a later reason takes the place of this."""
+        with self._changed:
+            self._end_reason = reason
+            self._changed.notify_all()
+
+    def withdraw(self) -> list[SlotState]:
+        """Take back every token without a report; the slots that they belonged to."""
+        with self._changed:
+            unconfirmed = [slot for slot in self.slots if slot.report is None]
+            for slot in unconfirmed:
+                slot.valid = False
+            self._changed.notify_all()
+            return unconfirmed
+
+    def all_reported(self) -> bool:
+        """Whether every slot has said its last word."""
+        with self._changed:
+            return all(slot.report is not None for slot in self.slots)
+
+    def silent(self, lease_seconds: float) -> list[SlotState]:
+        """The slots that are running and have not been heard for the length of their lease."""
+        with self._changed:
+            now = self._clock()
+            return [
+                slot
+                for slot in self.slots
+                if slot.claimed and slot.report is None and now - slot.heard_at > lease_seconds
+            ]
+
+    def hung(self, grace_seconds: float) -> list[SlotState]:
+        """The slots whose task has been in its ``stop`` for longer than it may take."""
+        with self._changed:
+            now = self._clock()
+            return [
+                slot
+                for slot in self.slots
+                if slot.report is None
+                and slot.stopping_since is not None
+                and now - slot.stopping_since > grace_seconds
+            ]
+
+    def outcomes(self) -> list[Outcome]:
+        """How the slots ended that have ended."""
+        with self._changed:
+            return [slot.report.outcome for slot in self.slots if slot.report is not None]
+
+    def wait(self, seconds: float) -> None:
+        """Wait for something to change."""
+        with self._changed:
+            self._changed.wait(seconds)
+
+    def wake(self) -> None:
+        """Wake the thread that waits."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def total(self, name: str) -> int:
+        """The sum of one of the numbers of all slots' progress."""
+        with self._changed:
+            return sum(slot.progress.get(name, 0) for slot in self.slots)
+
+    def waiting_for(self) -> str | None:
+        """What a slot is waiting for, such as a broker that is away."""
+        with self._changed:
+            waits = (slot.progress.get("waiting_for") for slot in self.slots if slot.report is None)
+            return next((each for each in waits if each), None)
+
+    def tokens(self) -> list[str]:
+        """Every token of this micro-batch."""
+        return list(self._by_token)

@@ -1,0 +1,78 @@
+"""What a worker shares among its connectors, and what it knows of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headrace.connect.connector import SourceConnector
+from headrace.connect.task import Offsets
+from headrace.observe.events import Tell
+from headrace.runtime.capacity import Capacity
+from headrace.runtime.channel import Channel
+from headrace.runtime.engine import Engine
+from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.processes import Processes
+from headrace.slot.work import BoundaryKind, ConverterChoice, Delivery
+from headrace.storage.protocols import ConfigStore, StatusStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """A connector, ready to run: every setting resolved. Durations are in seconds."""
+
+    name: str
+    connector: SourceConnector
+    props: Mapping[str, str] = field(repr=False)
+    max_tasks: int
+    delivery: Delivery
+    producer: Mapping[str, str] = field(repr=False)
+    offsets_topic: str | None
+    key_converter: ConverterChoice = field(repr=False)
+    value_converter: ConverterChoice = field(repr=False)
+    header_converter: ConverterChoice = field(repr=False)
+    boundary: BoundaryKind
+    commit_seconds: float
+    records_per_second: int | None = None
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether its tasks write in transactions."""
+        return self.delivery is Delivery.EXACTLY_ONCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """How long things may take, in seconds."""
+
+    lease: float = 10.0
+    grace: float = 5.0
+    batch_budget: float = 10.0
+    idle_poll: float = 1.0
+    linger: float = 1.0
+    flush_interval: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The parts of a worker that its connectors use, from their own threads.
+
+    *fence* makes earlier owners of transactional ids unable to write; *commit_offsets* commits offsets
+    without records, in a transaction of their own when the connector is exactly-once. *once* means: end when all there is has been read.
+    """
+
+    engine: Engine
+    channel: Channel
+    capacity: Capacity
+    offsets: OffsetDesk
+    configs: ConfigStore
+    statuses: StatusStore
+    group_id: str
+    worker_id: str
+    run_id: str
+    timing: Timing
+    tell: Tell
+    fence: Callable[[RunSpec, Sequence[str]], None]
+    commit_offsets: Callable[[RunSpec, Offsets], None]
+    processes: Processes
+    once: bool = False

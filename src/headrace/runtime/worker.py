@@ -1,0 +1,54 @@
+"""Starts connectors, waits for them and stops them together."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+
+from headrace.runtime.connector_run import ConnectorRun
+from headrace.runtime.services import RunSpec, Services
+
+_LOOK_SECONDS = 0.2
+# Beyond the grace that slots get: to withdraw, to fence and to write the status.
+_LEAVE_SECONDS = 15.0
+
+
+class Worker:
+    """The connectors of one process. One thread owns it; ``ask_to_stop`` may come from any."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._runs: list[ConnectorRun] = []
+        self._stopping = threading.Event()
+
+    def start(self, specs: Iterable[RunSpec]) -> None:
+        """Start a thread per connector; returns at once."""
+        for spec in specs:
+            run = ConnectorRun(spec, self._services)
+            self._runs.append(run)
+            run.start()
+
+    def ask_to_stop(self) -> None:
+        """Let :meth:`wait` stop everything and return."""
+        self._stopping.set()
+
+    def stop(self) -> None:
+        """Ask everything to stop and wait until it has; nothing when it has already."""
+        self.ask_to_stop()
+        self.wait()
+
+    def wait(self) -> dict[str, Exception]:
+        """Wait until every connector has ended, or until asked to stop and they have.
+
+        The failures by connector; empty when all is well. Connectors that do not end in time are left to
+        their leases: they cannot write once their process is gone.
+        """
+        while not self._stopping.is_set() and not all(run.join(0) for run in self._runs):
+            self._stopping.wait(_LOOK_SECONDS)
+        for run in self._runs:
+            run.ask_to_stop()
+        deadline = time.monotonic() + self._services.timing.grace + _LEAVE_SECONDS
+        for run in self._runs:
+            run.join(max(0.0, deadline - time.monotonic()))
+        return {run.name: run.failure for run in self._runs if run.failure is not None}

@@ -1,0 +1,301 @@
+"""The settings of a worker: Kafka Connect's that have an effect here, and our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
+
+from headrace.connect.config import Config, Problem, setting
+from headrace.connect.setting_type import SettingType
+from headrace.runtime.unsupported_keys import WORKER_DEFAULTS, worker_refusals
+from headrace.slot.work import ConverterChoice, Delivery
+
+Role = Literal["key", "value", "header"]
+
+ROLES: Final[tuple[Role, ...]] = ("key", "value", "header")
+"""What a record's converters convert."""
+
+SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+DEFAULT_TRANSACTION_TIMEOUT_MS: Final = 60_000
+
+_CONNECTION = (
+    "client.",
+    "connections.",
+    "metadata.",
+    "reconnect.",
+    "retry.",
+    "sasl.",
+    "security.",
+    "socket.",
+    "ssl.",
+)
+_PASSED_ON = (
+    *_CONNECTION,
+    *(f"{role}.converter." for role in ROLES),
+    "admin.",
+    "consumer.",
+    "producer.",
+    "spark.",
+)
+# Slots are given this address, so it has to be one that can be connected to.
+_ANYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 (refused, not bound)
+_LAST_PORT = 65_535
+_IGNORED = ("internal.key.converter", "internal.value.converter")
+
+
+def _topic_count(value: int) -> str | None:
+    # Kafka's own sign for "what the broker says".
+    return (
+        None
+        if value == -1 or value > 0
+        else "Value must be positive, or -1 for the broker's default"
+    )
+
+
+def _listener(value: str) -> str | None:
+    host, _, port = value.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > _LAST_PORT:
+        return "It must be host:port, with port 0 for a free one"
+    if host in _ANYWHERE:
+        return "Name an address at which tasks can reach this worker"
+    return None
+
+
+class WorkerConfig(Config):
+    """How a worker reaches Kafka and Spark, and how long things may take."""
+
+    bootstrap_servers: tuple[str, ...] = setting(
+        default=("localhost:9092",),
+        importance="high",
+        doc="The Kafka cluster for records and offsets, as host:port, separated by commas.",
+    )
+    key_converter: str = setting(
+        kind=SettingType.CLASS,
+        importance="high",
+        doc="Converter of keys, for connectors that name none; its settings follow it with a dot.",
+    )
+    value_converter: str = setting(
+        kind=SettingType.CLASS,
+        importance="high",
+        doc="Converter of values, for connectors that name none; its settings follow it with a dot.",
+    )
+    header_converter: str = setting(
+        kind=SettingType.CLASS,
+        default=SIMPLE_HEADERS,
+        importance="low",
+        doc="Converter of headers, for connectors that name none; its settings follow it with a dot.",
+    )
+    group_id: str | None = setting(
+        default=None,
+        importance="high",
+        non_empty=True,
+        doc="The worker's name in Kafka: transactional ids and the offsets topic begin with it. "
+        "Without it, a name is made once and kept in the state file.",
+    )
+    exactly_once_source_support: str | None = setting(
+        default=None,
+        importance="high",
+        one_of=("disabled", "enabled", "preparing"),
+        doc="Whether records and offsets are written in one transaction. Not set means enabled.",
+    )
+    offset_storage_topic: str | None = setting(
+        default=None,
+        importance="high",
+        non_empty=True,
+        doc="The topic of source offsets. Default: the group id followed by -offsets.",
+    )
+    offset_storage_partitions: int = setting(
+        default=25,
+        importance="low",
+        valid=_topic_count,
+        doc="Partitions of the topic of source offsets when it is made; -1 for the broker's default.",
+    )
+    offset_storage_replication_factor: int = setting(
+        default=-1,
+        kind=SettingType.SHORT,
+        importance="low",
+        valid=_topic_count,
+        doc="Replicas of the topic of source offsets when it is made; -1 for the broker's default.",
+    )
+    state_file: str | None = setting(
+        default=None,
+        non_empty=True,
+        doc="The SQLite file of configurations and statuses, and of offsets when exactly-once is "
+        "off. A relative path begins at the worker file's folder. Default: a file of its own for "
+        "each worker file, in $XDG_STATE_HOME/headrace or ~/.local/state/headrace.",
+    )
+    offset_flush_interval_ms: int = setting(
+        default=60_000,
+        kind=SettingType.LONG,
+        importance="low",
+        at_least=1,
+        doc="How often offsets are committed when exactly-once is off, and how often an idle "
+        "connector may move them.",
+    )
+    task_shutdown_graceful_timeout_ms: int = setting(
+        default=5_000,
+        kind=SettingType.LONG,
+        importance="low",
+        at_least=0,
+        doc="How long tasks may take to end when they are asked to.",
+    )
+    slots: int = setting(
+        "headrace.slots",
+        default=2,
+        at_least=1,
+        doc="How many tasks run at once, when headrace starts Spark by itself.",
+    )
+    batch_budget_ms: int = setting(
+        "headrace.batch.budget.ms",
+        default=10_000,
+        kind=SettingType.LONG,
+        at_least=100,
+        doc="How long a micro-batch stays open while other connectors wait for slots.",
+    )
+    lease_ms: int = setting(
+        "headrace.lease.ms",
+        default=10_000,
+        kind=SettingType.LONG,
+        at_least=1_000,
+        doc="After how long without an answer from the worker a task gives up and aborts.",
+    )
+    channel_listener: str = setting(
+        "headrace.channel.listener",
+        default="127.0.0.1:0",
+        importance="low",
+        valid=_listener,
+        doc="Where the worker listens for its tasks, as host:port; port 0 takes a free one.",
+    )
+    start_deadline_ms: int = setting(
+        "headrace.start.deadline.ms",
+        default=60_000,
+        kind=SettingType.LONG,
+        at_least=0,
+        doc="How long to wait for Kafka at the start before giving up.",
+    )
+    idle_poll_ms: int = setting(
+        "headrace.idle.poll.ms",
+        default=1_000,
+        kind=SettingType.LONG,
+        at_least=10,
+        doc="How often an idle planned connector is asked for new work.",
+    )
+    poll_linger_ms: int = setting(
+        default=1_000,
+        kind=SettingType.LONG,
+        at_least=0,
+        doc="How long an idle task of a polled connector that can be probed stays before it ends.",
+    )
+    spark_master: str | None = setting(
+        default=None,
+        non_empty=True,
+        doc="Spark's master. Default: local, with headrace.slots tasks at once. Every other "
+        "spark.* key is passed to Spark as well.",
+    )
+    spark_remote: str | None = setting(
+        default=None,
+        non_empty=True,
+        doc="Address of a Spark Connect server, in place of spark.master.",
+    )
+    plugin_modules: tuple[str, ...] = setting(
+        default=(),
+        doc="Python modules or packages from which connector classes may be loaded.",
+    )
+
+    def check(self) -> Iterator[Problem]:
+        """Rules across settings, and known keys that have no effect yet."""
+        yield from worker_refusals(self.originals, _known_keys())
+        if self.exactly_once_source_support == "preparing":
+            yield (
+                "exactly.once.source.support",
+                "preparing is a step of upgrading Kafka Connect; here it is enabled or disabled.",
+            )
+        if self.originals.get("spark.speculation", "").strip().lower() == "true":
+            yield (
+                "spark.speculation",
+                "Speculative copies of a task would fence each other; leave it off.",
+            )
+        if self.spark_master and self.spark_remote:
+            yield "spark.remote", "Set spark.master or spark.remote, not both."
+        yield from self._timing_problems()
+
+    def _timing_problems(self) -> Iterator[Problem]:
+        timeout = transaction_timeout_ms(self.client("producer"))
+        if self.exactly_once and timeout is not None and self.lease_ms >= timeout:
+            yield (
+                "headrace.lease.ms",
+                (
+                    f"It must be less than the producer's transaction.timeout.ms ({timeout}), so that "
+                    "a task that is cut off gives up before the broker does."
+                ),
+            )
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether source tasks write in transactions."""
+        return self.exactly_once_source_support != "disabled"
+
+    @property
+    def delivery(self) -> Delivery:
+        """The guarantee that connectors run with."""
+        return Delivery.EXACTLY_ONCE if self.exactly_once else Delivery.AT_LEAST_ONCE
+
+    @property
+    def offsets_in_topic(self) -> bool:
+        """Whether source offsets are in Kafka, and not in the state file."""
+        return self.exactly_once or self.offset_storage_topic is not None
+
+    def offsets_topic(self, group_id: str) -> str:
+        """The topic of source offsets of the worker that *group_id* names."""
+        return self.offset_storage_topic or f"{group_id}-offsets"
+
+    def converter(self, role: Role) -> ConverterChoice:
+        """The worker's own converter of keys, values or headers, with its settings."""
+        return ConverterChoice(
+            class_name=getattr(self, f"{role}_converter"), config=self.under(f"{role}.converter.")
+        )
+
+    def connection(self) -> dict[str, str]:
+        """How to reach Kafka, for the worker's own clients."""
+        kept = {
+            key: value
+            for key, value in self.originals.items()
+            if key.startswith(_CONNECTION) and key not in WORKER_DEFAULTS
+        }
+        return {"bootstrap.servers": ",".join(self.bootstrap_servers), **kept}
+
+    def client(self, kind: Literal["producer", "consumer", "admin"]) -> dict[str, str]:
+        """The settings of the tasks' clients of this *kind*; as in Connect, security keys need the prefix."""
+        servers = ",".join(self.bootstrap_servers)
+        return {"bootstrap.servers": servers, **self.under(f"{kind}.")}
+
+    def spark(self) -> dict[str, str]:
+        """Everything that Spark is given, the master included unless there is a remote."""
+        given = {key: value for key, value in self.originals.items() if key.startswith("spark.")}
+        return given if self.spark_remote else {"spark.master": f"local[{self.slots}]", **given}
+
+
+def transaction_timeout_ms(producer: Mapping[str, str]) -> int | None:
+    """How long a transaction of a producer with these settings may stay open; ``None`` if it is no number."""
+    given = producer.get("transaction.timeout.ms", str(DEFAULT_TRANSACTION_TIMEOUT_MS)).strip()
+    return int(given) if given.isdecimal() else None
+
+
+def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:
+    """Sentences about keys that have no effect, such as misspelt ones."""
+    known = _known_keys() | WORKER_DEFAULTS.keys()
+    unknown = (
+        f"The configuration '{key}' was supplied but isn't a known config."
+        for key in props
+        if key not in known and not key.startswith((*_PASSED_ON, *_IGNORED))
+    )
+    ignored = (
+        f"{key} is ignored: internal records are always JSON without schemas."
+        for key in _IGNORED
+        if any(each.startswith(key) for each in props)
+    )
+    return (*unknown, *ignored)
+
+
+def _known_keys() -> frozenset[str]:
+    return frozenset(each.name for each in WorkerConfig.settings())

@@ -1,0 +1,106 @@
+"""Where a transaction ends; pure (KIP-618)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.record import SourceRecord
+from headrace.slot.work import BoundaryKind
+
+
+@dataclass(slots=True, kw_only=True)
+class Boundary:
+    """Says when to commit, from the setting and the time of the last commit, in seconds."""
+
+    kind: BoundaryKind
+    interval_seconds: float
+    committed_at: float
+
+    def due_after_records(self, now: float) -> bool:
+        """Whether to commit between two batches, also inside what one poll returned."""
+        return self.kind is BoundaryKind.INTERVAL and self._interval_over(now)
+
+    def due_after_poll(self, now: float) -> bool:
+        """Whether to commit after a poll, whether or not it returned anything."""
+        return self.kind is BoundaryKind.POLL or self.due_after_records(now)
+
+    @property
+    def commits_at_end(self) -> bool:
+        """Whether what is open when the loop ends is committed, and not left to the connector."""
+        return self.kind is not BoundaryKind.CONNECTOR
+
+    def committed(self, now: float) -> None:
+        """Start the next interval."""
+        self.committed_at = now
+
+    def _interval_over(self, now: float) -> bool:
+        return now >= self.committed_at + self.interval_seconds
+
+
+@dataclass(slots=True)
+class BoundaryRequests:
+    """What a task has asked of its transaction context since the last poll; a ``TransactionContext``."""
+
+    _commit_batch: bool = False
+    _abort_batch: bool = False
+    _commit_records: list[SourceRecord] = field(default_factory=list[SourceRecord])
+    _abort_records: list[SourceRecord] = field(default_factory=list[SourceRecord])
+
+    def commit_transaction(self, record: SourceRecord | None = None) -> None:
+        """Commit after *record*, or after what this ``poll`` returns."""
+        if record is None:
+            self._commit_batch = True
+            self._refuse(both=self._abort_batch)
+        else:
+            self._commit_records.append(record)
+            self._refuse(record, both=record in self._abort_records)
+
+    def abort_transaction(self, record: SourceRecord | None = None) -> None:
+        """Abort after *record*, or after what this ``poll`` returns."""
+        if record is None:
+            self._abort_batch = True
+            self._refuse(both=self._commit_batch)
+        else:
+            self._abort_records.append(record)
+            self._refuse(record, both=record in self._commit_records)
+
+    def cuts_at_records(self) -> bool:
+        """Whether a record's own end of transaction was asked for."""
+        return bool(self._commit_records or self._abort_records)
+
+    def commits_after(self, record: SourceRecord) -> bool:
+        """Whether to commit directly after *record*; a request counts once."""
+        return _taken(self._commit_records, record)
+
+    def aborts_after(self, record: SourceRecord) -> bool:
+        """Whether to abort directly after *record*; a request counts once."""
+        return _taken(self._abort_records, record)
+
+    def take_batch_commit(self) -> bool:
+        """Whether to commit after this poll; a request counts once."""
+        asked, self._commit_batch = self._commit_batch, False
+        return asked
+
+    def take_batch_abort(self) -> bool:
+        """Whether to abort after this poll; a request counts once."""
+        asked, self._abort_batch = self._abort_batch, False
+        return asked
+
+    def _refuse(self, record: SourceRecord | None = None, *, both: bool) -> None:
+        if not both:
+            return
+        if record is None:
+            raise TaskFailedError("Connector requested both commit and abort of same transaction")
+        place = f"{record.topic}/{record.partition}"
+        raise TaskFailedError(
+            "Connector requested both commit and abort of same record against "
+            f"topic/partition {place}"
+        )
+
+
+def _taken(records: list[SourceRecord], record: SourceRecord) -> bool:
+    if record not in records:
+        return False
+    records.remove(record)
+    return True

@@ -1,0 +1,93 @@
+"""The slot's side of the channel: asks the driver, and believes nothing that is not answered."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from headrace.connect.errors import RetriableError
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.slot.wire import Message, prove_to_server, receive_message, send_message
+from headrace.slot.work import SlotTicket
+
+_ANSWER_SECONDS = 5.0
+
+
+class ChannelClient:
+    """One connection to the driver, used by one thread; reconnects when it was lost.
+
+    Every call waits at most *answer_seconds* and raises
+    :class:`~headrace.connect.errors.RetriableError` when there was no answer.
+    """
+
+    def __init__(self, ticket: SlotTicket, *, answer_seconds: float = _ANSWER_SECONDS) -> None:
+        self._ticket = ticket
+        self._answer_seconds = answer_seconds
+        self._connection: socket.socket | None = None
+
+    def ask(self, verb: str, **words: Any) -> Message:  # noqa: ANN401 (any JSON value)
+        """Send a request about this slot's token and return the driver's answer."""
+        try:
+            connection = self._connected()
+            send_message(connection, {"verb": verb, "token": self._ticket.token, **words})
+            answer = receive_message(connection)
+        except OSError as error:
+            self.close()
+            place = f"{self._ticket.host}:{self._ticket.port}"
+            raise RetriableError(
+                f"The driver at {place} did not answer {verb!r}: {error}"
+            ) from error
+        if "error" in answer:
+            raise RetriableError(f"The driver could not answer {verb!r}: {answer['error']}")
+        return answer
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _connected(self) -> socket.socket:
+        if self._connection is None:
+            address = (self._ticket.host, self._ticket.port)
+            connection = socket.create_connection(address, timeout=self._answer_seconds)
+            try:
+                prove_to_server(connection, self._ticket.secret)
+            except OSError:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+
+class ChannelOffsets:
+    """Reads committed offsets through the driver, which has them all; an ``OffsetReader``."""
+
+    def __init__(self, client: ChannelClient) -> None:
+        self._client = client
+
+    def offset(self, partition: SourcePartition) -> SourceOffset | None:
+        """The committed offset of *partition*, or ``None``."""
+        return self.offsets([partition])[partition]
+
+    def offsets(
+        self, partitions: Iterable[SourcePartition]
+    ) -> Mapping[SourcePartition, SourceOffset | None]:
+        """The committed offsets of several partitions, in one exchange."""
+        asked = list(partitions)
+        answer = self._client.ask("offsets", partitions=[dict(each) for each in asked])
+        found: Sequence[SourceOffset | None] = answer["offsets"]
+        return dict(zip(asked, found, strict=True))

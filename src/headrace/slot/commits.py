@@ -1,0 +1,125 @@
+"""The two ways in which records and their offsets become permanent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from headrace.connect.task import Offsets
+from headrace.kafka.sender import OffsetEntry, Sender
+from headrace.storage.offset_codec import encoded_entries
+
+StoreOffsets = Callable[[Sequence[OffsetEntry]], None]
+"""Hands acknowledged offsets to the driver, and returns when it has stored them."""
+
+
+class Commits(Protocol):
+    """Ends what was sent since the last commit. Used by the writing half, on the slot's thread."""
+
+    update_must_succeed: bool
+    """Whether a failure of ``update_offsets`` fails the task, because it is part of the commit."""
+
+    def before_records(self) -> None:
+        """Called before records are handed to the sender."""
+        ...
+
+    def settle(self) -> None:
+        """Called before ``update_offsets`` is asked: what it is shown must be true by then."""
+        ...
+
+    def commit(self, offsets: Offsets) -> bool:
+        """Make everything sent so far, and *offsets*, permanent; ``False`` when there was nothing to do."""
+        ...
+
+    def abort(self) -> None:
+        """Throw away what was sent since the last commit, as far as that is possible."""
+        ...
+
+
+class TransactionalCommits:
+    """Records and offsets in one Kafka transaction (KIP-618)."""
+
+    update_must_succeed = True
+
+    def __init__(
+        self,
+        sender: Sender,
+        connector: str,
+        offsets_topic: str,
+    ) -> None:
+        self._sender = sender
+        self._connector = connector
+        self._offsets_topic = offsets_topic
+        self._open = False
+
+    def before_records(self) -> None:
+        """Begin a transaction unless one is open."""
+        if not self._open:
+            self._sender.begin()
+            self._open = True
+
+    def settle(self) -> None:
+        """Nothing: the transaction settles everything at once."""
+
+    def commit(self, offsets: Offsets) -> bool:
+        """Commit the open transaction, or one with nothing but *offsets*."""
+        entries = encoded_entries(self._connector, offsets)
+        if not entries and not self._open:
+            return False
+        self.before_records()
+        if entries:
+            self._sender.send_offsets(self._offsets_topic, entries)
+        self._sender.commit()
+        self._open = False
+        return True
+
+    def abort(self) -> None:
+        """Abort the open transaction, if there is one."""
+        if self._open:
+            self._sender.abort()
+            self._open = False
+
+
+class AcknowledgedCommits:
+    """Offsets are stored once the broker has acknowledged every record that they cover."""
+
+    update_must_succeed = False
+
+    def __init__(
+        self,
+        sender: Sender,
+        connector: str,
+        store: StoreOffsets,
+    ) -> None:
+        self._sender = sender
+        self._connector = connector
+        self._store = store
+
+    def before_records(self) -> None:
+        """Nothing: there is no transaction."""
+
+    def settle(self) -> None:
+        """Wait until everything sent is acknowledged."""
+        self._sender.flush()
+
+    def commit(self, offsets: Offsets) -> bool:
+        """Store *offsets*, after everything sent is acknowledged."""
+        self._sender.flush()
+        entries = encoded_entries(self._connector, offsets)
+        if not entries:
+            return False
+        self._store(entries)
+        return True
+
+    def abort(self) -> None:
+        """Nothing can be taken back; the offsets just do not move."""
+
+
+def stored_in_topic(sender: Sender, topic: str) -> StoreOffsets:
+    """Offsets go to a Kafka topic by the sender that sent the records."""
+
+    def store(entries: Sequence[OffsetEntry]) -> None:
+        sender.send_offsets(topic, entries)
+        sender.flush()
+
+    return store

@@ -1,0 +1,54 @@
+"""A source batch into what is sent: keys, values and headers through their converters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.converting import Converter, HeaderConverter
+from headrace.connect.errors import RecordError
+from headrace.kafka.sender import EncodedHeaders, EncodedRecords
+
+
+class Encoder:
+    """Converts batches with one slot's converters."""
+
+    def __init__(self, keys: Converter, values: Converter, headers: HeaderConverter) -> None:
+        self._keys = keys
+        self._values = values
+        self._headers = headers
+
+    def encoded(self, batch: SourceBatch) -> EncodedRecords:
+        """*batch* as bytes. Raises :class:`~headrace.connect.errors.RecordError` with its row."""
+        return EncodedRecords(
+            topic=batch.topic,
+            partition=batch.partition,
+            timestamps=batch.timestamps,
+            headers=self._encoded_headers(batch),
+            keys=None
+            if batch.keys is None
+            else self._keys.encode(batch.topic, batch.key_schema, batch.keys),
+            values=self._values.encode(batch.topic, batch.value_schema, batch.values),
+        )
+
+    def _encoded_headers(self, batch: SourceBatch) -> list[EncodedHeaders] | None:
+        if batch.headers is None:
+            return None
+        convert = self._headers.encode_header
+        return [
+            [(header.key, convert(batch.topic, header)) for header in headers]
+            for headers in batch.headers
+        ]
+
+
+def located(error: RecordError, batch: SourceBatch) -> RecordError:
+    """*error* with the place in the source of the row it names."""
+    if error.row is None:
+        return error.located(source_name(batch.source_partition), "position unknown")
+    position = batch.offset_at(error.row)
+    return error.located(source_name(batch.source_partition), f"at source offset {position}")
+
+
+def source_name(partition: Mapping[str, object]) -> str:
+    """A source partition in words for a message."""
+    return ", ".join(f"{key} {value}" for key, value in partition.items())

@@ -1,0 +1,74 @@
+"""One slot from its token to its last word."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import traceback
+
+from headrace import __version__
+from headrace.connect.errors import ConnectError, ReplanError, RetriableError, StaleTokenError
+from headrace.slot.channel import ChannelClient
+from headrace.slot.lease import Lease
+from headrace.slot.run import SlotRun
+from headrace.slot.work import Outcome, Progress, SlotReport, SlotTicket, SlotWork
+
+_log = logging.getLogger(__name__)
+
+
+def run_slot(ticket: SlotTicket) -> SlotReport:
+    """Do the work that *ticket*'s token stands for, and say how it ended.
+
+    Called by Spark in a Python process, possibly more than once for one token: only the first claim is
+    granted, every other copy returns at once without touching Kafka.
+    """
+    with ChannelClient(ticket) as client:
+        try:
+            work = _claimed(client)
+        except (RetriableError, StaleTokenError) as error:
+            return SlotReport(outcome=Outcome.STALE, reason=str(error))
+        progress = Progress()
+        lease = Lease(ChannelClient(ticket), progress, lease_seconds=work.lease_seconds)
+        lease.start()
+        try:
+            report = _report(work, client, lease, progress)
+        finally:
+            lease.close()
+        _tell_end(client, report)
+        return report
+
+
+def _claimed(client: ChannelClient) -> SlotWork:
+    answer = client.ask("claim", pid=os.getpid(), host=platform.node(), version=__version__)
+    if not answer["granted"]:
+        raise StaleTokenError(answer["reason"])
+    return SlotWork.from_message(answer["work"])
+
+
+def _tell_end(client: ChannelClient, report: SlotReport) -> None:
+    try:
+        client.ask("end", report=report.as_message())
+    except RetriableError as error:
+        # The driver counts a slot without a last word as lost, and fences it: nothing is at risk.
+        _log.warning("%s", error)
+
+
+def _report(work: SlotWork, client: ChannelClient, lease: Lease, progress: Progress) -> SlotReport:
+    run = SlotRun(work, client, lease, progress)
+    outcome, error = Outcome.ASKED, None
+    try:
+        outcome = run.run()
+    except (ReplanError, RetriableError) as raised:
+        outcome, error = Outcome.REPLAN, raised
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - whatever happened, the driver hears of it
+        outcome, error = Outcome.FAILED, raised
+    clean = run.close() and outcome is not Outcome.REPLAN
+    return SlotReport(
+        outcome=outcome,
+        clean=clean,
+        surprising=error is not None and not isinstance(error, ConnectError),
+        reason=None if error is None else str(error) or type(error).__name__,
+        trace=None if error is None else "".join(traceback.format_exception(error)),
+        progress=progress.as_message(),
+    )

@@ -1,0 +1,178 @@
+"""The reading half of the task loop: polls a task and turns what it returns into frames."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.errors import RetriableError
+from headrace.connect.record import SourceRecord
+from headrace.connect.task import Polled, SourceTask
+from headrace.slot.batching import batches_of
+from headrace.slot.boundary import BoundaryRequests
+from headrace.slot.frames import Abort, Commit, EndOfPoll, Failed, Frame, Records
+from headrace.slot.lease import Lease
+from headrace.slot.throttle import Throttle
+from headrace.slot.work import EndReason, Outcome
+
+_log = logging.getLogger(__name__)
+
+# After an empty poll that did not wait by itself: long enough to leave the core to others, short
+# enough not to be noticed.
+_EMPTY_POLL_SECONDS = 0.05
+_RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingRules:
+    """When reading ends. *linger_seconds* is how long polls may stay empty; ``None``: for ever.
+
+    *requests* are there when the connector places the ends of transactions; reading then goes on to the
+    next one for at most *grace_seconds* after it was asked to end.
+    """
+
+    planned: bool
+    linger_seconds: float | None
+    grace_seconds: float
+    requests: BoundaryRequests | None = None
+
+
+class ReadingHalf:
+    """Polls one task until its share is finished, it stays idle, or it should end."""
+
+    def __init__(
+        self,
+        task: SourceTask,
+        lease: Lease,
+        rules: ReadingRules,
+        *,
+        throttle: Throttle,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._task = task
+        self._lease = lease
+        self._rules = rules
+        self._throttle = throttle
+        self._clock = clock
+        self._empty_since: float | None = None
+        self._asked_at: float | None = None
+        self._at_boundary = True
+        self._failing = False
+        self.outcome = Outcome.ASKED
+
+    def frames(self) -> Iterator[Frame]:
+        """Everything the task returns, in order; a last :class:`Failed` when it raised.
+
+        When this ends, ``outcome`` tells why.
+        """
+        try:
+            while not self._should_end():
+                polled = self._polled()
+                if polled is None and self._rules.planned:
+                    yield from self._batch_requests()
+                    self.outcome = Outcome.FINISHED
+                    return
+                yield from self._frames_of(polled)
+        except Exception as error:  # noqa: BLE001 - whatever the task raised is for the writing half
+            yield Failed(error)
+
+    def _should_end(self) -> bool:
+        if self._lease.should_end():
+            return not (self._waits_for_boundary() or self._waits_for_cheap_end())
+        linger = self._rules.linger_seconds
+        if linger is None or self._empty_since is None or not self._at_boundary_if_it_matters():
+            return False
+        if self._clock() - self._empty_since < linger:
+            return False
+        self.outcome = Outcome.IDLE
+        return True
+
+    def _at_boundary_if_it_matters(self) -> bool:
+        return self._rules.requests is None or self._at_boundary
+
+    def _waits_for_boundary(self) -> bool:
+        if self._rules.requests is None or self._at_boundary or not self._lease.asked_to_end:
+            return False
+        now = self._clock()
+        self._asked_at = now if self._asked_at is None else self._asked_at
+        return now < self._asked_at + self._rules.grace_seconds
+
+    def _waits_for_cheap_end(self) -> bool:
+        if self._lease.asked_to_end != EndReason.BUDGET or self._task.resumes_cheaply():
+            return False
+        self._lease.check()
+        return True
+
+    def _polled(self) -> Polled:
+        try:
+            return self._task.poll()
+        except RetriableError as error:
+            _log.warning("poll will be called again: %s", error)
+            self._lease.wait(error.delay_seconds or _RETRY_SECONDS)
+            self._failing = True
+            return ()
+
+    def _frames_of(self, polled: Polled) -> Iterator[Frame]:
+        count = 0
+        for frame in self._record_frames(polled):
+            count += len(frame.batch) if isinstance(frame, Records) else 0
+            self._at_boundary = not isinstance(frame, Records)
+            yield frame
+        yield EndOfPoll(count)
+        yield from self._batch_requests()
+        # A source that cannot be read is not one that has nothing.
+        if count or self._failing:
+            self._empty_since = None
+        else:
+            self._empty_since = self._clock() if self._empty_since is None else self._empty_since
+            self._lease.wait(_EMPTY_POLL_SECONDS)
+        self._failing = False
+
+    def _batch_requests(self) -> Iterator[Frame]:
+        requests = self._rules.requests
+        if requests is None:
+            return
+        if requests.take_batch_abort():
+            self._at_boundary = True
+            yield Abort()
+        if requests.take_batch_commit():
+            self._at_boundary = True
+            yield Commit()
+
+    def _record_frames(self, polled: Polled) -> Iterator[Frame]:
+        if polled is None:
+            return
+        if isinstance(polled, SourceBatch):
+            polled = [polled]
+        batches = [each for each in polled if isinstance(each, SourceBatch)]
+        plain = [each for each in polled if not isinstance(each, SourceBatch)]
+        if batches and plain:
+            raise TypeError("poll returned batches and plain records in one list: return one kind.")
+        for batch in batches:
+            yield from self._paced(batch)
+        yield from self._plain_frames(plain)
+
+    def _paced(
+        self, batch: SourceBatch, originals: Sequence[SourceRecord] | None = None
+    ) -> Iterator[Frame]:
+        start = 0
+        for piece in self._throttle.paced(batch, self._lease.wait):
+            end = start + len(piece)
+            yield Records(piece, None if originals is None else originals[start:end])
+            start = end
+
+    def _plain_frames(self, records: Sequence[SourceRecord]) -> Iterator[Frame]:
+        requests = self._rules.requests
+        if requests is None or not requests.cuts_at_records():
+            for batch, originals in batches_of(records):
+                yield from self._paced(batch, originals)
+            return
+        for record in records:
+            yield from (Records(batch, originals) for batch, originals in batches_of([record]))
+            if requests.aborts_after(record):
+                yield Abort()
+            if requests.commits_after(record):
+                yield Commit()

@@ -1,0 +1,213 @@
+"""The task loop of one granted slot: fence, start, read and write, stop."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from headrace.connect.errors import StaleTokenError, TaskFailedError
+from headrace.connect.partition import OffsetReader
+from headrace.connect.task import SourceTask, Split, TransactionContext
+from headrace.converters import make_converter, make_header_converter
+from headrace.kafka.client_config import producer_config
+from headrace.kafka.client_sender import make_sender
+from headrace.kafka.sender import OffsetEntry, Sender
+from headrace.slot.boundary import Boundary, BoundaryRequests
+from headrace.slot.channel import ChannelClient, ChannelOffsets
+from headrace.slot.commits import (
+    AcknowledgedCommits,
+    Commits,
+    StoreOffsets,
+    TransactionalCommits,
+    stored_in_topic,
+)
+from headrace.slot.encoding import Encoder
+from headrace.slot.hooks import overrides
+from headrace.slot.lease import Lease
+from headrace.slot.reading import ReadingHalf, ReadingRules
+from headrace.slot.throttle import Throttle
+from headrace.slot.work import BoundaryKind, Delivery, Outcome, Progress, SlotWork
+from headrace.slot.writing import Outlet, WritingHalf
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotContext:
+    """A ``TaskContext`` inside a slot."""
+
+    connector: str
+    task: int
+    offsets: OffsetReader
+    transaction: TransactionContext | None
+    splits: Sequence[Split]
+    lease: Lease = field(repr=False)
+
+    def stopping(self) -> bool:
+        """Whether the slot should end."""
+        return self.lease.should_end()
+
+
+class SlotRun:
+    """The task loop of one granted slot. *run* once, then *close*, on one thread."""
+
+    def __init__(
+        self, work: SlotWork, client: ChannelClient, lease: Lease, progress: Progress
+    ) -> None:
+        self._work = work
+        self._client = client
+        self._lease = lease
+        self._progress = progress
+        self._sender: Sender | None = None
+        self._task: SourceTask | None = None
+        self._writing: WritingHalf | None = None
+        self._clean = True
+
+    def run(self) -> Outcome:
+        """Fence, start, read and write until reading ends; raises whatever ended it otherwise."""
+        task = task_class(self._work.task_class)()
+        sender = self._opened_sender(task)
+        self._task = task
+        requests = BoundaryRequests() if self._work.boundary is BoundaryKind.CONNECTOR else None
+        task.initialize(self._context(requests))
+        task.start(self._work.config)
+        reading = ReadingHalf(
+            task,
+            self._lease,
+            self._rules(requests),
+            throttle=Throttle(self._work.records_per_second),
+        )
+        writing = self._writing = WritingHalf(
+            task, self._outlet(sender), self._lease, self._progress
+        )
+        writing.write(reading.frames())
+        if writing.left_open and reading.outcome is Outcome.FINISHED:
+            raise TaskFailedError(
+                f"Task {self._work.connector}-{self._work.task} has finished its share without ending "
+                "its last transaction, and transaction.boundary is connector: it would read it again "
+                "for ever."
+            )
+        return reading.outcome
+
+    def close(self) -> bool:
+        """Release everything; whether no transaction was left behind."""
+        for step in (self._abandon, self._stop_task, self._close_sender):
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - the steps after it must run, too
+                self._clean = self._clean and step != self._abandon
+                _log.warning("While a slot of %s ended: %s", self._work.connector, error)
+        return self._clean
+
+    def _abandon(self) -> None:
+        if self._writing is not None:
+            self._writing.abandon()
+
+    def _stop_task(self) -> None:
+        if self._task is not None:
+            # The driver gives it the graceful time: a stop that hangs would hold the slot for ever.
+            self._progress.stopping_task = True
+            self._task.stop()
+            self._progress.stopping_task = False
+
+    def _close_sender(self) -> None:
+        if self._sender is not None:
+            self._sender.close()
+
+    def _opened_sender(self, task: SourceTask) -> Sender:
+        work = self._work
+        sender = self._sender = make_sender(
+            producer_config(work.producer, transactional_id=work.transactional_id),
+            owner=f"task {work.connector}-{work.task}",
+            waiting=self._still_ours,
+            tells_places=overrides(task, "commit_record"),
+        )
+        sender.open()
+        # Whoever was held between its claim and here may have fenced a newer slot, but must not write.
+        if self._client.ask("valid")["valid"] is not True:
+            raise StaleTokenError("The token was withdrawn before the first transaction.")
+        return sender
+
+    def _still_ours(self, waited_for: str) -> None:
+        self._progress.waiting_for = waited_for
+        self._lease.check()
+
+    def _context(self, requests: BoundaryRequests | None) -> SlotContext:
+        return SlotContext(
+            connector=self._work.connector,
+            task=self._work.task,
+            offsets=ChannelOffsets(self._client),
+            transaction=requests,
+            splits=self._work.splits,
+            lease=self._lease,
+        )
+
+    def _rules(self, requests: BoundaryRequests | None) -> ReadingRules:
+        return ReadingRules(
+            planned=self._work.planned,
+            linger_seconds=self._work.linger_seconds,
+            grace_seconds=self._work.grace_seconds,
+            requests=requests,
+        )
+
+    def _outlet(self, sender: Sender) -> Outlet:
+        work = self._work
+        return Outlet(
+            sender=sender,
+            commits=self._commits(sender),
+            boundary=Boundary(
+                kind=work.boundary,
+                interval_seconds=work.commit_seconds,
+                committed_at=time.monotonic(),
+            ),
+            encoder=Encoder(
+                make_converter(
+                    work.key_converter.class_name, work.key_converter.config, is_key=True
+                ),
+                make_converter(
+                    work.value_converter.class_name, work.value_converter.config, is_key=False
+                ),
+                make_header_converter(
+                    work.header_converter.class_name, work.header_converter.config
+                ),
+            ),
+        )
+
+    def _commits(self, sender: Sender) -> Commits:
+        work = self._work
+        if work.delivery is Delivery.EXACTLY_ONCE and work.offsets_topic:
+            return TransactionalCommits(sender, work.connector, work.offsets_topic)
+        store = (
+            stored_in_topic(sender, work.offsets_topic)
+            if work.offsets_topic
+            else stored_by_driver(self._client)
+        )
+        return AcknowledgedCommits(sender, work.connector, store)
+
+
+def stored_by_driver(client: ChannelClient) -> StoreOffsets:
+    """Offsets go to the driver, which is the only writer of the worker's file."""
+
+    def store(entries: Sequence[OffsetEntry]) -> None:
+        answer = client.ask(
+            "store",
+            entries=[
+                (key.decode(), None if value is None else value.decode()) for key, value in entries
+            ],
+        )
+        if answer["stored"] is not True:
+            raise StaleTokenError(answer["reason"])
+
+    return store
+
+
+def task_class(path: str) -> type[SourceTask]:
+    """The class at ``package.module:Class``; raises when it is no source task."""
+    module_name, _, name = path.partition(":")
+    found = getattr(importlib.import_module(module_name), name)
+    if not (isinstance(found, type) and issubclass(found, SourceTask)):
+        raise TaskFailedError(f"{path} is not a SourceTask.")
+    return found

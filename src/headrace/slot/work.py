@@ -1,0 +1,180 @@
+"""What a slot is given to do, and what it says when it has ended; both travel over the channel as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+from headrace.connect.partition import SourcePartition
+from headrace.connect.task import Split
+
+
+class Delivery(StrEnum):
+    """The guarantee that a connector runs with."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+
+
+class BoundaryKind(StrEnum):
+    """Where transactions end (KIP-618)."""
+
+    POLL = "poll"
+    INTERVAL = "interval"
+    CONNECTOR = "connector"
+
+
+STALE = "stale"
+"""The reason of a copy whose token another copy has claimed."""
+
+
+class Outcome(StrEnum):
+    """How a slot ended."""
+
+    FINISHED = "finished"
+    """Its share of the plan is read and committed."""
+    IDLE = "idle"
+    """It polled, and there was nothing for a while; what it had is committed."""
+    ASKED = "asked"
+    """The driver told it to end; what it had is committed."""
+    STALE = "stale"
+    """It is not the copy that counts, and has written nothing."""
+    REPLAN = "replan"
+    """It lost its transaction or its lease; the work is to be planned again."""
+    FAILED = "failed"
+    """A person has to look at the reason."""
+
+
+class EndReason(StrEnum):
+    """Why the driver wants the slots of a micro-batch to end."""
+
+    STOP = "stop"
+    """The connector is to stop."""
+    SIBLING = "sibling"
+    """Another slot has ended before its time, and its work has to be planned again."""
+    BUDGET = "budget"
+    """Others need the slots, or an idle sibling ought to poll again; where it is cheap to go on later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConverterChoice:
+    """A converter's class and its own settings."""
+
+    class_name: str
+    config: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotWork:
+    """Everything one slot needs; the answer to a granted claim. Durations are in seconds.
+
+    *offsets_topic* is ``None`` when acknowledged offsets are handed to the driver instead.
+    """
+
+    connector: str
+    task: int
+    task_class: str
+    config: Mapping[str, str] = field(repr=False)
+    planned: bool
+    splits: tuple[Split, ...]
+    delivery: Delivery
+    producer: Mapping[str, str] = field(repr=False)
+    transactional_id: str | None
+    offsets_topic: str | None
+    key_converter: ConverterChoice
+    value_converter: ConverterChoice
+    header_converter: ConverterChoice
+    boundary: BoundaryKind = BoundaryKind.INTERVAL
+    commit_seconds: float = 1.0
+    lease_seconds: float = 10.0
+    grace_seconds: float = 5.0
+    linger_seconds: float | None = None
+    records_per_second: int | None = None
+
+    def as_message(self) -> dict[str, Any]:
+        """The work as JSON values."""
+        message = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        for name in ("key_converter", "value_converter", "header_converter"):
+            message[name] = dataclasses.asdict(message[name])
+        message["splits"] = [_split_message(split) for split in self.splits]
+        return message
+
+    @classmethod
+    def from_message(cls, message: Mapping[str, Any]) -> Self:
+        """The work that :meth:`as_message` described."""
+        given = dict(message)
+        for name in ("key_converter", "value_converter", "header_converter"):
+            given[name] = ConverterChoice(**given[name])
+        given["splits"] = tuple(_split(each) for each in given["splits"])
+        given["delivery"] = Delivery(given["delivery"])
+        given["boundary"] = BoundaryKind(given["boundary"])
+        return cls(**given)
+
+
+def _split_message(split: Split) -> list[Any]:
+    offset = None if split.offset is None else dict(split.offset)
+    return [dict(split.partition), offset, dict(split.details)]
+
+
+def _split(message: Sequence[Any]) -> Split:
+    partition, offset, details = message
+    return Split(partition=SourcePartition(partition), offset=offset, details=details)
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """What a slot has done so far in this micro-batch. Written by the slot's thread, read by its heartbeat."""
+
+    records: int = 0
+    bytes: int = 0
+    committed_records: int = 0
+    committed_bytes: int = 0
+    transactions: int = 0
+    waiting_for: str | None = None
+    stopping_task: bool = False
+
+    def as_message(self) -> dict[str, Any]:
+        """What was done, as JSON values."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotReport:
+    """A slot's last word.
+
+    *clean* says that it left no transaction open, *surprising* that it ended with an error that nobody
+    thought of.
+    """
+
+    outcome: Outcome
+    clean: bool = True
+    surprising: bool = False
+    reason: str | None = None
+    trace: str | None = None
+    progress: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def as_message(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_message(cls, message: Mapping[str, Any]) -> Self:
+        """The report that :meth:`as_message` described."""
+        given = dict(message)
+        return cls(outcome=Outcome(given.pop("outcome")), **given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotTicket:
+    """All that Spark carries to a slot: where the driver listens, and the token of this copy of the work.
+
+    Work and secrets of connectors are fetched over the channel, so that they are in no Spark plan.
+    """
+
+    host: str
+    port: int
+    secret: bytes = field(repr=False)
+    token: str

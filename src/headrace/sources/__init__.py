@@ -1,0 +1,1 @@
+"""The source framework: what turns native objects into batches of records that can be resumed anywhere."""

@@ -1,0 +1,1 @@
+"""Extractors: blocks of bytes in, columns of records out, with the position of every record."""

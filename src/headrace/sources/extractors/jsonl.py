@@ -1,0 +1,99 @@
+"""JSONL: each line is one JSON document, checked and passed on byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.partition import OffsetValue
+from headrace.connect.schema import JSON_DOCUMENT, Schema
+from headrace.sources.extractors.extractor import BadRow, Extracted
+from headrace.sources.extractors.rows import Places, RowBlock
+from headrace.sources.extractors.text import not_utf8, text_column
+
+_DECODER = msgspec.json.Decoder(type=msgspec.Raw)
+
+
+class JsonLinesExtractor:
+    """A line that is not blank is a record; its value is the line's own bytes, spaces included."""
+
+    @property
+    def value_schema(self) -> Schema | None:
+        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        return None
+
+    def extract(self, rows: RowBlock) -> Extracted:
+        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        filled = _not_empty(rows)
+        checked = rows if filled is None else rows.pick(filled)
+        if not _all_documents(checked):
+            return _one_by_one(rows)
+        values, bad = text_column(checked)
+        if bad is not None:
+            return _one_by_one(rows)
+        return Extracted(values=_documents(values), rows=filled)
+
+    def constants(self) -> Mapping[str, OffsetValue]:
+        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        return {}
+
+
+def _not_empty(rows: RowBlock) -> Places | None:
+    filled = rows.ends > rows.starts
+    return None if filled.all() else np.flatnonzero(filled)
+
+
+def _all_documents(rows: RowBlock) -> bool:
+    """Whether each row is exactly one JSON document without spaces around it; not whether it is UTF-8."""
+    if not len(rows):
+        return True
+    block = rows.buffer[rows.starts[0] : rows.ends[-1]].data
+    try:
+        documents = _DECODER.decode_lines(block)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    # The decoder takes several documents on a line and documents over several lines. The first one begins
+    # where the first row does; so if all lengths agree, each document is the whole of its row.
+    lengths = np.fromiter(map(len, documents), np.int64, len(documents))
+    return np.array_equal(lengths, rows.ends - rows.starts)
+
+
+def _one_by_one(rows: RowBlock) -> Extracted:
+    """The same for rows of which some are blank, have spaces around them, or are wrong."""
+    kept = list[int]()
+    bad = None
+    for index in range(len(rows)):
+        row = rows.row(index)
+        if not row.strip(b" \t\r"):
+            continue
+        bad = _complaint(index, row, rows.position(index))
+        if bad is not None:
+            break
+        kept.append(index)
+    picked = np.array(kept, np.int64)
+    values = rows.pick(picked).column().cast(pa.utf8())
+    return Extracted(values=_documents(values), rows=picked, bad=bad)
+
+
+def _complaint(index: int, row: bytes, position: int) -> BadRow | None:
+    try:
+        row.decode()
+        _DECODER.decode(row)
+    except UnicodeDecodeError as error:
+        return not_utf8(index, position, error)
+    except RecursionError:
+        return BadRow(row=index, reason="This JSON document is nested too deeply to be checked.")
+    except msgspec.DecodeError as error:
+        return BadRow(
+            row=index,
+            reason=f"This line is not one JSON document ({error}).",
+            advice="Correct the line, or read the file with files.format=lines.",
+        )
+    return None
+
+
+def _documents(values: pa.StringArray) -> pa.ExtensionArray:
+    return pa.ExtensionArray.from_storage(JSON_DOCUMENT, values)

@@ -1,0 +1,61 @@
+"""Where rows end: at line feeds, whatever else is in them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from headrace.sources.extractors.rows import Bytes, Places, RowBlock
+
+LINE_FEED = 10
+CARRIAGE_RETURN = 13
+
+
+class Framing(Protocol):
+    """Finds the rows of a buffer that begins at a row's first byte."""
+
+    resyncs: ClassVar[bool]
+    """Whether a line end always ends a row, so that rows can be found from anywhere on."""
+
+    def cut(self, buffer: Bytes, *, base: int, final: bool) -> RowBlock:
+        """The complete rows at the beginning of *buffer*; called again and again with what is left.
+
+        *final* says that the object ends where the buffer ends, so that a last row needs no line end.
+        The same bytes give the same rows wherever buffers are cut.
+        """
+        ...
+
+
+class LineFraming:
+    """Rows are lines: they end at a line feed, and a carriage return before it belongs to the end."""
+
+    resyncs: ClassVar[bool] = True
+
+    def cut(self, buffer: Bytes, *, base: int, final: bool) -> RowBlock:
+        """See :class:`Framing`."""
+        return rows_ending_at(np.flatnonzero(buffer == LINE_FEED), buffer, base=base, final=final)
+
+
+def rows_ending_at(feeds: Places, buffer: Bytes, *, base: int, final: bool) -> RowBlock:
+    """The rows of which each ends at one of the line feeds at *feeds*, and a last one when *final*."""
+    nexts = feeds + 1
+    ends = feeds
+    consumed = int(nexts[-1]) if len(nexts) else 0
+    if final and consumed < len(buffer):
+        nexts = np.append(nexts, len(buffer))
+        ends = np.append(ends, len(buffer))
+    starts = np.empty_like(nexts)
+    starts[:1] = 0
+    starts[1:] = nexts[:-1]
+    return RowBlock(
+        buffer=buffer, base=base, starts=starts, ends=_trimmed(buffer, starts, ends), nexts=nexts
+    )
+
+
+def _trimmed(buffer: Bytes, starts: Places, ends: Places) -> Places:
+    """The ends of rows before their carriage return, if they have one."""
+    if not len(ends):
+        return ends
+    returned = buffer[np.maximum(ends - 1, 0)] == CARRIAGE_RETURN
+    return ends - (returned & (ends > starts))

@@ -1,0 +1,40 @@
+"""Plain lines: each line is one string."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from headrace.connect.partition import OffsetValue
+from headrace.connect.schema import STRING, Schema
+from headrace.sources.extractors.extractor import Extracted
+from headrace.sources.extractors.rows import RowBlock
+from headrace.sources.extractors.text import text_column
+
+
+class LinesExtractor:
+    """Every line is a record, an empty one too; its value is its text without the line end.
+
+    With *replace*, bytes that are not UTF-8 become U+FFFD; otherwise their line is bad.
+    """
+
+    def __init__(self, *, replace: bool = False) -> None:
+        self._replace = replace
+
+    @property
+    def value_schema(self) -> Schema | None:
+        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        return STRING
+
+    def extract(self, rows: RowBlock) -> Extracted:
+        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        values, bad = text_column(rows)
+        if bad is not None and self._replace:
+            replaced = [row.decode(errors="replace") for row in rows.column().to_pylist()]
+            return Extracted(values=pa.array(replaced, pa.utf8()))
+        return Extracted(values=values, bad=bad)
+
+    def constants(self) -> Mapping[str, OffsetValue]:
+        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        return {}

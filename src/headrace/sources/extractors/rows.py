@@ -1,0 +1,75 @@
+"""A block of bytes that has been cut into rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowBlock:
+    """Rows of one object, in order, as places in a buffer that its reader will overwrite.
+
+    Row *i* is ``buffer[starts[i]:ends[i]]`` without its line end, and the next row begins at ``nexts[i]``.
+    *base* is the object's byte at which the buffer begins.
+    """
+
+    buffer: Bytes
+    base: int
+    starts: Places
+    ends: Places
+    nexts: Places
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def slice(self, start: int, stop: int | None = None) -> RowBlock:
+        """Rows from *start* to before *stop*, over the same buffer."""
+        cut = np.s_[start:stop]
+        return RowBlock(
+            buffer=self.buffer,
+            base=self.base,
+            starts=self.starts[cut],
+            ends=self.ends[cut],
+            nexts=self.nexts[cut],
+        )
+
+    def pick(self, rows: Places) -> RowBlock:
+        """The rows with these indexes."""
+        return RowBlock(
+            buffer=self.buffer,
+            base=self.base,
+            starts=self.starts[rows],
+            ends=self.ends[rows],
+            nexts=self.nexts[rows],
+        )
+
+    def row(self, index: int) -> bytes:
+        """A copy of one row, without its line end."""
+        return self.buffer[self.starts[index] : self.ends[index]].tobytes()
+
+    def position(self, index: int) -> int:
+        """The object's byte at which row *index* begins."""
+        return self.base + int(self.starts[index])
+
+    def column(self) -> pa.BinaryArray:
+        """A copy of all rows as one column of bytes."""
+        # An Arrow column has no gaps between its values, so each gap (a line end) becomes a value too,
+        # and one `take` copies every other value: the fastest of the six ways that were measured.
+        count = len(self)
+        if not count:
+            return pa.array([], pa.binary())
+        borders = np.empty(2 * count + 1, np.int32)
+        borders[0:-1:2] = self.starts
+        borders[1::2] = self.ends
+        borders[-1] = self.ends[-1]
+        gapped = pa.Array.from_buffers(
+            pa.binary(), 2 * count, [None, pa.py_buffer(borders), pa.py_buffer(self.buffer)]
+        )
+        return gapped.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))

@@ -1,0 +1,38 @@
+"""Rows as text: the check of UTF-8, and where it fails."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headrace.sources.extractors.extractor import BadRow
+from headrace.sources.extractors.rows import RowBlock
+
+
+def text_column(rows: RowBlock) -> tuple[pa.StringArray, BadRow | None]:
+    """The rows before the first one that is not UTF-8 as strings, and that one."""
+    column = rows.column()
+    try:
+        return column.cast(pa.utf8()), None
+    except pa.ArrowInvalid:
+        bad = first_not_utf8(rows)
+        return column.slice(0, bad.row).cast(pa.utf8()), bad
+
+
+def first_not_utf8(rows: RowBlock) -> BadRow:
+    """The first of *rows* that is not UTF-8; there must be one."""
+    for index in range(len(rows)):
+        try:
+            rows.row(index).decode()
+        except UnicodeDecodeError as error:
+            return not_utf8(index, rows.position(index), error)
+    raise AssertionError("every row is UTF-8")
+
+
+def not_utf8(index: int, position: int, error: UnicodeDecodeError) -> BadRow:
+    """What is wrong with row *index*, which begins at *position*."""
+    wrong = error.object[error.start]
+    return BadRow(
+        row=index,
+        reason=f"Byte {position + error.start} is 0x{wrong:02x}, which is not UTF-8 here.",
+        advice="Convert the file to UTF-8, for example with iconv.",
+    )

@@ -1,0 +1,1 @@
+"""What survives a restart: offsets, configurations, statuses; in memory, in SQLite, in Kafka."""

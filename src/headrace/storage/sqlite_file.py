@@ -1,0 +1,149 @@
+"""The one SQLite file of a worker: opened by one process at a time, private to its owner."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from headrace.connect.errors import ConfigError, RetriableError
+
+# "HdRc": tells our files from other programs' SQLite files.
+_APPLICATION_ID = 0x48645263
+_SCHEMA_VERSION = 1
+
+_SCHEMA = """
+create table offsets (key blob primary key, value blob not null);
+create table connectors (name text primary key, config text not null, target_state text not null);
+create table task_counts (connector text primary key, slots integer not null, clean integer not null);
+create table settings (key text primary key, value text not null);
+create table statuses (
+    connector text not null, task integer not null, status text not null, primary key (connector, task)
+);
+"""
+
+Parameters = Sequence[str | int | bytes | None]
+
+
+class SqliteFile:
+    """Reads and writes one file at *path*, made if it is missing, with mode 0600.
+
+    Any thread may call: a lock lets one of them in at a time, because they share one connection. Raises
+    :class:`~headrace.connect.errors.ConfigError` when another process has the file, or when it is
+    damaged or not ours; later :class:`~headrace.connect.errors.RetriableError` when the disk refuses.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._guard = threading.RLock()
+        self._lock_file = _locked(path)
+        try:
+            self._connection = _opened(path)
+        except BaseException:
+            os.close(self._lock_file)
+            raise
+
+    def rows(self, query: str, parameters: Parameters = ()) -> list[tuple[object, ...]]:
+        """All rows that *query* finds."""
+        with self._guard, self._told():
+            return self._connection.execute(query, parameters).fetchall()
+
+    def write(self, *statements: tuple[str, Parameters]) -> None:
+        """Run *statements* as one transaction; on return they survive a power cut."""
+        with self._guard, self._told(), self._connection:
+            self._connection.execute("begin immediate")
+            for statement, parameters in statements:
+                self._connection.execute(statement, parameters)
+
+    def close(self) -> None:
+        """Close the file and let another process have it."""
+        with self._guard:
+            self._connection.close()
+            if self._lock_file >= 0:
+                os.close(self._lock_file)
+            self._lock_file = -1
+
+    @contextmanager
+    def _told(self) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise RetriableError(f"{self._path}: {error}. Is the disk full or away?") from error
+
+
+def _locked(path: Path) -> int:
+    """An open file that holds the lock; the lock ends with the process, however it ends."""
+    try:
+        lock_file = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise _problem(path, f"cannot be used: {error.strerror}.") from error
+    try:
+        fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.pread(lock_file, 20, 0).decode().strip() or "unknown"
+        os.close(lock_file)
+        told = f"is in use by the process {holder}. Stop that one, or give this one another file."
+        raise _problem(path, told) from error
+    os.ftruncate(lock_file, 0)
+    os.pwrite(lock_file, f"{os.getpid()}\n".encode(), 0)
+    return lock_file
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        _check_owner(path)
+        # A file that was copied here may have become readable; it holds passwords of connectors.
+        path.chmod(0o600)
+    except OSError as error:
+        raise _problem(path, f"cannot be used: {error.strerror}.") from error
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        raise _problem(path, f"is damaged ({error}). Restore a copy of it.") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_owner(path: Path) -> None:
+    """Refuse another program's file before SQLite itself changes anything in it or beside it."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    if not header:
+        return
+    if not header.startswith(b"SQLite format 3\0"):
+        raise _problem(path, "is not a state file. Give headrace a file of its own.")
+    if int.from_bytes(header[68:72]) != _APPLICATION_ID:
+        raise _problem(path, "is another program's SQLite file. Give headrace a file of its own.")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    version = connection.execute("pragma user_version").fetchone()[0]
+    if version > _SCHEMA_VERSION:
+        raise _problem(
+            path, f"was written by a newer headrace (schema {version}). Upgrade this one."
+        )
+    connection.execute("pragma busy_timeout=5000")
+    if version == 0:
+        # Before the switch to a write-ahead log, so that the file's header says from now on whose it is.
+        connection.executescript(
+            f"begin; pragma application_id={_APPLICATION_ID}; pragma user_version={_SCHEMA_VERSION};"
+            f"{_SCHEMA} commit;"
+        )
+    elif connection.execute("pragma quick_check").fetchone()[0] != "ok":
+        raise _problem(path, "is damaged. Restore a copy of it.")
+    connection.execute("pragma journal_mode=wal")
+    # Offsets must not go back after a power cut.
+    connection.execute("pragma synchronous=full")
+
+
+def _problem(path: Path, sentence: str) -> ConfigError:
+    return ConfigError([(str(path), sentence)], where="The worker's state file")

@@ -1,0 +1,1 @@
+"""Conformance suites and doubles for those who write connectors and stores."""

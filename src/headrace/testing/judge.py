@@ -1,0 +1,103 @@
+"""Counts what is really in Kafka, with another client library than the one that wrote it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kafka.consumer.fetcher import ConsumerRecord
+
+from kafka import KafkaConsumer, TopicPartition  # pyright: ignore[reportAttributeAccessIssue]
+
+_POLL_MS = 500
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How many records were expected and found; *lost*, *twice* and *foreign* count single records."""
+
+    expected: int
+    found: int
+    lost: int
+    twice: int
+    foreign: int
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether every record is there once, and nothing else."""
+        return not (self.lost or self.twice or self.foreign)
+
+
+def judged(bootstrap: str, topic: str, expected: Iterable[bytes]) -> Verdict:
+    """Compare *topic*'s committed values with the *expected* ones, as multisets."""
+    wanted = Counter(expected)
+    found = Counter(record.value for record in committed_records(bootstrap, topic))
+    extra = found - wanted
+    foreign = sum(count for value, count in extra.items() if value not in wanted)
+    return Verdict(
+        expected=wanted.total(),
+        found=found.total(),
+        lost=(wanted - found).total(),
+        twice=extra.total() - foreign,
+        foreign=foreign,
+    )
+
+
+def committed_records(
+    bootstrap: str, topic: str, *, seconds: float = _SECONDS
+) -> Iterator[ConsumerRecord]:
+    """Every record of *topic* that a ``read_committed`` consumer sees, partition by partition.
+
+    Raises ``TimeoutError`` when the end is not reached in time, because a transaction is still open.
+    """
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap,
+        isolation_level="read_committed",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        group_id=None,
+        max_poll_records=20_000,
+        fetch_max_bytes=64 * 1024 * 1024,
+        max_partition_fetch_bytes=16 * 1024 * 1024,
+    )
+    try:
+        partitions = [TopicPartition(topic, n) for n in consumer.partitions_for_topic(topic) or ()]
+        consumer.assign(partitions)
+        ends = _log_ends(bootstrap, partitions)
+        deadline = time.monotonic() + seconds
+        while any((consumer.position(each) or 0) < ends[each] for each in partitions):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{topic} was not read to its end: a transaction is still open.")
+            for records in consumer.poll(timeout_ms=_POLL_MS).values():
+                yield from records
+    finally:
+        consumer.close()
+
+
+def _log_ends(bootstrap: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+    # The end that a read_committed consumer is told hides what lies behind an open transaction.
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap, isolation_level="read_uncommitted", group_id=None
+    )
+    try:
+        return consumer.end_offsets(partitions)
+    finally:
+        consumer.close()
+
+
+def committed_count(bootstrap: str, topic: str) -> int:
+    """How far a ``read_committed`` consumer may read *topic*, markers of transactions included.
+
+    0 for a topic that does not exist. Cheap: looks at the ends of its partitions only.
+    """
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap, isolation_level="read_committed", group_id=None
+    )
+    try:
+        partitions = [TopicPartition(topic, n) for n in consumer.partitions_for_topic(topic) or ()]
+        return sum(consumer.end_offsets(partitions).values()) if partitions else 0
+    finally:
+        consumer.close()

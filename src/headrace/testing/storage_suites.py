@@ -1,0 +1,199 @@
+"""What every store must do: subclass a suite, give it a ``store`` fixture, and inherit its tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.connect.partition import SourcePartition
+from headrace.storage.protocols import (
+    ConfigStore,
+    OffsetStore,
+    Status,
+    StatusStore,
+    StoredConnector,
+    TaskCount,
+)
+
+FILE_A = SourcePartition(filename="a")
+FILE_B = SourcePartition(filename="b")
+
+
+class OffsetStoreSuite:
+    """For an :class:`~headrace.storage.protocols.OffsetStore`; ``store`` is empty and new each time."""
+
+    @pytest.fixture
+    def store(self) -> OffsetStore:
+        """The store under test; a subclass replaces this."""
+        raise NotImplementedError
+
+    def test_an_empty_store_knows_nothing(self, store: OffsetStore) -> None:
+        """Nothing stored is an empty mapping, not an error."""
+        store.refresh()
+
+        assert store.known("c") == {}
+        assert set() == store.connectors()
+
+    def test_what_was_put_is_known_after_a_refresh(self, store: OffsetStore) -> None:
+        """An offset comes back as it was put, with the connector's name."""
+        store.put("c", {FILE_A: {"position": 7}, FILE_B: {"position": 2**62}})
+        store.refresh()
+
+        assert store.known("c") == {FILE_A: {"position": 7}, FILE_B: {"position": 2**62}}
+        assert {"c"} == store.connectors()
+
+    def test_the_last_offset_of_a_partition_counts(self, store: OffsetStore) -> None:
+        """Later puts replace earlier ones, and leave other partitions alone."""
+        store.put("c", {FILE_A: {"position": 1}, FILE_B: {"position": 5}})
+        store.put("c", {FILE_A: {"position": 2}})
+        store.refresh()
+
+        assert store.known("c") == {FILE_A: {"position": 2}, FILE_B: {"position": 5}}
+
+    def test_none_removes_an_offset(self, store: OffsetStore) -> None:
+        """A removed partition is unknown, and a connector without offsets is not listed."""
+        store.put("c", {FILE_A: {"position": 1}})
+        store.refresh()
+        store.put("c", {FILE_A: None, FILE_B: None})
+        store.refresh()
+
+        assert store.known("c") == {}
+        assert set() == store.connectors()
+
+    def test_connectors_do_not_see_each_other(self, store: OffsetStore) -> None:
+        """The same partition of two connectors is two partitions."""
+        store.put("one", {FILE_A: {"position": 1}})
+        store.put("two", {FILE_A: {"position": 2}})
+        store.refresh()
+
+        assert store.known("one") == {FILE_A: {"position": 1}}
+        assert store.known("two") == {FILE_A: {"position": 2}}
+
+    def test_known_is_a_snapshot(self, store: OffsetStore) -> None:
+        """What ``known`` returned does not change with later puts and refreshes."""
+        store.put("c", {FILE_A: {"position": 1}})
+        store.refresh()
+        before = store.known("c")
+        store.put("c", {FILE_A: {"position": 2}})
+        store.refresh()
+
+        assert before == {FILE_A: {"position": 1}}
+
+    def test_the_order_of_entries_does_not_matter(self, store: OffsetStore) -> None:
+        """A partition is found and replaced whatever the order in which its entries are given."""
+        store.put("c", {SourcePartition({"topic": "t", "partition": 0}): {"offset": 1}})
+        store.put("c", {SourcePartition({"partition": 0, "topic": "t"}): {"offset": 2}})
+        store.refresh()
+
+        assert {SourcePartition(topic="t", partition=0): {"offset": 2}} == store.known("c")
+
+    def test_every_kind_of_value_is_kept(self, store: OffsetStore) -> None:
+        """Null, booleans, numbers and any text come back as they were."""
+        offset = {
+            "none": None,
+            "yes": True,
+            "int": -(2**63),
+            "float": 1e10,
+            "text": 'é"\\\n\x01 ☃𝄞',
+        }
+        partition = SourcePartition({"näme": "x", "n": 1.5, "": False})
+        store.put("konnektor ☃", {partition: offset})
+        store.refresh()
+
+        assert {partition: offset} == store.known("konnektor ☃")
+
+    def test_an_empty_offset_is_not_a_removal(self, store: OffsetStore) -> None:
+        """An empty partition and an empty offset are as good as any other."""
+        store.put("c", {SourcePartition(): {}})
+        store.refresh()
+
+        assert {SourcePartition(): {}} == store.known("c")
+
+
+class ConfigStoreSuite:
+    """For a :class:`~headrace.storage.protocols.ConfigStore`; ``store`` is empty and new each time."""
+
+    @pytest.fixture
+    def store(self) -> ConfigStore:
+        """The store under test; a subclass replaces this."""
+        raise NotImplementedError
+
+    def test_connectors_come_back_as_they_were_stored(self, store: ConfigStore) -> None:
+        """Name, configuration and target state are kept."""
+        stored = StoredConnector(name="ü/c", config={"a": "1", "b": ""}, target_state="PAUSED")
+        store.put_connector(stored)
+
+        assert {"ü/c": stored} == store.connectors()
+
+    def test_the_last_configuration_counts(self, store: ConfigStore) -> None:
+        """Storing a connector again replaces it as a whole."""
+        store.put_connector(StoredConnector(name="c", config={"a": "1"}))
+        store.put_connector(StoredConnector(name="c", config={"b": "2"}))
+
+        assert store.connectors()["c"].config == {"b": "2"}
+
+    def test_a_deleted_connector_keeps_its_task_count(self, store: ConfigStore) -> None:
+        """A connector of the same name may follow, and must fence what the first one left."""
+        store.put_connector(StoredConnector(name="c", config={}))
+        store.put_task_count("c", TaskCount(slots=3, clean=False))
+        store.delete_connector("c")
+
+        assert store.connectors() == {}
+        assert TaskCount(slots=3, clean=False) == store.task_count("c")
+
+    def test_deleting_what_is_not_there_does_nothing(self, store: ConfigStore) -> None:
+        """A deletion may be repeated."""
+        store.delete_connector("c")
+
+        assert store.connectors() == {}
+
+    def test_the_last_task_count_counts(self, store: ConfigStore) -> None:
+        """An unknown connector has no count; a later one replaces an earlier one."""
+        assert store.task_count("c") is None
+        store.put_task_count("c", TaskCount(slots=3, clean=False))
+        store.put_task_count("c", TaskCount(slots=2, clean=True))
+
+        assert TaskCount(slots=2, clean=True) == store.task_count("c")
+
+    def test_settings_are_kept(self, store: ConfigStore) -> None:
+        """A setting is unknown until it is put, and the last value counts."""
+        assert store.setting("worker") is None
+        store.put_setting("worker", "w1")
+        store.put_setting("worker", "w2")
+
+        assert store.setting("worker") == "w2"
+
+
+class StatusStoreSuite:
+    """For a :class:`~headrace.storage.protocols.StatusStore`; ``store`` is empty and new each time."""
+
+    @pytest.fixture
+    def store(self) -> StatusStore:
+        """The store under test; a subclass replaces this."""
+        raise NotImplementedError
+
+    def test_a_connector_and_its_tasks_have_statuses(self, store: StatusStore) -> None:
+        """The connector's own status is under ``None``, and every field is kept."""
+        own = Status(state="RUNNING", worker_id="w:1", generation=4, version="1.0")
+        failed = Status(state="FAILED", worker_id="w:1", trace="it\nbroke")
+        store.put("c", None, own)
+        store.put("c", 0, failed)
+        store.put("other", None, failed)
+
+        assert {None: own, 0: failed} == store.statuses("c")
+
+    def test_the_last_status_counts(self, store: StatusStore) -> None:
+        """A later status replaces an earlier one."""
+        store.put("c", 1, Status(state="RUNNING", worker_id="w"))
+        store.put("c", 1, Status(state="PAUSED", worker_id="w"))
+
+        assert store.statuses("c")[1].state == "PAUSED"
+
+    def test_a_forgotten_connector_has_no_status(self, store: StatusStore) -> None:
+        """All statuses of a connector go at once; others stay."""
+        store.put("c", None, Status(state="RUNNING", worker_id="w"))
+        store.put("c", 0, Status(state="RUNNING", worker_id="w"))
+        store.put("d", 0, Status(state="RUNNING", worker_id="w"))
+        store.forget("c")
+
+        assert store.statuses("c") == {}
+        assert {0} == store.statuses("d").keys()

@@ -1,0 +1,181 @@
+"""Runs a connector's tasks in this process, without Spark and Kafka, and stops them wherever a test likes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.connector import PlannedConnector, PlanRequest, SourceConnector
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.task import Offsets, Polled, SourceTask, Split, TransactionContext
+
+Stored = MutableMapping[SourcePartition, SourceOffset]
+"""The store of a test: committed offsets by source partition."""
+
+_MOST_ROUNDS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """One record that a run committed."""
+
+    topic: str
+    value: Any
+    partition: SourcePartition
+    offset: SourceOffset | None
+
+
+class StoredOffsets:
+    """Committed offsets, read from a mapping; for plans and for tasks."""
+
+    def __init__(self, stored: Mapping[SourcePartition, SourceOffset]) -> None:
+        self._stored = dict(stored)
+
+    def offset(self, partition: SourcePartition) -> SourceOffset | None:
+        """See :class:`~headrace.connect.partition.OffsetReader`."""
+        return self._stored.get(partition)
+
+    def offsets(
+        self, partitions: Iterable[SourcePartition]
+    ) -> Mapping[SourcePartition, SourceOffset | None]:
+        """See :class:`~headrace.connect.partition.OffsetReader`."""
+        return {partition: self._stored.get(partition) for partition in partitions}
+
+    def known(self) -> Mapping[SourcePartition, SourceOffset]:
+        """See :class:`~headrace.connect.partition.KnownOffsets`."""
+        return self._stored
+
+
+@dataclass(slots=True, kw_only=True)
+class LocalContext:
+    """A task's context; set ``asked_to_stop`` to have ``stopping`` say so."""
+
+    offsets: StoredOffsets
+    splits: Sequence[Split] = ()
+    connector: str = "local"
+    task: int = 0
+    transaction: TransactionContext | None = None
+    asked_to_stop: bool = False
+
+    def stopping(self) -> bool:
+        """See :class:`~headrace.connect.task.TaskContext`."""
+        return self.asked_to_stop
+
+
+class LocalRun:
+    """Runs *connector*, started with *props*, against *stored*, committing after each poll.
+
+    With *stop_after* it ends like a process that dies: that many records are committed, and what the
+    task returned beyond them is lost. An error of a task ends the run like that, too.
+    """
+
+    def __init__(
+        self,
+        connector: SourceConnector,
+        props: Mapping[str, str],
+        stored: Stored,
+        *,
+        slots: int = 1,
+        stop_after: int | None = None,
+    ) -> None:
+        self._connector = connector
+        self._props = props
+        self._stored = stored
+        self._slots = slots
+        self._left = stop_after
+        self.delivered: list[Delivered] = []
+        """What was committed so far, also after an error."""
+
+    def until_idle(self) -> list[Delivered]:
+        """Run micro-batches until there is nothing to do; returns what was committed.
+
+        Raises ``AssertionError`` when there is always something to do.
+        """
+        self._connector.start(self._props)
+        try:
+            for _ in range(_MOST_ROUNDS):
+                if not self._round():
+                    return self.delivered
+        finally:
+            self._connector.stop()
+        raise AssertionError(f"still something to do after {_MOST_ROUNDS} rounds")
+
+    def _round(self) -> bool:
+        """One micro-batch; whether there may be more to do."""
+        before = dict(self._stored)
+        tasks = list(self._tasks())
+        for task in tasks:
+            self._drain(task)
+            if self._left == 0:
+                return False
+        return bool(tasks) and before != self._stored
+
+    def _tasks(self) -> Iterator[SourceTask]:
+        offsets = StoredOffsets(self._stored)
+        if not isinstance(self._connector, PlannedConnector):
+            for config in self._connector.task_configs(self._slots):
+                yield self._started(config, LocalContext(offsets=offsets))
+            return
+        plan = self._connector.plan(PlanRequest(slots=self._slots, offsets=offsets))
+        self._store(plan.offsets)
+        for share in plan.shares:
+            yield self._started(self._props, LocalContext(offsets=offsets, splits=share))
+
+    def _started(self, config: Mapping[str, str], context: LocalContext) -> SourceTask:
+        task = self._connector.task_class()
+        task.initialize(context)
+        task.start(config)
+        return task
+
+    def _drain(self, task: SourceTask) -> None:
+        try:
+            while self._left != 0:
+                polled = task.poll()
+                if polled is None:
+                    self._store(task.update_offsets({}) or {})
+                    return
+                self._commit(task, batches_of(polled))
+        finally:
+            task.stop()
+
+    def _commit(self, task: SourceTask, batches: Sequence[SourceBatch]) -> None:
+        offsets = dict[SourcePartition, SourceOffset | None]()
+        for batch in batches:
+            count = len(batch) if self._left is None else min(self._left, len(batch))
+            self._left = None if self._left is None else self._left - count
+            taken = batch.slice(0, count)
+            self.delivered += records_of(taken)
+            if count:
+                offsets[batch.source_partition] = taken.offset_at(-1)
+        self._store({**offsets, **(task.update_offsets(offsets) or {})})
+
+    def _store(self, offsets: Offsets) -> None:
+        for partition, offset in offsets.items():
+            if offset is None:
+                self._stored.pop(partition, None)
+            else:
+                self._stored[partition] = offset
+
+
+def batches_of(polled: Polled) -> Sequence[SourceBatch]:
+    """What ``poll`` returned, as batches; raises ``TypeError`` for plain records."""
+    found = [polled] if isinstance(polled, SourceBatch) else list(polled or ())
+    batches = [each for each in found if isinstance(each, SourceBatch)]
+    if len(batches) != len(found):
+        raise TypeError("Plain records cannot be run here; let poll return batches.")
+    return batches
+
+
+def records_of(batch: SourceBatch) -> list[Delivered]:
+    """The records of *batch*, one by one."""
+    return [
+        Delivered(
+            topic=batch.topic,
+            value=value,
+            partition=batch.source_partition,
+            offset=batch.offset_at(row),
+        )
+        for row, value in enumerate(batch.values.to_pylist())
+    ]

@@ -1,0 +1,28 @@
+"""The settings of the broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headrace.broker.properties import as_text, server_properties
+
+
+def test_overrides_win():
+    """What the caller sets wins over ours."""
+    told = server_properties(
+        port=1, controller_port=2, log_dirs=Path("/x"), overrides={"num.partitions": "7"}
+    )
+
+    assert "7" == told["num.partitions"]
+
+
+def test_loopback_only():
+    """Nobody on another machine reaches it."""
+    told = server_properties(port=1, controller_port=2, log_dirs=Path("/x"), overrides={})
+
+    assert "PLAINTEXT://127.0.0.1:1,CONTROLLER://127.0.0.1:2" == told["listeners"]
+
+
+def test_escapes():
+    """Blanks, backslashes and letters beyond Latin-1 survive Java's way of reading properties."""
+    assert "log.dirs=/a\\ b\\\\c\\u00e9\\ud83d\\ude00\n" == as_text({"log.dirs": "/a b\\cé😀"})

@@ -1,0 +1,57 @@
+"""`headrace broker` as people type it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from headrace.broker import Broker
+from headrace.cli.main import commands
+
+
+def typed(*arguments: str) -> Result:
+    """What the command line does with *arguments*."""
+    return CliRunner().invoke(commands, arguments)
+
+
+def test_status_of_nothing(tmp_path: Path):
+    """Where nothing runs, status says so and exits with 3, and stop is no error."""
+    status = typed("broker", "status", "--data", str(tmp_path))
+    stop = typed("broker", "stop", "--data", str(tmp_path))
+
+    assert (3, 0) == (status.exit_code, stop.exit_code)
+    assert f"No broker runs on {tmp_path}." in status.output
+
+
+def test_property_without_value():
+    """A property that is not KEY=VALUE is a mistake in the command line."""
+    result = typed("broker", "start", "--property", "num.partitions")
+
+    assert 2 == result.exit_code
+    assert "'num.partitions' is not KEY=VALUE." in result.output
+
+
+def outside(*arguments: str) -> str:
+    """What the command prints as a program of its own, which ends while the broker goes on."""
+    command = [sys.executable, "-m", "headrace", "broker", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.broker
+def test_start_and_stop(tmp_path: Path):
+    """It goes on after start has returned, is found again, and stops."""
+    folder = tmp_path / "a broker"
+    try:
+        outside("start", "--data", str(folder), "--port", "0")
+        again = outside("start", "--data", str(folder))
+        stopped = outside("stop", "--data", str(folder))
+    finally:
+        left = Broker(folder).stop()
+
+    assert "runs already" in again
+    assert "The broker is stopped.\n" == stopped
+    assert not left

@@ -1,0 +1,31 @@
+"""Fixtures for every test: real services, started once per run and stopped with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.broker import Broker
+
+
+@pytest.fixture(scope="session")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker that all tests share and none may stop.
+
+    HEADRACE_TEST_BOOTSTRAP names one that runs already. Use topics of your own.
+    """
+    running = os.environ.get("HEADRACE_TEST_BOOTSTRAP")
+    if running:
+        yield running
+        return
+    with Broker(tmp_path_factory.mktemp("shared-broker")) as shared:
+        yield shared.bootstrap
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A running broker of the module's own, to be killed, paused and started again."""
+    with Broker(tmp_path_factory.mktemp("own-broker")) as own:
+        yield own

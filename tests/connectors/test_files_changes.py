@@ -1,0 +1,355 @@
+"""Files that appear, grow, shrink, are replaced or vanish, while their offsets say what was read."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from headrace.connect import OffsetsError, SourceOffset, SourcePartition, TaskFailedError
+from headrace.connect.connector import PlanRequest
+from headrace.connectors.files.connector import FilesConnector
+from headrace.connectors.files.listing import last_line_end, list_files
+from headrace.testing.task_runs import LocalRun, StoredOffsets
+
+Stored = dict[SourcePartition, SourceOffset]
+
+
+class Clock:
+    """A clock that is read and slept on; starts when the files were written, by *age*."""
+
+    def __init__(self, path: Path, *, age: float) -> None:
+        self.now = path.stat().st_mtime + age
+        self.slept = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds
+        self.slept += seconds
+
+
+def run(path: Path, stored: Stored, *, stop_after: int | None = None, **props: str) -> list[str]:
+    """The values that a run commits."""
+    given = {"files.path": str(path), "topic": "t", "files.min.age.ms": "0"}
+    given |= {key.replace("_", "."): each for key, each in props.items()}
+    delivered = LocalRun(FilesConnector(), given, stored, stop_after=stop_after).until_idle()
+    return [each.value for each in delivered]
+
+
+def half_read(path: Path) -> Stored:
+    """Write three lines, and read the first two of them."""
+    path.write_text("one\ntwo\nthree\n")
+    stored: Stored = {}
+    assert ["one", "two"] == run(path, stored, stop_after=2)
+    return stored
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A text file's path."""
+    return tmp_path / "a.txt"
+
+
+def test_files_that_appear_are_found(path: Path) -> None:
+    """The next plan has what is new, and only that."""
+    stored: Stored = {}
+    path.write_text("one\n")
+    assert ["one"] == run(path.parent, stored)
+    (path.parent / "b.txt").write_text("two\n")
+
+    assert ["two"] == run(path.parent, stored)
+
+
+def test_a_file_that_shrank_fails(path: Path) -> None:
+    """The sentence has both sizes and what to do."""
+    stored = half_read(path)
+    os.truncate(path, 3)
+
+    with pytest.raises(TaskFailedError, match="shrank to 3 bytes; it had 14") as caught:
+        run(path, stored)
+
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "files.changed=reread" in str(caught.value)
+
+
+@pytest.mark.parametrize("same_inode", [True, False])
+def test_a_replaced_file_fails(path: Path, same_inode: bool) -> None:  # noqa: FBT001
+    """Another file under the name is noticed by its inode, or by its first bytes."""
+    stored = half_read(path)
+    if same_inode:
+        path.write_text("ONE\nTWO\nTHREE\nFOUR\n")
+    else:
+        other = path.with_suffix(".new")
+        other.write_text("one\ntwo\nthree\n")
+        other.rename(path)
+
+    with pytest.raises(TaskFailedError, match="was replaced by another one"):
+        run(path, stored)
+
+
+def test_a_done_file_that_is_replaced_fails(path: Path) -> None:
+    """What was read to its end is watched, too."""
+    stored: Stored = {}
+    path.write_text("one\n")
+    run(path, stored)
+    path.write_text("ONE\n")
+
+    with pytest.raises(TaskFailedError, match="replaced"):
+        run(path, stored)
+
+
+def test_a_changed_file_may_be_read_again(path: Path) -> None:
+    """With files.changed=reread the new content is read from its beginning, once."""
+    stored = half_read(path)
+    path.write_text("new\n")
+
+    assert ["new"] == run(path, stored, files_changed="reread")
+    assert [] == run(path, stored, files_changed="reread")
+
+
+def test_a_changed_file_may_be_left_alone(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With files.changed=ignore nothing more of it is read, and the log says so."""
+    stored = half_read(path)
+    path.write_text("new\n")
+
+    with caplog.at_level(logging.WARNING):
+        assert [] == run(path, stored, files_changed="ignore")
+    assert "left alone" in caplog.text
+
+
+def test_rereading_removes_ranges(path: Path) -> None:
+    """Offsets of ranges of the old file do not stay."""
+    path.write_text("one\ntwo\nthree\n")
+    stored: Stored = {}
+    run(path, stored, stop_after=1, files_split_bytes="4")
+    path.write_text("new\n")
+
+    assert ["new"] == run(path, stored, files_changed="reread", files_split_bytes="4")
+    assert [SourcePartition(filename=str(path))] == list(stored)
+
+
+def test_a_half_read_file_that_vanished_fails(path: Path) -> None:
+    """Deleting what was not read to its end is an error, unless it is meant."""
+    stored = half_read(path)
+    path.unlink()
+
+    with pytest.raises(TaskFailedError, match="vanished before it was read to its end"):
+        run(path.parent, stored)
+    assert [] == run(path.parent, stored, files_missing="ignore")
+
+
+def test_a_finished_file_may_vanish(path: Path) -> None:
+    """Also when files.path names it."""
+    stored: Stored = {}
+    path.write_text("one\n")
+    run(path, stored)
+    path.unlink()
+
+    assert [] == run(path, stored)
+
+
+def test_growth_is_followed_if_asked(path: Path) -> None:
+    """A file goes on where it ended; a line without end waits for its end."""
+    stored: Stored = {}
+    path.write_text("one\ntw")
+    assert ["one"] == run(path, stored, files_follow="true")
+    with path.open("a") as file:
+        file.write("o\nthree\n")
+
+    assert ["two", "three"] == run(path, stored, files_follow="true")
+
+
+def test_growth_is_told_if_not_asked(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Bytes behind a finished file are left, with a warning."""
+    stored: Stored = {}
+    path.write_text("one\n")
+    run(path, stored)
+    with path.open("a") as file:
+        file.write("two\n")
+
+    with caplog.at_level(logging.WARNING):
+        assert [] == run(path, stored)
+    assert "grew by 4 bytes" in caplog.text
+
+
+def test_a_file_that_grows_while_it_is_read_is_not_done(path: Path) -> None:
+    """What came after the plan is read in the next round, whatever files.follow says."""
+    path.write_text("one\ntwo\n")
+    stored: Stored = {}
+    local = LocalRun(
+        FilesConnector(), {"files.path": str(path), "topic": "t", "files.min.age.ms": "0"}, stored
+    )
+    local._connector.start(local._props)
+    (task,) = local._tasks()
+    with path.open("a") as file:
+        file.write("three\n")
+    local._drain(task)
+    assert ["one", "two"] == [each.value for each in local.delivered]
+    assert "done" not in next(iter(stored.values()))
+
+    assert ["three"] == run(path, stored)
+
+
+def test_a_file_replaced_after_the_plan_is_left_to_the_next(path: Path) -> None:
+    """The slot looks whether it has the planned file; the next plan reads what is there then."""
+    path.write_text("one\ntwo\n")
+    stored: Stored = {}
+    local = LocalRun(
+        FilesConnector(), {"files.path": str(path), "topic": "t", "files.min.age.ms": "0"}, stored
+    )
+    local._connector.start(local._props)
+    (task,) = local._tasks()
+    path.write_text("other\n")
+    local._drain(task)
+    assert [] == local.delivered
+
+    assert ["other"] == run(path, stored)
+
+
+def test_a_young_last_line_waits(path: Path) -> None:
+    """Whole lines of a young file are read at once; a plan waits for the rest if it is soon old enough."""
+    path.write_text("one\ntw")
+    clock = Clock(path, age=0.5)
+    stored: Stored = {}
+    connector = FilesConnector(clock=lambda: clock.now, sleep=clock.sleep)
+    props = {"files.path": str(path), "topic": "t"}
+
+    found = LocalRun(connector, props, stored).until_idle()
+
+    assert ["one", "tw"] == [each.value for each in found]
+    assert clock.slept == pytest.approx(1.5, abs=0.05)
+    assert next(iter(stored.values()))["done"]
+
+
+@pytest.mark.parametrize(("min_age", "slept"), [("2000", 2.0), ("3600000", 0.0)])
+def test_a_young_compressed_file_waits(tmp_path: Path, min_age: str, slept: float) -> None:
+    """It is read when it is old enough; a plan waits for seconds, not for hours."""
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"one\n"))
+    clock = Clock(path, age=0.0)
+    connector = FilesConnector(clock=lambda: clock.now, sleep=clock.sleep)
+    connector.start({"files.path": str(path), "topic": "t", "files.min.age.ms": min_age})
+
+    plan = connector.plan(PlanRequest(slots=1, offsets=StoredOffsets({})))
+
+    assert bool(slept) == plan.has_work()
+    assert slept == pytest.approx(clock.slept, abs=0.05)
+
+
+def test_another_format_does_not_go_on(tmp_path: Path) -> None:
+    """Resuming under a changed dialect fails with both of them."""
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n3,4\n")
+    stored: Stored = {}
+    run(path, stored, stop_after=1)
+
+    with pytest.raises(TaskFailedError, match="cannot go on as csv") as caught:
+        run(path, stored, csv_delimiter=";")
+    assert '";"' in str(caught.value)
+
+
+def test_a_place_behind_an_unknown_header_fails(tmp_path: Path) -> None:
+    """A row is never taken for the header, unless the names are configured."""
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,2\n3,4\n")
+    stored: Stored = {SourcePartition(filename=str(path)): {"recordCount": 1, "anchor": 8}}
+
+    with pytest.raises(TaskFailedError, match="points behind the header"):
+        run(path, dict(stored))
+    assert ['{"x":"3","y":"4"}'] == run(path, stored, csv_names="x,y")
+
+
+@pytest.mark.parametrize(
+    ("offset", "words"),
+    [
+        ({"position": 1}, "unknown field 'position'"),
+        ({"anchor": "1"}, "whole number"),
+        ({"anchor": -1}, "whole number"),
+        ({"anchor": True}, "whole number"),
+        ({"version": "x"}, "form that headrace writes"),
+        ({"format": 1}, "must be a string"),
+        ({"done": 1}, "true or false"),
+        ({"skip": 1}, "without the 'anchor'"),
+    ],
+)
+def test_offsets_are_vetoed(offset: SourceOffset, words: str) -> None:
+    """Unknown fields and wrong types are refused with the file's name."""
+    with pytest.raises(OffsetsError, match=words) as caught:
+        FilesConnector().validate_offsets({}, {SourcePartition(filename="/a"): offset})
+
+    assert "/a" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        {},
+        {"filename": 1},
+        {"filename": "a"},
+        {"filename": "/a", "from": 1},
+        {"filename": "/a", "x": 1},
+    ],
+)
+def test_partitions_are_vetoed(partition: dict[str, object]) -> None:
+    """A partition is a file, or a range of one."""
+    with pytest.raises(OffsetsError):
+        FilesConnector().validate_offsets({}, {SourcePartition(partition): None})  # pyright: ignore[reportArgumentType]
+
+
+def test_own_offsets_are_accepted(path: Path) -> None:
+    """What a run stored may be stored again; a person's count or a removal, too."""
+    stored = half_read(path)
+    run(path, stored, stop_after=1, files_split_bytes="2")
+    more: dict[SourcePartition, SourceOffset | None] = {
+        SourcePartition(filename="/a"): {"recordCount": 0},
+        SourcePartition({"filename": "/b", "from": 0, "to": 9}): None,
+    }
+
+    FilesConnector().validate_offsets({}, {**stored, **more})
+
+
+def test_listing_selects_folders_files_and_globs(tmp_path: Path) -> None:
+    """Sorted, each once, without hidden ones; folders inside only when asked or by two stars."""
+    for name in ("b.txt", "a.txt", ".hidden", "in/c.txt", "in/deep/d.txt", "in/.x/e.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+
+    def listed(*paths: str, recursive: bool = False) -> list[str]:
+        found = list_files([str(tmp_path / path) for path in paths], recursive=recursive)
+        return [str(Path(each).relative_to(tmp_path)) for each in found]
+
+    assert ["a.txt", "b.txt"] == listed("")
+    assert ["a.txt", "b.txt", "in/c.txt", "in/deep/d.txt"] == listed("", recursive=True)
+    assert ["a.txt", "b.txt", "in/c.txt", "in/deep/d.txt"] == listed("**/*.txt")
+    assert ["in/c.txt"] == listed("i?/[c-e].txt", "in/c.txt")
+    assert ["in/c.txt"] == listed("*/c.*")
+
+
+def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
+    """No offset could be stored for it."""
+    (tmp_path / os.fsdecode(b"\xff.txt")).touch()
+
+    with pytest.raises(TaskFailedError, match="name is not UTF-8"):
+        list_files([str(tmp_path)], recursive=False)
+
+
+@pytest.mark.parametrize(
+    ("content", "start", "at_most", "expected"),
+    [
+        (b"a\nb", 0, 10, 2),
+        (b"a\nb", 2, 10, 2),
+        (b"abc", 0, 10, 0),
+        (b"a\n" + b"x" * 200_000, 0, 100_000, 200_002),
+        (b"a\n" + b"x" * 200_000, 0, 300_000, 2),
+    ],
+)
+def test_the_last_line_end_is_found(  # noqa: PLR0917
+    path: Path, content: bytes, start: int, at_most: int, expected: int
+) -> None:
+    """From behind, in bounded steps; a line over the limit need not be waited for."""
+    path.write_bytes(content)
+
+    assert expected == last_line_end(str(path), start=start, size=len(content), at_most=at_most)

@@ -1,0 +1,74 @@
+"""Header values as bytes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+from headrace.connect.errors import ConfigError, RecordError
+from headrace.connect.record import Header
+from headrace.connect.schema import STRING, Field, Schema, SchemaType
+from headrace.converters import make_header_converter
+
+_FLOAT = Schema(type=SchemaType.FLOAT32)
+_ROW = Schema(type=SchemaType.STRUCT, fields=(Field("f", _FLOAT), Field("s", STRING)))
+
+
+def _encode(value: object, schema: Schema | None = None, name: str = "simple") -> bytes | None:
+    return make_header_converter(name, {}).encode_header("topic", Header("h", value, schema))
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ('a"b', b'a"b'),
+        (5, b"5"),
+        (1.5, b"1.5"),
+        (1e10, b"1.0E10"),
+        (True, b"true"),
+        (b"\x01\x02", b"AQI="),
+        (['a"\\b', 1, True, 1.5], b'["a\\"\\\\b",1,true,1.5]'),
+        ({'k"': [1]}, b'{"k\\"":[1]}'),
+        ({1: None}, b"{1:null}"),
+        ([None, b"\x01"], b'[null,"AQ=="]'),
+        (Decimal("1.230"), b"1.230"),
+        (dt.datetime(1970, 1, 1, 0, 0, 0, 5000, tzinfo=dt.UTC), b"00:00:00.005Z"),
+        (dt.datetime(1970, 1, 2, 0, 0, 0, 5000, tzinfo=dt.UTC), b"1970-01-02T00:00:00.005Z"),
+        (dt.date(1970, 1, 4), b"1970-01-04"),
+        (dt.time(1, 2, 3), b"01:02:03.000Z"),
+        (None, None),
+    ],
+)
+def test_simple_text_forms_are_connects(value: object, told: bytes | None):
+    """Each line was written by Kafka Connect 4.3.1."""
+    assert told == _encode(value)
+
+
+def test_schemas_of_members_count():
+    """A number of 32 bits inside a struct is as short as one alone."""
+    assert b"0.1" == _encode(0.10000000149011612, _FLOAT)
+    assert b'{"f":0.1,"s":"x"}' == _encode({"f": 0.10000000149011612, "s": "x"}, _ROW)
+
+
+def test_what_has_no_text_form_is_refused():
+    """The error names the header."""
+    with pytest.raises(RecordError, match="The header 'h' cannot be converted"):
+        _encode([object()])
+    with pytest.raises(RecordError, match="The header 'h' cannot be converted"):
+        _encode("x", Schema(type=SchemaType.INT32), name="json")
+
+
+def test_converters_of_values_convert_headers():
+    """As in Connect, any converter may be named for headers."""
+    assert b'{"schema":{"type":"string","optional":false},"payload":"a"}' == _encode(
+        "a", STRING, name="org.apache.kafka.connect.json.JsonConverter"
+    )
+    assert b"1.0" == _encode(1.0, name="string")
+
+
+def test_an_unknown_converter_is_refused():
+    """The sentence says which there are."""
+    with pytest.raises(ConfigError, match="There are: json, string, bytes, simple"):
+        make_header_converter("nope", {})

@@ -1,0 +1,65 @@
+"""Columns as JSON text."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.connect.java_text import java_double, json_quoted
+from headrace.converters.json_text import escaped, json_floats, json_strings
+
+_TEXTS = st.lists(
+    st.none() | st.text() | st.text(alphabet='ab"\\\n\t\x01\x1f/é☃😀𝄞', max_size=12),
+    max_size=8,
+)
+
+
+@given(_TEXTS)
+def test_every_reader_of_json_gets_the_strings_back(texts: list[str | None]):
+    """Escaped rows are JSON, nulls stay null."""
+    told = json_strings(pa.array(texts, pa.utf8())).to_pylist()
+    assert texts == [None if row is None else json.loads(row) for row in told]
+
+
+@given(_TEXTS, st.integers(0, 3), st.integers(0, 8))
+def test_a_column_is_escaped_as_each_row_alone(texts: list[str | None], start: int, length: int):
+    """The fast way and the way of one row write the same bytes, slices included."""
+    column = pa.array(texts, pa.utf8()).slice(start, length)
+    told = json_strings(column).to_pylist()
+    assert [
+        None if row is None else json_quoted(row).encode() for row in column.to_pylist()
+    ] == told
+
+
+def test_text_without_special_characters_is_not_copied():
+    """The bytes of the result are the bytes of the argument."""
+    column = pa.array(["plain", None, "é☃"])
+    assert column.buffers()[2].address == escaped(column).buffers()[2].address
+
+
+@pytest.mark.parametrize("kind", [pa.large_utf8(), pa.string_view()])
+def test_other_layouts_of_text_are_taken(kind: pa.DataType):
+    """The width of a column's offsets does not matter."""
+    assert [b'"a\\nb"', None] == json_strings(pa.array(["a\nb", None], kind)).to_pylist()
+
+
+def test_an_empty_column_stays_empty():
+    """No rows, no bytes."""
+    assert [] == json_strings(pa.array([], pa.utf8())).to_pylist()
+
+
+@given(st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=8))
+def test_numbers_of_a_column_look_as_in_java(numbers: list[float | None]):
+    """The fast way for usual numbers writes what ``Double.toString`` does."""
+    told = json_floats(pa.array(numbers, pa.float64())).to_pylist()
+    assert [None if row is None else java_double(row).encode() for row in numbers] == told
+
+
+def test_what_is_no_number_is_a_string():
+    """JSON has no word for it, so it is quoted as Connect does."""
+    odd = pa.array([float("nan"), float("inf"), float("-inf"), None], pa.float32())
+    assert [b'"NaN"', b'"Infinity"', b'"-Infinity"', None] == json_floats(odd).to_pylist()

@@ -1,0 +1,77 @@
+"""The same engine on a cluster and over Spark Connect, with parts of them killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace.testing.spark_connect import ConnectServer
+
+pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.spark, pytest.mark.timeout(400)]
+
+TESTS = Path(__file__).parent.parent
+
+
+def rounds(asked: dict[str, object]) -> list[dict[str, object]]:
+    """Play rounds in a process of their own; what each printed."""
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "end_to_end.rounds", json.dumps(asked)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr.decode()[-4000:]
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith(b"{")]
+
+
+def all_right(count: int) -> list[dict[str, object]]:
+    """What rounds print when nothing was lost and nothing doubled."""
+    return [{"round": number, "wrong": ""} for number in range(count)]
+
+
+def test_killed_executors_of_a_cluster_lose_nothing_and_double_nothing(
+    bootstrap: str, tmp_path: Path
+) -> None:
+    """Spark starts another executor and may run a slot again; its token is claimed by then."""
+    asked = {
+        "bootstrap": bootstrap,
+        "folder": str(tmp_path),
+        "name": "executor-kill",
+        "master": "local-cluster[2,2,1024]",
+        "victim": "executor",
+        "rounds": 3,
+        "seed": 1,
+    }
+
+    assert all_right(3) == rounds(asked)
+
+
+@pytest.fixture
+def connect_server(tmp_path: Path) -> Iterator[ConnectServer]:
+    """A Spark Connect server of the test's own."""
+    with ConnectServer(tmp_path) as server:
+        yield server
+
+
+def test_over_spark_connect_killed_slots_lose_nothing_and_double_nothing(
+    bootstrap: str, tmp_path: Path, connect_server: ConnectServer
+) -> None:
+    """No SparkContext and no JVM gateway in the driver."""
+    asked = {
+        "bootstrap": bootstrap,
+        "folder": str(tmp_path),
+        "name": "connect-kill",
+        "remote": connect_server.url,
+        "victim": "slot",
+        "rounds": 2,
+        "seed": 2,
+    }
+
+    assert all_right(2) == rounds(asked)

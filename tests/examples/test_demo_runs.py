@@ -1,0 +1,64 @@
+"""The demonstration as a person runs it, in a clone of its own with a space in its path."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from leaving import descendants
+from settings import ROOT
+
+import headrace
+from headrace.broker.liveness import identity_of
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.kill]
+
+
+@pytest.fixture
+def demonstration(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """It runs; what it says is to be read."""
+    clone = tmp_path / "a clone"
+    shutil.copytree(ROOT / "examples", clone / "examples")
+    source = Path(headrace.__file__).parents[1]
+    with subprocess.Popen(
+        [sys.executable, str(clone / "examples" / "demo")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(source)},
+        start_new_session=True,
+    ) as child:
+        yield child
+        child.kill()
+
+
+def test_to_its_end(demonstration: subprocess.Popen[str]):
+    """It kills a task, finds every record once, and ends well."""
+    said, _ = demonstration.communicate(timeout=110)
+
+    assert 0 == demonstration.returncode, said
+    assert "kill -9, on purpose." in said
+    assert "all                             64,969      64,969       0       0" in said
+
+
+def test_interrupted(demonstration: subprocess.Popen[str]):
+    """After Ctrl-C in the middle nothing is left behind, and the exit code says that it was one."""
+    assert demonstration.stdout is not None
+    for line in demonstration.stdout:
+        if line.startswith("Sending"):
+            break
+    started = [(pid, identity_of(pid)) for pid in descendants(demonstration.pid)]
+
+    os.killpg(demonstration.pid, signal.SIGINT)
+    demonstration.communicate(timeout=60)
+
+    assert 130 == demonstration.returncode
+    assert started
+    # What was dead by then has no identity.
+    assert [] == [pid for pid, identity in started if identity and identity == identity_of(pid)]

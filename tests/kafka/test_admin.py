@@ -1,0 +1,86 @@
+"""Topics for state, and a cluster that answers or does not."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
+from headrace.kafka.admin import CompactedTopic, KafkaAdmin
+from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.client_sender import make_sender
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.sender import EncodedRecords
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def kafka_admin(bootstrap: str) -> KafkaAdmin:
+    """An admin client of the shared broker."""
+    return KafkaAdmin(client_config({"bootstrap.servers": bootstrap}))
+
+
+def test_a_compacted_topic_is_made_once(kafka_admin: KafkaAdmin, compacted_topic: str) -> None:
+    """A topic that is there already is left as it is."""
+    wanted = CompactedTopic(name=compacted_topic, partitions=7, replication=1)
+
+    assert kafka_admin.ensure_compacted_topic(wanted, Deadline.after(10)) is False
+    assert [0, 1, 2] == kafka_admin.partitions(compacted_topic, Deadline.after(10))
+
+
+def test_a_topic_that_forgets_is_refused(kafka_admin: KafkaAdmin, new_topic: str) -> None:
+    """The sentence is Kafka Connect's."""
+    with pytest.raises(ConfigError) as caught:
+        kafka_admin.ensure_compacted_topic(CompactedTopic(name=new_topic), Deadline.after(10))
+
+    [(key, sentence)] = caught.value.problems
+    assert "offset.storage.topic" == key
+    assert sentence.startswith(
+        f"Topic '{new_topic}' supplied via the 'offset.storage.topic' property is required to have "
+        "'cleanup.policy=compact' to guarantee consistency and durability of source connector offsets, "
+        "but found the topic currently has 'cleanup.policy=delete'."
+    )
+
+
+def test_a_missing_topic_is_not_made_by_asking(kafka_admin: KafkaAdmin) -> None:
+    """Not even on a broker that makes topics for whoever asks."""
+    assert not kafka_admin.exists("kafka-tests-nowhere", Deadline.after(10))
+    with pytest.raises(TaskFailedError, match="Create the topic"):
+        kafka_admin.end_offsets("kafka-tests-nowhere", Deadline.after(10))
+    assert not kafka_admin.exists("kafka-tests-nowhere", Deadline.after(10))
+
+
+def test_the_end_counts_open_transactions(
+    kafka_admin: KafkaAdmin, bootstrap: str, new_topic: str
+) -> None:
+    """The end is that of the log, not the one that committed readers see."""
+    config = producer_config({"bootstrap.servers": bootstrap}, transactional_id=new_topic)
+    sender = make_sender(config)
+    sender.open()
+    sender.begin()
+    sender.send(EncodedRecords(topic=new_topic, values=pa.array([b"1", b"2"]), partition=1))
+    sender.flush()
+
+    assert {0: 0, 1: 2, 2: 0} == kafka_admin.end_offsets(new_topic, Deadline.after(10))
+    sender.abort()
+    sender.close()
+
+
+def test_a_replication_that_the_cluster_cannot_hold_is_told(kafka_admin: KafkaAdmin) -> None:
+    """No retry mends it."""
+    wanted = CompactedTopic(name="kafka-tests-replicated", partitions=1, replication=3)
+    with pytest.raises(TaskFailedError, match="replication"):
+        kafka_admin.ensure_compacted_topic(wanted, Deadline.after(10))
+
+
+def test_a_cluster_has_an_id(kafka_admin: KafkaAdmin) -> None:
+    """A cluster that answers says who it is."""
+    assert kafka_admin.check_reachable(Deadline.after(10))
+
+
+def test_a_cluster_that_is_away_is_told_at_the_deadline() -> None:
+    """The sentence is Kafka Connect's."""
+    away = KafkaAdmin(client_config({"bootstrap.servers": "127.0.0.1:1"}))
+    with pytest.raises(RetriableError, match="Failed to connect to and describe Kafka cluster"):
+        away.check_reachable(Deadline.after(1))

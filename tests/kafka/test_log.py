@@ -1,0 +1,148 @@
+"""Reading a compacted topic to its end, whatever its last records are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.kafka.admin import KafkaAdmin
+from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.client_sender import make_sender
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.log import CompactedLog, LogRecord
+from headrace.kafka.sender import Sender
+
+pytestmark = pytest.mark.broker
+
+ENTRIES = [(b"key %d" % number, b"value") for number in range(9)]
+
+
+@pytest.fixture
+def log_sender(bootstrap: str, compacted_topic: str) -> Iterator[Callable[[str], Sender]]:
+    """Opens senders with a transaction begun."""
+    opened: list[Sender] = []
+
+    def open_one(name: str) -> Sender:
+        config = producer_config(
+            {"bootstrap.servers": bootstrap}, transactional_id=f"{compacted_topic}-{name}"
+        )
+        opened.append(make_sender(config))
+        opened[-1].open()
+        opened[-1].begin()
+        return opened[-1]
+
+    yield open_one
+    for sender in opened:
+        sender.close()
+
+
+@pytest.fixture
+def seen() -> list[LogRecord]:
+    """What has been handed over."""
+    return []
+
+
+@pytest.fixture
+def log(bootstrap: str, compacted_topic: str, seen: list[LogRecord]) -> Iterator[CompactedLog]:
+    """A reader that adds to what was seen."""
+    reading = CompactedLog(
+        compacted_topic, client_config({"bootstrap.servers": bootstrap}), on_record=seen.append
+    )
+    yield reading
+    reading.close()
+
+
+def keys(seen: list[LogRecord]) -> list[bytes | None]:
+    """The keys alone, sorted."""
+    return sorted(record.key or b"" for record in seen)
+
+
+def test_an_empty_topic_ends_at_once(log: CompactedLog, seen: list[LogRecord]) -> None:
+    """Nothing to read needs no waiting, not even the consumer's start."""
+    log.read_to_end(Deadline.after(10))
+
+    assert [] == seen
+
+
+def test_a_control_marker_at_the_end_does_not_hang(
+    log: CompactedLog,
+    seen: list[LogRecord],
+    compacted_topic: str,
+    log_sender: Callable[[str], Sender],
+) -> None:
+    """A commit marker is the last thing in the log and is never delivered."""
+    sender = log_sender("one")
+    sender.send_offsets(compacted_topic, ENTRIES)
+    sender.commit()
+    log.read_to_end(Deadline.after(10))
+
+    assert sorted(key for key, _ in ENTRIES) == keys(seen)
+
+
+def test_an_aborted_transaction_at_the_end_does_not_hang(
+    log: CompactedLog,
+    seen: list[LogRecord],
+    compacted_topic: str,
+    log_sender: Callable[[str], Sender],
+) -> None:
+    """Its records are passed without being seen, at the start and while following."""
+    sender = log_sender("one")
+    for _ in range(2):
+        sender.send_offsets(compacted_topic, ENTRIES)
+        sender.flush()
+        sender.abort()
+        log.read_to_end(Deadline.after(10))
+        sender.begin()
+
+    assert [] == seen
+
+
+def test_another_open_transaction_is_waited_for(
+    log: CompactedLog,
+    seen: list[LogRecord],
+    compacted_topic: str,
+    log_sender: Callable[[str], Sender],
+) -> None:
+    """What was committed behind it is not missed: the read fails in time and goes well afterwards."""
+    blocker, sender = log_sender("blocker"), log_sender("one")
+    blocker.send_offsets(compacted_topic, [(b"blocker %d" % number, b"") for number in range(9)])
+    blocker.flush()
+    sender.send_offsets(compacted_topic, ENTRIES)
+    sender.commit()
+    with pytest.raises(RetriableError, match=compacted_topic):
+        log.read_to_end(Deadline.after(1.5))
+    assert [] == seen
+    blocker.abort()
+    log.read_to_end(Deadline.after(10))
+
+    assert sorted(key for key, _ in ENTRIES) == keys(seen)
+
+
+def test_following_sees_each_record_once(
+    log: CompactedLog,
+    seen: list[LogRecord],
+    compacted_topic: str,
+    log_sender: Callable[[str], Sender],
+) -> None:
+    """Each read hands over what is new, in the order of each partition."""
+    sender = log_sender("one")
+    for number in range(5):
+        sender.send_offsets(compacted_topic, [(b"key", b"%d" % number)])
+        sender.commit()
+        log.read_to_end(Deadline.after(10))
+        sender.begin()
+
+    assert [b"0", b"1", b"2", b"3", b"4"] == [record.value for record in seen]
+
+
+def test_a_missing_topic_fails(bootstrap: str) -> None:
+    """It is not created by reading it."""
+    config = client_config({"bootstrap.servers": bootstrap})
+    reading = CompactedLog("kafka-tests-missing", config, on_record=lambda _: None)
+    with pytest.raises(TaskFailedError, match="kafka-tests-missing"):
+        reading.read_to_end(Deadline.after(10))
+    reading.close()
+
+    assert not KafkaAdmin(config).exists("kafka-tests-missing", Deadline.after(10))

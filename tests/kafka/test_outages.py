@@ -1,0 +1,142 @@
+"""What senders and readers do while a broker is away, and when a transaction outlives its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from headrace.broker import Broker
+from headrace.connect.errors import RetriableError, StaleTokenError, TransactionTimedOutError
+from headrace.kafka.admin import CompactedTopic, KafkaAdmin
+from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.client_sender import make_sender
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.log import CompactedLog, LogRecord
+from headrace.kafka.sender import EncodedRecords, Sender
+
+pytestmark = [pytest.mark.broker, pytest.mark.kill]
+
+ENTRIES = [(b"key %d" % number, b"value") for number in range(9)]
+
+
+@pytest.fixture(scope="module")
+def quick_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker that looks for late transactions every second instead of every ten."""
+    often = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
+    with Broker(tmp_path_factory.mktemp("quick-broker"), properties=often) as own:
+        yield own
+
+
+def opened(broker: Broker, name: str, **options: object) -> Sender:
+    """An opened transactional sender."""
+    config = producer_config({"bootstrap.servers": broker.bootstrap}, transactional_id=name)
+    sender = make_sender(config, **options)  # type: ignore[arg-type]
+    sender.open()
+    return sender
+
+
+def records(topic: str, count: int) -> EncodedRecords:
+    """A batch of numbers."""
+    return EncodedRecords(topic=topic, values=pa.array([b"%d" % one for one in range(count)]))
+
+
+def followed(broker: Broker, topic: str) -> tuple[CompactedLog, list[LogRecord]]:
+    """A reader of a new compacted topic, and what it has seen."""
+    admin = KafkaAdmin(client_config({"bootstrap.servers": broker.bootstrap}))
+    wanted = CompactedTopic(name=topic, partitions=2, replication=1)
+    admin.ensure_compacted_topic(wanted, Deadline.after(20))
+    seen: list[LogRecord] = []
+    config = client_config({"bootstrap.servers": broker.bootstrap})
+    return CompactedLog(topic, config, on_record=seen.append), seen
+
+
+def test_a_reader_survives_a_restart(quick_broker: Broker) -> None:
+    """While the broker is away reading fails at its deadline; then it goes on where it was."""
+    log, seen = followed(quick_broker, "followed")
+    sender = opened(quick_broker, "followed")
+    sender.begin()
+    sender.send_offsets("followed", ENTRIES)
+    sender.commit()
+    log.read_to_end(Deadline.after(10))
+    quick_broker.kill()
+    with pytest.raises(RetriableError, match="followed"):
+        log.read_to_end(Deadline.after(1))
+    quick_broker.start()
+    sender.begin()
+    sender.send_offsets("followed", ENTRIES)
+    sender.commit()
+    log.read_to_end(Deadline.after(30))
+
+    assert 2 * len(ENTRIES) == len(seen)
+    sender.close()
+    log.close()
+
+
+def test_a_commit_waits_out_a_restart(quick_broker: Broker) -> None:
+    """The broker comes back while the commit is told to be waiting; nothing is lost, nothing twice."""
+    told: list[str] = []
+
+    def started(what: str) -> None:
+        told.append(what)
+        quick_broker.start()
+
+    log, seen = followed(quick_broker, "waited")
+    sender = opened(quick_broker, "waited", waiting=started)
+    sender.begin()
+    sender.send_offsets("waited", ENTRIES)
+    quick_broker.kill()
+    sender.commit()
+    log.read_to_end(Deadline.after(30))
+
+    assert told
+    assert sorted(key for key, _ in ENTRIES) == sorted(record.key or b"" for record in seen)
+    sender.close()
+    log.close()
+
+
+def test_closing_does_not_wait_for_a_broker_that_is_away(quick_broker: Broker) -> None:
+    """A slot whose token was withdrawn ends at once, whatever is in its queue."""
+
+    def withdrawn(what: str) -> None:
+        if "commit" in what:
+            raise StaleTokenError("withdrawn")
+
+    sender = opened(quick_broker, "closed", waiting=withdrawn)
+    sender.begin()
+    sender.send(records("closed", 1000))
+    quick_broker.kill()
+    with pytest.raises(StaleTokenError):
+        sender.commit()
+    started = time.monotonic()
+    sender.abort()
+    sender.close()
+    took = time.monotonic() - started
+    quick_broker.start()
+
+    assert took < 1
+
+
+def test_a_transaction_that_outlived_its_time_is_told_as_such(quick_broker: Broker) -> None:
+    """To the client it looks like a newer owner; the advice is Kafka Connect's."""
+    config = producer_config(
+        {"bootstrap.servers": quick_broker.bootstrap, "transaction.timeout.ms": "1000"},
+        transactional_id="late",
+    )
+    sender = make_sender(config, owner="task c-0")
+    sender.open()
+    sender.begin()
+    sender.send(records("late", 1))
+    sender.flush()
+    log_end = KafkaAdmin(client_config({"bootstrap.servers": quick_broker.bootstrap}))
+    deadline = Deadline.after(30)
+    # The broker's abort marker is the second thing in the log.
+    while log_end.end_offsets("late", deadline) == {0: 1}:
+        time.sleep(0.1)
+
+    with pytest.raises(TransactionTimedOutError, match="The task c-0 was unable to finish writing"):
+        sender.commit()
+    sender.abort()
+    sender.close()

@@ -1,0 +1,126 @@
+"""The documentation: links that lead somewhere, settings as they are in the code, code as it is in files."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from headrace.connect.config import Config
+from headrace.connectors.file_stream import FileStreamSourceConfig
+from headrace.connectors.files.config import FilesConfig
+from headrace.converters.json_converter import JsonConverterConfig
+from headrace.converters.string_converter import StringConverterConfig
+from headrace.runtime.connector_config import ConnectorConfig
+from headrace.runtime.unsupported_keys import (
+    CONNECTOR_DEFAULTS,
+    CONNECTOR_PREFIXES,
+    WORKER_DEFAULTS,
+    WORKER_PREFIXES,
+)
+from headrace.runtime.worker_config import WorkerConfig
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
+HOMES: dict[type[Config], str] = {
+    WorkerConfig: "run-a-worker",
+    ConnectorConfig: "run-a-worker",
+    FilesConfig: "read-files",
+    FileStreamSourceConfig: "file-stream",
+    JsonConverterConfig: "converters",
+    StringConverterConfig: "converters",
+}
+REFUSED = {
+    *WORKER_DEFAULTS,
+    *CONNECTOR_DEFAULTS,
+    *(f"{prefix}*" for prefix in (*WORKER_PREFIXES, *CONNECTOR_PREFIXES)),
+}
+
+
+def tables_of_keys(page: str) -> str:
+    """The rows of a page's tables that begin with keys: the first column only, one row a line."""
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    tables = re.findall(r"^\| (?:key|setting) \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
+    return "\n".join(row.split(" | ")[0] for table in tables for row in table.splitlines())
+
+
+def keys_in(page: str) -> set[str]:
+    """The keys that a page's tables of settings name."""
+    return set(re.findall(r"`([^`]+)`", tables_of_keys(page)))
+
+
+def anchors_of(text: str) -> set[str]:
+    """The anchors that a page's headings have."""
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_leads_somewhere(page: Path):
+    """To a file that is there, and to a heading that the file has."""
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", page.read_text())
+    dead = [
+        (path, anchor)
+        for path, anchor in links
+        for target in [(page.parent / path) if path else page]
+        if not target.exists() or (anchor and anchor not in anchors_of(target.read_text()))
+    ]
+
+    assert [] == dead
+
+
+@pytest.mark.parametrize("config", HOMES, ids=lambda config: config.__name__)
+def test_every_setting_is_documented(config: type[Config]):
+    """In a table of its page."""
+    assert set() == {each.name for each in config.settings()} - keys_in(HOMES[config])
+
+
+@pytest.mark.parametrize("page", sorted(set(HOMES.values())))
+def test_every_documented_setting_is_there(page: str):
+    """A page names no key that the code does not know."""
+    known = {
+        each.name for config, home in HOMES.items() if home == page for each in config.settings()
+    }
+
+    assert set() == keys_in(page) - known
+
+
+@pytest.mark.parametrize("config", HOMES, ids=lambda config: config.__name__)
+def test_numbers_and_words_are_documented_as_they_are(config: type[Config]):
+    """The second column of a setting's row is the default of the code, where that is a plain value."""
+    text = (ROOT / "docs" / f"{HOMES[config]}.md").read_text()
+    plain = {
+        each.name: json.dumps(each.default).strip('"')
+        for each in config.settings()
+        if isinstance(each.default, bool | int) or each.default in each.limits.one_of
+    }
+    told = dict(re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", text, re.MULTILINE))
+
+    assert plain == {name: told.get(name) for name in plain}
+
+
+def test_refused_keys_are_those_of_the_code():
+    """What is told to be refused is refused, and the other way round."""
+    assert keys_in("compatibility") == REFUSED
+
+
+def test_python_in_the_readme_is_the_examples_own():
+    """The lines of the first connector are in its file, word for word."""
+    example = (ROOT / "examples" / "first_connector.py").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+    assert [True] == [textwrap.indent(block, "    ") in example for block in blocks]
+
+
+def test_every_dependency_has_its_reason():
+    """Each name in the project's own lists has a row in the page of dependencies."""
+    project = (ROOT / "pyproject.toml").read_text()
+    named = re.findall(r'^  "([A-Za-z0-9_\[\]-]+)[><=]', project, re.MULTILINE)
+    rows = re.findall(
+        r"^\| (\S+) \|", (ROOT / "docs" / "dependencies.md").read_text(), re.MULTILINE
+    )
+
+    assert set() == set(named) - set(rows)

@@ -1,0 +1,156 @@
+"""The channel between driver and slots, over a real socket."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.connect.errors import RetriableError
+from headrace.connect.partition import SourcePartition
+from headrace.runtime.channel import Channel
+from headrace.runtime.micro_batch import MicroBatch
+from headrace.slot.channel import ChannelClient, ChannelOffsets
+from headrace.slot.work import ConverterChoice, Delivery, SlotTicket, SlotWork
+
+FILE = SourcePartition(filename="f")
+STRINGS = ConverterChoice(class_name="string")
+Entries = list[tuple[bytes, bytes | None]]
+
+
+@pytest.fixture
+def stored() -> Entries:
+    """What the driver was given to store."""
+    return []
+
+
+@pytest.fixture
+def channel(stored: Entries) -> Iterator[Channel]:
+    """A listening channel."""
+    channel = Channel(stored.extend)
+    yield channel
+    channel.close()
+
+
+@pytest.fixture
+def batch() -> MicroBatch:
+    """One slot, whose source partition has an offset."""
+    work = SlotWork(
+        connector="c",
+        task=0,
+        task_class="m:T",
+        config={"secret": "s"},
+        planned=True,
+        splits=(),
+        delivery=Delivery.AT_LEAST_ONCE,
+        producer={},
+        transactional_id=None,
+        offsets_topic=None,
+        key_converter=STRINGS,
+        value_converter=STRINGS,
+        header_converter=STRINGS,
+    )
+    return MicroBatch([work], {FILE: {"position": 7}}, run="r")
+
+
+@pytest.fixture
+def ticket(channel: Channel, batch: MicroBatch) -> SlotTicket:
+    """What Spark carries to the slot."""
+    (ticket,) = channel.open(batch)
+    return ticket
+
+
+def claim(client: ChannelClient, version: str | None = None) -> dict[str, object]:
+    """Claim as a slot does."""
+    from headrace import __version__
+
+    return client.ask("claim", pid=1, host="h", version=version or __version__)
+
+
+def test_a_claim_is_answered_with_the_work(ticket: SlotTicket, batch: MicroBatch) -> None:
+    """The work travels over the channel and not through Spark."""
+    with ChannelClient(ticket) as client:
+        answer = claim(client)
+
+    assert batch.slots[0].work.as_message() == answer["work"]
+
+
+def test_a_second_claim_is_stale(ticket: SlotTicket) -> None:
+    """From whatever connection it comes."""
+    with ChannelClient(ticket) as first, ChannelClient(ticket) as second:
+        claim(first)
+
+        assert {"granted": False, "reason": "stale"} == claim(second)
+
+
+def test_a_slot_of_another_version_gets_no_work(ticket: SlotTicket, batch: MicroBatch) -> None:
+    """Executors need the same headrace as the driver, and the answer says so."""
+    with ChannelClient(ticket) as client:
+        answer = claim(client, version="0.0.0")
+
+    assert "install the same version" in str(answer["reason"])
+    assert not batch.slots[0].claimed
+
+
+def test_whoever_does_not_know_the_secret_is_not_answered(ticket: SlotTicket) -> None:
+    """Knowing the port and the token is not enough."""
+    stranger = dataclasses.replace(ticket, secret=b"guessed")
+
+    with ChannelClient(stranger) as client, pytest.raises(RetriableError, match="did not answer"):
+        claim(client)
+
+
+def test_a_server_that_does_not_know_the_secret_is_not_believed(ticket: SlotTicket) -> None:
+    """Another process that took the port cannot hand out work."""
+    other = Channel(lambda _: None)
+    port = other.open(MicroBatch([], {}, run="r")) or other._server.server_address[1]
+    impostor = dataclasses.replace(ticket, port=port)
+
+    with ChannelClient(impostor) as client, pytest.raises(RetriableError):
+        claim(client)
+    other.close()
+
+
+def test_the_driver_answers_with_committed_offsets(ticket: SlotTicket) -> None:
+    """A slot asks instead of replaying the topic."""
+    missing = SourcePartition(filename="g")
+    with ChannelClient(ticket) as client:
+        found = ChannelOffsets(client).offsets([FILE, missing])
+
+    assert {FILE: {"position": 7}, missing: None} == found
+
+
+def test_acknowledged_offsets_are_stored_before_the_answer(
+    ticket: SlotTicket, stored: Entries
+) -> None:
+    """The slot may then tell upstream."""
+    with ChannelClient(ticket) as client:
+        answer = client.ask("store", entries=[["k", "v"], ["gone", None]])
+
+    assert answer["stored"]
+    assert [(b"k", b"v"), (b"gone", None)] == stored
+
+
+def test_a_forgotten_micro_batch_is_stale_in_every_answer(
+    channel: Channel, batch: MicroBatch, ticket: SlotTicket
+) -> None:
+    """A slot of a job that is over hears that it does not count."""
+    channel.forget(batch)
+
+    with ChannelClient(ticket) as client:
+        answers = (
+            claim(client)["granted"],
+            client.ask("valid")["valid"],
+            client.ask("beat", progress={})["valid"],
+            client.ask("store", entries=[])["stored"],
+        )
+
+    assert (False, False, False, False) == answers
+
+
+def test_a_driver_that_is_gone_is_a_retriable_error(ticket: SlotTicket, channel: Channel) -> None:
+    """It names the address."""
+    channel.close()
+    with ChannelClient(ticket) as client, pytest.raises(RetriableError, match=str(ticket.port)):
+        client.ask("valid")

@@ -1,0 +1,145 @@
+"""The settings of every connector."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.converters import converter_problems
+from headrace.runtime.connector_config import ConnectorConfig, connector_problems
+from headrace.runtime.worker_config import WorkerConfig
+from headrace.slot.work import BoundaryKind, ConverterChoice
+
+_LEAST = {"name": "c", "connector.class": "files"}
+_WORKER = {
+    "key.converter": "string",
+    "value.converter": "json",
+    "value.converter.schemas.enable": "false",
+}
+
+
+def _worker(props: dict[str, str] | None = None) -> WorkerConfig:
+    return WorkerConfig.parse({**_WORKER, **(props or {})})
+
+
+def _keys(props: dict[str, str], worker: dict[str, str] | None = None) -> list[str]:
+    problems = connector_problems({**_LEAST, **props}, _worker(worker), converter_problems)
+    return [key for key, _ in problems]
+
+
+def test_a_name_and_a_class_are_enough():
+    """Transactions last a second, exactly-once is requested, one task runs."""
+    config = ConnectorConfig.parse(_LEAST)
+    assert (1, BoundaryKind.INTERVAL, 1_000) == (
+        config.tasks_max,
+        config.boundary,
+        config.interval_ms,
+    )
+    assert not config.requires_exactly_once
+    assert [] == _keys({})
+    assert ["name", "connector.class"] == [key for key, _ in ConnectorConfig.problems({})]
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("", "String may not be empty"),
+        (
+            "a\x01b\x02c",
+            "String may not contain control sequences but had the following ASCII chars: 1, 2",
+        ),
+    ],
+)
+def test_names_have_characters_that_can_be_seen(name: str, complaint: str):
+    """The sentences are Connect's."""
+    ((_, told),) = ConnectorConfig.problems({**_LEAST, "name": name})
+    assert told.endswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("tasks.max", "0"),
+        ("transaction.boundary", "never"),
+        ("transaction.boundary.interval.ms", "-1"),
+        ("transaction.boundary.interval.ms", "60000"),
+        ("exactly.once.support", "maybe"),
+        ("headrace.max.records.per.second", "0"),
+        ("offsets.storage.topic", "mine"),
+        ("errors.tolerance", "all"),
+        ("errors.retry.timeout", "-1"),
+        ("errors.deadletterqueue.topic.name", "dead"),
+        ("transforms", "a"),
+        ("predicates", "p"),
+        ("topic.creation.default.partitions", "3"),
+        ("connector.plugin.version", "1"),
+        ("value.converter", "Avro"),
+        ("producer.override.acks", "1"),
+    ],
+)
+def test_what_is_wrong_or_has_no_effect_is_refused(key: str, value: str):
+    """The refusal names its key."""
+    assert [key] == _keys({key: value})
+
+
+def test_words_are_taken_in_any_case():
+    """As in Kafka Connect."""
+    config = ConnectorConfig.parse(
+        {**_LEAST, "transaction.boundary": "POLL", "exactly.once.support": "Required"}
+    )
+    assert BoundaryKind.POLL is config.boundary
+    assert config.requires_exactly_once
+
+
+def test_defaults_of_connect_may_be_spelt_out():
+    """A key that has no effect yet does not hurt with Kafka Connect's own default."""
+    spelt = {"errors.tolerance": "none", "errors.log.enable": "false", "transforms": ""}
+    assert [] == _keys({**spelt, "config.action.reload": "restart", "tasks.max.enforce": "true"})
+
+
+def test_required_exactly_once_needs_a_worker_that_has_it():
+    """The sentence is Connect's."""
+    props = {**_LEAST, "exactly.once.support": "required"}
+    worker = _worker({"exactly.once.source.support": "disabled"})
+    ((key, told),) = connector_problems(props, worker, converter_problems)
+    assert "exactly.once.support" == key
+    assert "This worker does not have exactly-once source support enabled." == told
+
+
+def test_converters_do_not_mix_settings():
+    """A connector's own converter has only its own settings, the worker's only the worker's."""
+    theirs = ConnectorConfig.parse({**_LEAST, "value.converter.schemas.enable": "true"})
+    assert _worker().converter("value") == theirs.converter("value", _worker())
+    own = ConnectorConfig.parse({**_LEAST, "value.converter": "json"})
+    assert ConverterChoice(class_name="json") == own.converter("value", _worker())
+
+
+def test_settings_of_a_named_converter_are_validated():
+    """Their keys come with the prefix."""
+    props = {"value.converter": "json", "value.converter.schemas.enable": "x"}
+    assert ["value.converter.schemas.enable"] == _keys(props)
+    assert [] == _keys({"value.converter.schemas.enable": "x"})
+
+
+def test_producer_overrides_win():
+    """The connector's settings come after the worker's."""
+    config = ConnectorConfig.parse({**_LEAST, "producer.override.linger.ms": "7"})
+    worker = _worker({"producer.linger.ms": "5", "producer.batch.size": "9"})
+    expected = {"bootstrap.servers": "localhost:9092", "linger.ms": "7", "batch.size": "9"}
+    assert expected == config.producer(worker)
+
+
+def test_a_transaction_outlives_its_interval_and_the_lease():
+    """Both are measured against the connector's own transaction timeout."""
+    longer = {"producer.override.transaction.timeout.ms": "90000"}
+    assert [] == _keys({**longer, "transaction.boundary.interval.ms": "60000"})
+    shorter = {"producer.override.transaction.timeout.ms": "10000"}
+    assert ["producer.override.transaction.timeout.ms"] == _keys(shorter)
+    assert [] == _keys(shorter, {"exactly.once.source.support": "disabled"})
+
+
+def test_time_decides_about_commits():
+    """The boundary's interval with exactly-once, the flush interval without."""
+    config = ConnectorConfig.parse({**_LEAST, "transaction.boundary.interval.ms": "250"})
+    assert 0.25 == config.commit_seconds(_worker())
+    disabled = _worker({"exactly.once.source.support": "disabled"})
+    assert 60.0 == config.commit_seconds(disabled)

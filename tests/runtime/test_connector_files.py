@@ -1,0 +1,130 @@
+"""Files of connectors and workers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headrace.connect.errors import ConfigError
+from headrace.runtime.connector_files import (
+    ConnectorFile,
+    InitialState,
+    read_connector_file,
+    read_worker_file,
+)
+
+_CONFIG = {"name": "c", "connector.class": "files", "tasks.max": "2"}
+
+
+def _file(folder: Path, content: str | bytes) -> Path:
+    path = folder / "connector"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps(_CONFIG),
+        "\ufeff \n" + json.dumps(_CONFIG),
+        json.dumps({"name": "c", "config": _CONFIG}),
+        json.dumps({"name": "c", "config": {**_CONFIG, "name": "c"}, "tasks": [], "type": "x"}),
+        json.dumps({"config": _CONFIG, "initial_offsets": None, "initial_state": None}),
+        json.dumps({"name": "c ", "config": _CONFIG | {"name": "c "}}),
+        "# a comment\nname=c \nconnector.class: files\ntasks.max 2\n",
+    ],
+)
+def test_content_decides_what_a_file_is(tmp_path: Path, content: str):
+    """A map, a create request and properties describe the same connector."""
+    assert ConnectorFile(name="c", config=_CONFIG) == read_connector_file(_file(tmp_path, content))
+
+
+def test_the_name_of_a_request_is_filled_in(tmp_path: Path):
+    """A request's configuration needs no name of its own."""
+    content = json.dumps({"name": "c", "config": {"connector.class": "files", "tasks.max": 2}})
+    assert _CONFIG == read_connector_file(_file(tmp_path, content)).config
+
+
+@pytest.mark.parametrize(("given", "state"), [("PAUSED", "PAUSED"), ("stopped", "STOPPED")])
+def test_a_request_may_say_the_initial_state(tmp_path: Path, given: str, state: str):
+    """In any case, as in Kafka Connect."""
+    content = json.dumps({"config": _CONFIG, "initial_state": given})
+    found = read_connector_file(_file(tmp_path, content))
+    assert InitialState(state) == found.initial_state
+
+
+def test_scalars_stay_the_text_that_they_are(tmp_path: Path):
+    """Numbers keep their digits, booleans are lower case."""
+    content = '{"name": "c", "a": 1.50, "b": 12345678901234567890, "c": true, "d": -0}'
+    found = read_worker_file(_file(tmp_path, content))
+    expected = {"name": "c", "a": "1.50", "b": "12345678901234567890", "c": "true", "d": "-0"}
+    assert expected == found
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "sentence"),
+    [
+        ('{"tasks.max": 1}', "name", "is missing the mandatory 'name' configuration"),
+        ('{"config": {"tasks.max": 1}}', "name", "is missing the mandatory 'name' configuration"),
+        ("tasks.max=1", "name", "is missing the mandatory 'name' configuration"),
+        ("", "name", "is missing the mandatory 'name' configuration"),
+        (
+            '{"name": "a", "config": {"name": "b"}}',
+            "name",
+            "Connector name configuration in 'config' doesn't match the one specified in 'name'",
+        ),
+        (
+            '{"name": "a", "config": {}, "initial_offsets": []}',
+            "initial_offsets",
+            "not supported yet",
+        ),
+        (
+            '{"name": "a", "config": {}, "initial_state": "GONE"}',
+            "initial_state",
+            "RUNNING, PAUSED",
+        ),
+        ('{"name": "a", "b": null}', "b", "Null value can not be supplied"),
+        ('{"name": "a", "b": [1]}', "b", "must be a string, a number or a boolean"),
+        ('{"name": "a",\n "b": }', "file", "at line 2, column 7"),
+        (b'{"name": "\xff"}', "file", "not UTF-8 at byte 10"),
+        ("name=\\uXYZ", "file", "Malformed"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_file(
+    tmp_path: Path, content: str | bytes, key: str, sentence: str
+):
+    """Every refusal names the file and the reason."""
+    path = _file(tmp_path, content)
+    with pytest.raises(ConfigError) as caught:
+        read_connector_file(path)
+    ((where, told),) = caught.value.problems
+    assert key == where
+    assert sentence in told
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):
+    """The reason is the system's."""
+    for path in (tmp_path / "missing", tmp_path):
+        with pytest.raises(ConfigError, match="It cannot be read") as caught:
+            read_connector_file(path)
+        assert str(path) in str(caught.value)
+
+
+def test_a_broken_file_keeps_its_secrets(tmp_path: Path):
+    """Neither the message nor its cause holds the content."""
+    path = _file(tmp_path, '{"name": "a", "password": "hunter2" oops')
+    with pytest.raises(ConfigError) as caught:
+        read_worker_file(path)
+    assert "hunter2" not in f"{caught.value} {caught.value.__cause__!r}"
+
+
+def test_worker_files_are_json_or_properties(tmp_path: Path):
+    """Both forms give the same configuration."""
+    expected = {"group.id": "w", "offset.flush.interval.ms": "10"}
+    properties = _file(tmp_path, "group.id=w\noffset.flush.interval.ms = 10")
+    assert expected == read_worker_file(properties)
+    text = _file(tmp_path, '{"group.id": "w", "offset.flush.interval.ms": 10}')
+    assert expected == read_worker_file(text)

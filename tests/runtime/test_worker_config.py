@@ -1,0 +1,151 @@
+"""A worker's settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.converters import converter_problems
+from headrace.runtime.connector_config import worker_problems
+from headrace.runtime.state_file import state_path
+from headrace.runtime.worker_config import WorkerConfig, worker_warnings
+from headrace.slot.work import ConverterChoice, Delivery
+
+_LEAST = {"key.converter": "string", "value.converter": "json"}
+
+
+def _worker(**more: str) -> WorkerConfig:
+    return WorkerConfig.parse({**_LEAST, **_dotted(more)})
+
+
+def _dotted(props: dict[str, str]) -> dict[str, str]:
+    return {key.replace("_", "."): value for key, value in props.items()}
+
+
+def test_converters_are_all_that_is_needed():
+    """Everything else has a default, and exactly-once is on."""
+    worker = _worker()
+    assert ("localhost:9092",) == worker.bootstrap_servers
+    assert Delivery.EXACTLY_ONCE is worker.delivery
+    assert "w-offsets" == worker.offsets_topic("w")
+    assert {"spark.master": "local[2]"} == worker.spark()
+    missing = [key for key, _ in WorkerConfig.problems({})]
+    assert ["key.converter", "value.converter"] == missing
+
+
+def test_exactly_once_is_switched_off_only_on_purpose():
+    """``disabled`` is obeyed, ``enabled`` is the default, ``preparing`` is refused."""
+    assert Delivery.AT_LEAST_ONCE is _worker(exactly_once_source_support="disabled").delivery
+    assert _worker() == _worker()
+    problems = WorkerConfig.problems({**_LEAST, "exactly.once.source.support": "preparing"})
+    assert ["exactly.once.source.support"] == [key for key, _ in problems]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("spark.speculation", "true"),
+        ("headrace.lease.ms", "60000"),
+        ("headrace.slots", "0"),
+        ("offset.storage.partitions", "0"),
+        ("offset.storage.replication.factor", "-2"),
+        ("config.storage.topic", "configs"),
+        ("offset.storage.file.filename", "/tmp/offsets"),
+        ("offset.storage.cleanup.policy", "delete"),
+        ("config.providers", "file"),
+        ("plugin.path", "/plugins"),
+        ("listeners", "http://:9999"),
+        ("topic.creation.enable", "false"),
+        ("metrics.num.samples", "3"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused(key: str, value: str):
+    """The refusal names its key."""
+    assert [key] == [each for each, _ in WorkerConfig.problems({**_LEAST, key: value})]
+
+
+def test_defaults_of_connect_may_be_spelt_out():
+    """A key that has no effect yet does not hurt with Kafka Connect's own default."""
+    spelt = {"listeners": "http://:8083", "topic.creation.enable": "true", "plugin.path": ""}
+    assert () == WorkerConfig.problems({**_LEAST, **spelt})
+    assert () == worker_warnings({**_LEAST, **spelt})
+
+
+def test_the_lease_ends_before_the_transaction():
+    """A longer transaction allows a longer lease."""
+    assert (
+        60_000
+        == _worker(headrace_lease_ms="60000", producer_transaction_timeout_ms="90000").lease_ms
+    )
+
+
+def test_a_master_and_a_remote_exclude_each_other():
+    """Spark is reached in one way."""
+    props = {**_LEAST, "spark.master": "local[4]", "spark.remote": "sc://host"}
+    assert ["spark.remote"] == [key for key, _ in WorkerConfig.problems(props)]
+    remote = _worker(spark_remote="sc://host")
+    assert {"spark.remote": "sc://host"} == remote.spark()
+    assert "local[4]" == _worker(spark_master="local[4]").spark()["spark.master"]
+
+
+def test_prefixes_reach_their_clients():
+    """Tasks' clients take prefixed keys, the worker's own the plain ones, as in Kafka Connect."""
+    worker = _worker(
+        bootstrap_servers="a:1, b:2",
+        producer_linger_ms="5",
+        security_protocol="SSL",
+        value_converter_schemas_enable="false",
+    )
+    assert {"bootstrap.servers": "a:1,b:2", "linger.ms": "5"} == worker.client("producer")
+    assert {"bootstrap.servers": "a:1,b:2", "security.protocol": "SSL"} == worker.connection()
+    json = ConverterChoice(class_name="json", config={"schemas.enable": "false"})
+    assert json == worker.converter("value")
+
+
+def test_unknown_keys_are_warned_about():
+    """A misspelt key is told, a key that is passed on is not."""
+    props = {**_LEAST, "grup.id": "x", "spark.ui.enabled": "false", "sasl.mechanism": "PLAIN"}
+    assert ("The configuration 'grup.id' was supplied but isn't a known config.",) == (
+        worker_warnings(props)
+    )
+
+
+def test_internal_converters_are_ignored_as_in_connect():
+    """They are told about, and nothing else happens."""
+    props = {**_LEAST, "internal.key.converter": "x", "internal.key.converter.schemas.enable": "y"}
+    assert () == WorkerConfig.problems(props)
+    (warning,) = worker_warnings(props)
+    assert warning.startswith("internal.key.converter is ignored")
+
+
+def test_converters_and_producers_are_validated_with_the_worker():
+    """What slots would stumble over is found before anything starts."""
+    worker = _worker(key_converter="nope", value_converter_schemas_enable="x", producer_acks="1")
+    problems = worker_problems(worker, converter_problems)
+    keys = ["key.converter", "value.converter.schemas.enable", "producer.acks"]
+    assert keys == [key for key, _ in problems]
+
+
+def test_secrets_are_not_shown():
+    """The text of a configuration leaves out what was passed on."""
+    assert "hunter2" not in repr(_worker(producer_sasl_password="hunter2"))
+
+
+def test_each_worker_file_has_a_state_file_of_its_own():
+    """By default below the user's state, never beside the worker file."""
+    home = {"HOME": "/home/a"}
+    one = state_path(_worker(), Path("/etc/headrace/one.json"), home)
+    two = state_path(_worker(), Path("/etc/other/one.json"), home)
+    assert Path("/home/a/.local/state/headrace") == one.parent == two.parent
+    assert one != two
+    elsewhere = state_path(_worker(), Path("/etc/one.json"), {**home, "XDG_STATE_HOME": "/s"})
+    assert Path("/s/headrace") == elsewhere.parent
+
+
+def test_a_relative_state_file_lies_beside_the_worker_file():
+    """A path that is given is taken from the worker file's folder."""
+    worker = _worker(state_file="my.db")
+    assert Path("/etc/my.db") == state_path(worker, Path("/etc/one.json"), {})
+    absolute = _worker(state_file="/var/my.db")
+    assert Path("/var/my.db") == state_path(absolute, Path("/etc/one.json"), {})

@@ -1,0 +1,36 @@
+"""The stores in memory keep the contracts of stores."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.storage.memory import MemoryConfigStore, MemoryOffsetStore, MemoryStatusStore
+from headrace.storage.protocols import ConfigStore, OffsetStore, StatusStore
+from headrace.testing.storage_suites import ConfigStoreSuite, OffsetStoreSuite, StatusStoreSuite
+
+
+class TestMemoryOffsets(OffsetStoreSuite):
+    """Offsets in memory."""
+
+    @pytest.fixture
+    def store(self) -> OffsetStore:
+        """An empty store."""
+        return MemoryOffsetStore()
+
+
+class TestMemoryConfigs(ConfigStoreSuite):
+    """Configs in memory."""
+
+    @pytest.fixture
+    def store(self) -> ConfigStore:
+        """An empty store."""
+        return MemoryConfigStore()
+
+
+class TestMemoryStatuses(StatusStoreSuite):
+    """Statuses in memory."""
+
+    @pytest.fixture
+    def store(self) -> StatusStore:
+        """An empty store."""
+        return MemoryStatusStore()
