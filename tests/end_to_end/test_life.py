@@ -150,7 +150,13 @@ def test_an_open_micro_batch_makes_room_for_those_who_wait(life: Life) -> None:
     life.engine = ThreadEngine(slots=1)
     life.worker["headrace.batch.budget.ms"] = "300"
     greedy = life.add(POLLED, endless(life.next_name()))
-    modest = life.add(PLANNED, reading(life.next_name(), 500, at_once=500))
+    source = reading(life.next_name(), 500, at_once=500)
+    modest, plan_now = life.add(PLANNED, source), source.plan
+
+    def plan_later(request: PlanRequest) -> Plan:
+        return plan_now(request) if life.heard(MicroBatchStarted, of=greedy) else Plan()
+
+    source.plan = plan_later
 
     with life.running():
         until(lambda: life.heard(MicroBatchEnded, of=modest))

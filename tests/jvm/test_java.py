@@ -58,6 +58,19 @@ def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert home / "bin" / "java" == found.executable
 
 
+def test_home_made_for_spark_is_seen_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Whoever inherits JAVA_HOME from a program that runs Spark still gets the runtime itself."""
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
+    home = fake_java(tmp_path / "java", version="21")
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    first = find_java()
+    find_java.cache_clear()
+    monkeypatch.setenv("JAVA_HOME", str(first.home))
+
+    assert home / "bin" / "java" == find_java().executable
+    assert first.home == find_java().home
+
+
 def test_old_java_home_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """One that is too old is passed over for a newer one on the PATH."""
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "old", version="11")))

