@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from benchmarks.process_tree import (
     PAGE_BYTES,
     TICKS_PER_SECOND,
-    Stat,
     command_of,
-    read_stat,
     read_tree,
 )
 from benchmarks.usage import NeverBack, Reading, Usage
+from headrace.pids import Stat, read_stat
 
 EVERY_SECONDS = 0.1
 # Reading all processes of the machine costs more than reading a few; children that come and go in

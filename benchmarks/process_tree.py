@@ -4,36 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from headrace.pids import read_stat
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 PROC = Path("/proc")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stat:
-    """One process. *ticks* are its own CPU time and that of the children it has waited for."""
-
-    pid: int
-    parent: int
-    started: int
-    ticks: int
-    rss_pages: int
-
-
-def parsed_stat(text: str) -> Stat:
-    """What ``/proc/PID/stat`` says; the name in it may hold blanks and brackets. Pure."""
-    head, _, rest = text.rpartition(")")
-    fields = rest.split()
-    return Stat(
-        pid=int(head.partition(" ")[0]),
-        parent=int(fields[1]),
-        ticks=sum(map(int, fields[11:15])),
-        started=int(fields[19]),
-        rss_pages=int(fields[21]),
-    )
 
 
 def descendants(roots: Iterable[int], parents: Mapping[int, int]) -> set[int]:
@@ -48,14 +25,6 @@ def descendants(roots: Iterable[int], parents: Mapping[int, int]) -> set[int]:
         found.update(below)
         waiting += below
     return found
-
-
-def read_stat(pid: int) -> Stat | None:
-    """The process *pid*; None when there is none."""
-    try:
-        return parsed_stat((PROC / str(pid) / "stat").read_text())
-    except (FileNotFoundError, ProcessLookupError):
-        return None
 
 
 def read_tree(roots: Iterable[int]) -> set[int]:

@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from headrace.admission import admitted, checked_worker
+from headrace.admission import admitted, all_admitted, checked_worker
+from headrace.connect.errors import ConfigError
 
 WORKER = {"key.converter": "string", "value.converter": "string"}
 CONNECTOR = {
@@ -27,3 +28,85 @@ def test_producer_settings_without_effect_are_told_once(caplog: pytest.LogCaptur
     ignored, overruled = (record.getMessage() for record in caplog.records)
     assert "Connector c: interceptor.classes has no effect" in ignored
     assert "The value 'false' for the 'enable.idempotence' property will be ignored" in overruled
+
+
+def test_the_connector_of_an_unknown_key_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Of several connectors, somebody has to find the one with the misspelt key."""
+    with caplog.at_level(logging.WARNING):
+        admitted({**CONNECTOR, "taks.max": "2"}, checked_worker(WORKER))
+
+    assert (
+        "Connector c: The configuration 'taks.max' was supplied but isn't a known config."
+        in caplog.messages
+    )
+
+
+def test_the_problems_of_all_connectors_are_told_together() -> None:
+    """Nobody should have to start once for each mistake."""
+
+    def unreadable() -> dict[str, object]:
+        raise ConfigError([("file", "It cannot be read: No such file.")], where="b.json")
+
+    configs = [
+        lambda: {**CONNECTOR, "name": "a", "tasks.max": "x"},
+        unreadable,
+        lambda: CONNECTOR,
+        lambda: CONNECTOR,
+    ]
+    with pytest.raises(ConfigError) as caught:
+        all_admitted(configs, checked_worker(WORKER))
+
+    told = str(caught.value)
+    assert ["tasks.max", "file", "name"] == [key for key, _ in caught.value.problems]
+    assert "The configuration of connector a has 1 problem:\n  tasks.max: " in told
+    assert "\nb.json has 1 problem:\n" in told
+    assert "\n  name: Connector c already exists" in told
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("linger.ms", "abc", "Invalid value"),
+        ("compression.type", "lzo", '"lzo" for configuration property "compression.type"'),
+        ("max.request.sise", "1", "No such configuration property"),
+    ],
+)
+def test_producer_settings_are_checked_before_anything_starts(
+    key: str, value: str, told: str
+) -> None:
+    """By the names that the user gave, of a connector as of a worker."""
+    for prefix, check in (
+        ("producer.override.", lambda props: admitted(CONNECTOR | props, checked_worker(WORKER))),
+        ("producer.", lambda props: checked_worker(WORKER | props)),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            check({f"{prefix}{key}": value})
+
+        [(named, sentence)] = caught.value.problems
+        assert f"{prefix}{key}" == named
+        assert told in sentence
+
+
+def test_numbers_and_booleans_are_text() -> None:
+    """As they are in a JSON file; a program need not write them in quotes."""
+    worker = checked_worker({**WORKER, "headrace.slots": 1, "plugin.modules": ""})
+    props = admitted({**CONNECTOR, "tasks.max": 1, "key.converter.x": True}, worker).props
+
+    assert 1 == worker.slots
+    assert ("1", "true") == (props["tasks.max"], props["key.converter.x"])
+
+
+def test_what_is_no_value_is_refused_in_a_sentence() -> None:
+    """A list or nothing at all has no text of its own."""
+    with pytest.raises(
+        ConfigError, match=r"connector c(.|\n)*topic: A conf(.|\n)*tasks\.max: Null"
+    ):
+        admitted({**CONNECTOR, "tasks.max": None, "topic": ["t"]}, checked_worker(WORKER))
+
+
+def test_a_worker_s_problems_are_told_with_their_place() -> None:
+    """Such as its file, when it comes from one."""
+    with pytest.raises(ConfigError, match=r"^worker\.json has 1 problem:"):
+        checked_worker({**WORKER, "headrace.slots": "x"}, where="worker.json")
+    with pytest.raises(ConfigError, match=r"^worker\.json has 1 problem:"):
+        checked_worker({**WORKER, "producer.linger.ms": "x"}, where="worker.json")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkContext
 
-from headrace.broker.liveness import identity_of, send, until
+from headrace.broker.waiting import until
+from headrace.pids import identity_of, read_stat, send
 
 _SECONDS = 10.0
 _PROC = Path("/proc")
@@ -62,9 +63,9 @@ def descendants(pid: int) -> Iterator[int]:
     """The processes that *pid* has started, and theirs; none where the system has no /proc."""
     children = dict[int, list[int]]()
     for folder in _PROC.glob("[0-9]*"):
-        with suppress(OSError):
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(folder.name))
+        stat = read_stat(int(folder.name))
+        if stat is not None:
+            children.setdefault(stat.parent, []).append(stat.pid)
     pending = [pid]
     while pending:
         found = children.get(pending.pop(), [])

@@ -14,15 +14,16 @@ __version__ = "0.1.0"
 
 
 def run(
-    worker: Mapping[str, str],
-    connectors: Sequence[Mapping[str, str]],
+    worker: Mapping[str, str | float | bool],
+    connectors: Sequence[Mapping[str, str | float | bool]],
     *,
     state_file: Path | str,
     spark: SparkSession | None = None,
 ) -> None:
     """Run *connectors* until all there is has been read and committed, then return.
 
-    *worker* and each of *connectors* are configurations as for ``headrace run``; *state_file* is where the
+    *worker* and each of *connectors* are configurations as for ``headrace run``, their values text,
+    numbers or booleans; *state_file* is where the
     worker keeps its own, made if it is missing. With *spark*, the slots run on that session, which is left
     open. Raises :class:`~headrace.connect.errors.ConnectError` when a configuration is wrong or Kafka cannot
     be reached, and what failed when a connector fails; the others have then been read to their end.

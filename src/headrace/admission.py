@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from headrace.class_path import class_at
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
-from headrace.connect.errors import ConfigError
+from headrace.connect.errors import ConfigError, TaskFailedError
 from headrace.converters import converter_problems
 from headrace.runtime.aliases import UnknownConnectorError, connector_path
+from headrace.runtime.config_values import config_texts
 from headrace.runtime.connector_config import (
     ConnectorConfig,
     connector_problems,
-    producer_warnings,
+    connector_warnings,
     worker_problems,
 )
 from headrace.runtime.unsupported_keys import CONNECTOR_DEFAULTS
@@ -54,20 +55,51 @@ class Admitted:
     props: Mapping[str, str] = field(repr=False)
 
 
-def checked_worker(props: Mapping[str, str]) -> WorkerConfig:
-    """The worker's configuration; raises :class:`~headrace.connect.errors.ConfigError` with all problems."""
-    config = WorkerConfig.parse(props, where="The worker's configuration")
+def checked_worker(
+    props: Mapping[str, object], *, where: str = "The worker's configuration"
+) -> WorkerConfig:
+    """The worker's configuration; *where* it was read, such as a file's path, is told with its problems.
+
+    Numbers and booleans are taken as text. Raises :class:`~headrace.connect.errors.ConfigError` with all
+    problems.
+    """
+    texts = config_texts(props, where=where)
+    config = WorkerConfig.parse(texts, where=where)
     problems = worker_problems(config, converter_problems)
     if problems:
-        raise ConfigError(problems, where="The worker's configuration")
-    for warning in worker_warnings(props):
+        raise ConfigError(problems, where=where)
+    for warning in worker_warnings(texts):
         _log.warning("%s", warning)
     return config
 
 
-def admitted(props: Mapping[str, str], worker: WorkerConfig) -> Admitted:
-    """The connector that *props* describe; raises ``ConfigError`` with all problems."""
-    where = f"The configuration of connector {props.get('name', '(without a name)')}"
+def all_admitted(
+    configs: Iterable[Callable[[], Mapping[str, object]]], worker: WorkerConfig
+) -> list[Admitted]:
+    """The connectors whose configurations *configs* read, in their order, none of them started.
+
+    Raises one ``ConfigError`` with all problems of all of them; a name that is there already is one.
+    """
+    connectors = dict[str, Admitted]()
+    errors = list[ConfigError]()
+    for read in configs:
+        try:
+            one = admitted(read(), worker)
+            if one.name in connectors:
+                told = f"Connector {one.name} already exists"
+                errors.append(ConfigError([("name", told)], where=_where(one.props)))
+            connectors.setdefault(one.name, one)
+        except ConfigError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else ConfigError.together(errors)
+    return list(connectors.values())
+
+
+def admitted(given: Mapping[str, object], worker: WorkerConfig) -> Admitted:
+    """The connector that *given* describes; raises ``ConfigError`` with all problems."""
+    where = _where(given)
+    props = config_texts(given, where=where)
     problems = list(connector_problems(props, worker, converter_problems))
     try:
         connector = _made(props.get("connector.class", ""), worker)
@@ -78,12 +110,20 @@ def admitted(props: Mapping[str, str], worker: WorkerConfig) -> Admitted:
         problems.extend(_promise_problems(connector, props))
     if problems:
         raise ConfigError(problems, where=where)
-    for key in _unknown(props, connector):
-        _log.warning("The configuration '%s' was supplied but isn't a known config.", key)
     config = ConnectorConfig.parse(props)
-    for warning in producer_warnings(config, worker):
+    for key in _unknown(props, connector):
+        _log.warning(
+            "Connector %s: The configuration '%s' was supplied but isn't a known config.",
+            config.name,
+            key,
+        )
+    for warning in connector_warnings(config, worker):
         _log.warning("Connector %s: %s", config.name, warning)
     return Admitted(name=config.name, connector=connector, props=dict(props))
+
+
+def _where(props: Mapping[str, object]) -> str:
+    return f"The configuration of connector {props.get('name', '(without a name)')}"
 
 
 def _unknown(props: Mapping[str, str], connector: SourceConnector) -> list[str]:
@@ -94,13 +134,10 @@ def _unknown(props: Mapping[str, str], connector: SourceConnector) -> list[str]:
 
 def _made(class_name: str, worker: WorkerConfig) -> SourceConnector:
     path = connector_path(class_name, plugin_modules=worker.plugin_modules)
-    module_name, _, name = path.partition(":")
     try:
-        found = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as error:
-        raise UnknownConnectorError(f"{path} could not be loaded: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, SourceConnector)):
-        raise UnknownConnectorError(f"{path} is not a SourceConnector.")
+        found = class_at(path, SourceConnector)
+    except TaskFailedError as error:
+        raise UnknownConnectorError(str(error)) from error
     return found()
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.admission import admitted, checked_worker
+from headrace.admission import all_admitted, checked_worker
 from headrace.observe.logs import EventLog
 from headrace.standalone import spark_engine, standalone
 
@@ -15,15 +16,20 @@ if TYPE_CHECKING:
 
 
 def run_once(
-    worker: Mapping[str, str],
-    connectors: Sequence[Mapping[str, str]],
+    worker: Mapping[str, object],
+    connectors: Sequence[Mapping[str, object]],
     *,
     state_file: Path,
     spark: SparkSession | None = None,
 ) -> None:
     """See :func:`headrace.run`."""
-    config = checked_worker(worker)
-    ready = [admitted(props, config) for props in connectors]
+    # On somebody's own session the worker's master has no effect, so it cannot be wrong either.
+    config = checked_worker(
+        worker
+        if spark is None
+        else {key: value for key, value in worker.items() if key != "spark.master"}
+    )
+    ready = all_admitted([partial(dict[str, object], props) for props in connectors], config)
     engine = spark_engine(config, ready, spark)
     with standalone(
         config, ready, state_file=state_file, tell=EventLog(), once=True, engine=engine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import secrets
@@ -17,14 +18,18 @@ from headrace.connect.errors import ConnectError, RetriableError, TaskFailedErro
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.reaching import wait_for_kafka
 from headrace.observe.events import Tell
+from headrace.observe.form import form_in_use
 from headrace.runtime.capacity import Capacity
 from headrace.runtime.channel import Channel
 from headrace.runtime.connector_config import ConnectorConfig
 from headrace.runtime.driver_commits import DriverCommits, fence_owners
+from headrace.runtime.local_master import shortage
 from headrace.runtime.offset_desk import OffsetDesk
 from headrace.runtime.processes import LocalProcesses, Processes
 from headrace.runtime.services import RunSpec, Services, Timing
+from headrace.runtime.state_file import new_identity
 from headrace.runtime.worker import Worker
 from headrace.runtime.worker_config import WorkerConfig
 from headrace.slot.work import BoundaryKind
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
 
     from headrace.runtime.engine import Engine
 
+_log = logging.getLogger(__name__)
 _OFFSETS_HOME = "offsets.home"
 _GROUP_ID = "group.id"
 # A read that is late is told and tried again from where it was, so this is how soon it is told.
@@ -71,7 +77,7 @@ def standalone(
     with ExitStack() as opened:
         storage = SqliteStorage(state_file)
         opened.callback(storage.close)
-        group_id = _identity(config, storage)
+        group_id = _identity(config, storage, state_file)
         _wait_for_kafka(config)
         desk = OffsetDesk(_offset_store(config, group_id, storage))
         opened.callback(desk.close)
@@ -110,8 +116,11 @@ def spark_engine(
 ) -> Engine:
     """The engine that *config* asks for, or one on somebody's own *session*, which stays theirs.
 
-    The modules of *connectors* that are not headrace's own are shipped to Spark.
+    The modules of *connectors* that are not headrace's own are shipped to Spark. Raises
+    :class:`~headrace.connect.errors.TaskFailedError` for a local *session* with fewer cores than slots.
     """
+    if session is not None:
+        _refuse_small(session, config.slots)
     # Spark takes a second to import, and a JVM to start: only when something is to run.
     from headrace.spark.engine import SparkEngine  # noqa: PLC0415
     from headrace.spark.session import SparkSettings  # noqa: PLC0415
@@ -124,6 +133,13 @@ def spark_engine(
     return SparkEngine(
         settings, slots=config.slots, session=session, modules=sorted(modules - {"headrace"})
     )
+
+
+def _refuse_small(session: SparkSession, slots: int) -> None:
+    # Its machine may be another one, so local[*] says nothing; slots that do not start are told then.
+    problem = shortage(session.conf.get("spark.master", None) or "", slots=slots, machine=None)
+    if problem:
+        raise TaskFailedError(f"The Spark session is too small. {problem}")
 
 
 def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec:
@@ -146,20 +162,21 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
     )
 
 
-def _identity(config: WorkerConfig, storage: SqliteStorage) -> str:
-    if config.group_id:
-        return config.group_id
-    stored = storage.configs.setting(_GROUP_ID)
-    if stored is None:
-        stored = f"headrace-{secrets.token_hex(4)}"
-        storage.configs.put_setting(_GROUP_ID, stored)
-    return stored
+def _identity(config: WorkerConfig, storage: SqliteStorage, state_file: Path) -> str:
+    known = config.group_id or storage.configs.setting(_GROUP_ID)
+    group_id = known or f"headrace-{secrets.token_hex(4)}"
+    has_begun = config.offsets_in_topic or storage.configs.setting(_OFFSETS_HOME) is not None
+    if known is None:
+        storage.configs.put_setting(_GROUP_ID, group_id)
+    if known is None or not has_begun:
+        _log.warning("%s", new_identity(config, group_id, state_file))
+    return group_id
 
 
 def _wait_for_kafka(config: WorkerConfig) -> None:
     deadline = Deadline.after(config.start_deadline_ms / 1e3, time.monotonic)
     try:
-        KafkaAdmin(client_config(config.connection())).check_reachable(deadline)
+        wait_for_kafka(client_config(config.connection()), deadline, _log.warning)
     except RetriableError as error:
         seconds = config.start_deadline_ms / 1e3
         raise ConnectError(
@@ -169,11 +186,23 @@ def _wait_for_kafka(config: WorkerConfig) -> None:
 
 def _offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) -> OffsetStore:
     topic = config.offsets_topic(group_id)
-    _refuse_other_home(
-        storage, f"the topic {topic}" if config.offsets_in_topic else "the state file"
-    )
+    home = f"the topic {topic}" if config.offsets_in_topic else "the state file"
+    _refuse_other_home(storage, home)
+    if config.offsets_in_topic:
+        _ensure_offsets_topic(config, topic)
+    # Not before it is there: nothing can lie in a topic that was mistyped or forbidden.
+    storage.configs.put_setting(_OFFSETS_HOME, home)
     if not config.offsets_in_topic:
         return storage.offsets
+    return KafkaOffsetStore(
+        topic,
+        client=client_config({**config.client("consumer"), **config.connection()}),
+        producer=producer_config(config.connection()),
+        refresh_seconds=_REFRESH_SECONDS,
+    )
+
+
+def _ensure_offsets_topic(config: WorkerConfig, topic: str) -> None:
     KafkaAdmin(client_config(config.connection())).ensure_compacted_topic(
         CompactedTopic(
             name=topic,
@@ -181,12 +210,6 @@ def _offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) -
             replication=config.offset_storage_replication_factor,
         ),
         Deadline.after(config.start_deadline_ms / 1e3, time.monotonic),
-    )
-    return KafkaOffsetStore(
-        topic,
-        client=client_config({**config.client("consumer"), **config.connection()}),
-        producer=producer_config(config.connection()),
-        refresh_seconds=_REFRESH_SECONDS,
     )
 
 
@@ -199,12 +222,11 @@ def _refuse_other_home(storage: SqliteStorage, home: str) -> None:
             f"in {home}; everything would be read again. Set exactly.once.source.support and "
             "offset.storage.topic as they were, or give it a new state.file to begin anew."
         )
-    storage.configs.put_setting(_OFFSETS_HOME, home)
 
 
 def _channel(config: WorkerConfig, desk: OffsetDesk) -> Channel:
     host, _, port = config.channel_listener.rpartition(":")
-    return Channel(desk.put_entries, host=host, port=int(port))
+    return Channel(desk.put_entries, host=host, port=int(port), log=form_in_use())
 
 
 def _timing(config: WorkerConfig) -> Timing:

@@ -77,7 +77,7 @@ def test_best_of_connect_is_the_faster_row():
         }
     )
 
-    assert [(6.0, True), (3.0, True), (0.4, False)] == [
+    assert [(6.0, True), (3.0, True), (0.25, True), (0.4, False)] == [
         (round(each.value, 6), each.reached) for each in ratios(measured)
     ]
 
@@ -101,12 +101,17 @@ def test_report_of_little():
 
 
 def test_memory_over_sizes():
-    """Both peaks are told with the files' sizes, and whether the bound holds."""
+    """Both peaks are told with the files' sizes, and whether the bounds hold."""
     small = {"jsonl-eos-1-small": [run_at(1e5, slot_mib=180)]}
-    text = report(Results({**small, "jsonl-eos-1": [run_at(1e5, slot_mib=301)]}))
 
-    assert "at most 180 MiB with a file of 1,000,000 records" in text
-    assert "301 MiB with one of 1,000,000. Wanted: no growth, under 300 MiB; missed." in text
+    def told(slot_mib: int) -> str:
+        return report(Results({**small, "jsonl-eos-1": [run_at(1e5, slot_mib=slot_mib)]}))
+
+    assert "at most 180 MiB with a file of 1,000,000 records" in told(181)
+    assert "181 MiB with one of 1,000,000. Wanted: less than 10% more, and" in told(181)
+    assert told(181).endswith("under 300 MiB; reached.")
+    assert told(200).endswith("under 300 MiB; missed.")
+    assert told(301).endswith("under 300 MiB; missed.")
 
 
 @pytest.mark.parametrize(

@@ -2,41 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
-import pytest
-from benchmarks.process_tree import descendants, parsed_stat, read_stat
+from benchmarks.process_tree import descendants
 from benchmarks.usage import NeverBack, Reading, Usage
-
-SLEEPER = "42 (a) b (c) S 7 1 1 0 -1 4194560 100 0 0 0 11 22 33 44 20 0 5 0 9876 1000 250 18446744073709551615"
 
 
 def reading(at: float, *, cpu: float = 0.0, rss: int = 0, slot: int = 0) -> Reading:
     """One moment."""
     return Reading(at=at, cpu_seconds=cpu, rss_bytes=rss, slot_rss_bytes=slot)
-
-
-def test_stat_with_brackets_in_the_name():
-    """A process may be called anything; its CPU time includes its waited-for children's."""
-    stat = parsed_stat(SLEEPER)
-
-    assert (42, 7, 9876, 110, 250) == (
-        stat.pid,
-        stat.parent,
-        stat.started,
-        stat.ticks,
-        stat.rss_pages,
-    )
-
-
-@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="only Linux has /proc")
-def test_this_process_is_there():
-    """The format is the running kernel's."""
-    stat = read_stat(os.getpid())
-
-    assert stat is not None
-    assert (os.getpid(), os.getppid()) == (stat.pid, stat.parent)
 
 
 def test_descendants_of_roots():

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker.liveness import identity_of
 from headrace.broker.state import STATE_FILE, BrokerState, read_state, write_state
 from headrace.connect.errors import ConnectError
+from headrace.pids import identity_of
 
 ME = BrokerState(
     pid=os.getpid(),

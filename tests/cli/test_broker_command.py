@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from headrace.broker import Broker
+from headrace.broker.state import BrokerState, write_state
 from headrace.cli.main import commands
 
 
@@ -33,6 +34,33 @@ def test_property_without_value():
 
     assert 2 == result.exit_code
     assert "'num.partitions' is not KEY=VALUE." in result.output
+
+
+@pytest.mark.parametrize(
+    ("given", "port"), [((), 27_689), (("--port", "5"), 5), (("--port", "0"), 0)]
+)
+def test_a_folder_keeps_its_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], port: int
+):
+    """Unless another one is asked for, so that a start is repeated without it."""
+    before = BrokerState(pid=0, identity="", port=27_689, controller_port=1, log_file="")
+    write_state(tmp_path, before)
+    made: list[int] = []
+    monkeypatch.setattr(Broker, "start", lambda self, **_: made.append(self._wanted_port))
+
+    typed("broker", "start", "--data", str(tmp_path), *given)
+
+    assert [port] == made
+
+
+def test_a_new_folder_has_the_usual_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Where clients look without being told."""
+    made: list[int] = []
+    monkeypatch.setattr(Broker, "start", lambda self, **_: made.append(self._wanted_port))
+
+    typed("broker", "start", "--data", str(tmp_path))
+
+    assert [9092] == made
 
 
 def outside(*arguments: str) -> str:

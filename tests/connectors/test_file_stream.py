@@ -21,6 +21,7 @@ from headrace.connect import (
 from headrace.connect.schema import STRING
 from headrace.connectors.file_stream import FileStreamSourceConnector, FileStreamSourceTask
 from headrace.connectors.line_tail import line_ahead, open_tail
+from headrace.sources.extractors.streams import PlainStream
 from headrace.testing.task_runs import LocalContext, LocalRun, StoredOffsets
 
 Stored = dict[SourcePartition, SourceOffset]
@@ -217,20 +218,77 @@ def test_exactly_once_needs_a_file() -> None:
 
 @pytest.mark.parametrize(
     ("content", "position", "expected"),
-    [(None, 0, False), (b"", 0, False), (b"a", 0, False), (b"a\n", 0, True), (b"a\n", 2, False),
-     (b"a\n", 3, True), (b"a\r", 0, False), (b"a\rb", 0, True)],
+    [(None, 0, None), (b"", 0, False), (b"a", 0, False), (b"a\n", 0, True), (b"a\n", 2, False),
+     (b"a\n", 3, True), (b"a\r", 0, False), (b"a\rb", 0, True),
+     (b"x" * 70_000, 0, False), (b"x" * 70_000 + b"\n", 0, True), (b"x" * 65_535 + b"\r", 0, False),
+     (b"x" * 65_535 + b"\ry", 0, True), (b"x" * 200_000, 0, False), (b"x" * 200_001, 0, True)],
 )  # fmt: skip
 def test_the_probe_sees_whole_lines(
     path: Path,
     content: bytes | None,
     position: int,
-    expected: bool,  # noqa: FBT001
+    expected: bool | None,  # noqa: FBT001
 ) -> None:
-    """Work is a complete line, or something to complain about."""
+    """Work is a complete line, or something to complain about, such as a line that is too long."""
     if content is not None:
         path.write_bytes(content)
 
-    assert expected == line_ahead(str(path), position)
+    assert expected is line_ahead(str(path), position, max_line_bytes=200_000)
+
+
+@pytest.mark.parametrize(
+    ("position", "words"), [(9, "Its first 9 bytes have been read"), (0, "does not exist yet")]
+)
+def test_a_file_that_is_not_there_is_told_once_while_it_is_away(
+    path: Path, caplog: pytest.LogCaptureFixture, position: int, words: str
+) -> None:
+    """It is waited for, as in Kafka Connect, but not in silence."""
+    connector = FileStreamSourceConnector()
+    connector.start({"file": str(path), "topic": "t"})
+    offsets = StoredOffsets(at(path, position))
+
+    def told() -> int:
+        return sum(words in each.message and str(path) in each.message for each in caplog.records)
+
+    with caplog.at_level(logging.WARNING):
+        assert [False, False] == [connector.has_work(offsets), connector.has_work(offsets)]
+        assert 1 == told()
+        path.write_text("12345678\nx\n")
+        assert connector.has_work(offsets)
+        path.unlink()
+        assert connector.has_work(offsets) is False
+        assert 2 == told()
+
+
+def test_a_disk_that_fails_is_told_with_file_and_place(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the middle of a file that could be opened."""
+    path.write_text("a\n")
+    made = task(path, {})
+    made.poll()
+
+    def fail(_: PlainStream, __: memoryview) -> int:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(PlainStream, "read_into", fail)
+    with pytest.raises(TaskFailedError, match=r"a\.txt, byte 2: .*Input/output error"):
+        made.poll()
+    made.stop()
+
+
+def test_a_file_that_cannot_be_looked_at_while_it_is_followed_is_an_error(path: Path) -> None:
+    """Only one that is gone is waited for."""
+    path.write_text("a\n")
+    made = task(path, {})
+    made.poll()
+    path.unlink()
+    assert made.poll() is None
+    path.symlink_to(path.name)
+
+    with pytest.raises(TaskFailedError, match=r"a\.txt: The file cannot be read: Too many"):
+        made.poll()
+    made.stop()
 
 
 @pytest.mark.parametrize(

@@ -48,11 +48,11 @@ def local_run(
         ("a.csv", b'a,b\n1,2\n"1,2\n', 1, "byte 8 (record 2)", "never closed"),
         ("a.csv", b'a,b\n1,2\n"1"x,2\n', 1, "byte 8 (record 2)", "not CSV of the configured dialect"),
         ("a.csv", b"a,a\n1,2\n", 0, "byte 0 (record 1)", "Two fields have the name 'a'"),
-        ("a.jsonl.gz", GZ[:-1], 3, "byte 24", "cut off"),
-        ("a.jsonl.gz", b"", 0, "byte 0", "cut off"),
-        ("a.jsonl.gz", b"{}\n", 0, "byte 0", "not sound gzip data"),
-        ("a.jsonl.gz", GZ + b"more", 3, "byte 24", "not sound gzip data"),
-        ("a.jsonl.zst", b"{}\n", 0, "byte 0", "not sound zstd data"),
+        ("a.jsonl.gz", GZ[:-1], 3, "byte 24 of the unpacked text", "cut off"),
+        ("a.jsonl.gz", b"", 0, "byte 0 of the unpacked text", "cut off"),
+        ("a.jsonl.gz", b"{}\n", 0, "byte 0 of the unpacked text", "not sound gzip data"),
+        ("a.jsonl.gz", GZ + b"more", 3, "byte 24 of the unpacked text", "not sound gzip data"),
+        ("a.jsonl.zst", b"{}\n", 0, "byte 0 of the unpacked text", "not sound zstd data"),
     ],
 )  # fmt: skip
 def test_bad_content_names_file_and_place(  # noqa: PLR0917
@@ -111,9 +111,42 @@ def test_a_folder_without_permission_fails(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
 
 
-def test_a_glob_without_matches_is_nothing_yet(tmp_path: Path) -> None:
-    """Files may come later."""
-    assert [] == local_run(tmp_path / "*.jsonl", {}).until_idle()
+def test_a_glob_without_matches_is_nothing_yet(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Files may come later; the log names the pattern, once and not at each plan."""
+    run = local_run(tmp_path / "*.jsonl", {})
+    run._connector.start(run._props)
+
+    for _ in range(3):
+        assert [] == list(run._tasks())
+
+    (told,) = caplog.messages
+    assert f"{tmp_path}/*.jsonl: No file matches" in told
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst"])
+def test_what_is_not_packed_at_all_is_told_about_the_setting(tmp_path: Path, name: str) -> None:
+    """Damage in the middle is another matter."""
+    (tmp_path / name).write_bytes(b"{}\n")
+    with pytest.raises(ConnectError, match=r"correct files\.compression"):
+        local_run(tmp_path, {}).until_idle()
+
+
+def test_damage_is_not_taken_for_another_packing(tmp_path: Path) -> None:
+    """The advice is then to bring a whole file."""
+    (tmp_path / "a.jsonl.gz").write_bytes(GZ[:12] + bytes(8) + GZ[20:])
+    with pytest.raises(ConnectError, match="not sound gzip") as caught:
+        local_run(tmp_path, {}).until_idle()
+
+    assert "with a whole one" in str(caught.value)
+
+
+def test_a_long_line_names_the_setting(tmp_path: Path) -> None:
+    """The one of this connector."""
+    (tmp_path / "a.txt").write_text("x" * 100 + "\n")
+    with pytest.raises(ConnectError, match=r"raise files\.max\.line\.bytes\."):
+        local_run(tmp_path, {}, files_max_line_bytes="9").until_idle()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.connect.errors import ConfigError, RecordError
 from headrace.connect.record import Header
-from headrace.connect.schema import STRING, Field, Schema, SchemaType
+from headrace.connect.schema import INT64, STRING, Field, Schema, SchemaType
 from headrace.converters import make_header_converter
 
 _FLOAT = Schema(type=SchemaType.FLOAT32)
@@ -66,6 +66,15 @@ def test_converters_of_values_convert_headers():
         "a", STRING, name="org.apache.kafka.connect.json.JsonConverter"
     )
     assert b"1.0" == _encode(1.0, name="string")
+
+
+@pytest.mark.parametrize(
+    ("value", "schema"), [(2**70, INT64), (2**70, None), ("x", INT64), (object(), None)]
+)
+def test_what_a_column_cannot_hold_is_refused_with_the_header(value: object, schema: Schema | None):
+    """Also numbers beyond 64 bits."""
+    with pytest.raises(RecordError, match="The header 'h' cannot be converted"):
+        _encode(value, schema, name="string")
 
 
 def test_an_unknown_converter_is_refused():

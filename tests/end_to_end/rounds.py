@@ -12,40 +12,27 @@ import sys
 from pathlib import Path
 
 from end_to_end.scene import Scene
+from headrace.pids import read_stat
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
 
 
-def executors() -> list[int]:
-    """Processes of Spark's executors on this machine that descend from this one."""
-    found = list[int]()
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            words = (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"CoarseGrainedExecutorBackend" in words and _descends(int(entry.name)):
-            found.append(int(entry.name))
-    return found
-
-
-def _descends(pid: int) -> bool:
-    while pid > 1:
-        if pid == os.getpid():
-            return True
-        try:
-            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            return False
-    return False
+def its_executor(pid: int) -> int:
+    """The process of Spark's executor, on this machine, that the slot in the process *pid* belongs to."""
+    while b"CoarseGrainedExecutorBackend" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        stat = read_stat(pid)
+        assert stat is not None, "the slot had ended before the kill"
+        pid = stat.parent
+    return pid
 
 
 def play(scene: Scene, engine: SparkEngine, *, victim: str, chance: random.Random) -> str:
-    """One round; what came of it, for a person."""
-    victims = executors if victim == "executor" else None
-    failures, verdict = scene.killed_slot_round(engine, chance, victims=victims)
+    """One round; what was wrong with it, for a person."""
+    failures, verdict = scene.killed_slot_round(
+        engine, chance, victim=its_executor if victim == "executor" else None
+    )
+    if not scene.witness.replanned():
+        return "the kill hit no work"
     return "" if not failures and verdict.exactly_once else f"{failures} {verdict}"
 
 

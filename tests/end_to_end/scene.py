@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headrace.admission import admitted, checked_worker
-from headrace.observe.events import Event, SlotClaimed
+from headrace.observe.events import Event, Replanned, SlotClaimed
 from headrace.runtime.engine import Engine
 from headrace.runtime.micro_batch import SlotState
 from headrace.runtime.processes import Processes
@@ -71,10 +71,15 @@ class Witness:
             self.events.append(event)
             self._heard.notify_all()
 
-    def wait_for(self, condition: Callable[[Event], bool], *, seconds: float = 60.0) -> Event:
-        """The first event that meets *condition*, heard already or soon; fails when there is none."""
+    def wait_for(
+        self, condition: Callable[[Event], bool], *, seconds: float = 60.0, since: int = 0
+    ) -> Event:
+        """The first event that meets *condition*, heard already or soon; fails when there is none.
+
+        Looks at the events behind the first *since*.
+        """
         deadline = time.monotonic() + seconds
-        seen = 0
+        seen = since
         with self._heard:
             while True:
                 for event in self.events[seen:]:
@@ -91,6 +96,11 @@ class Witness:
         """Processes of the slots that were claimed, oldest first."""
         with self._heard:
             return [event.pid for event in self.events if isinstance(event, SlotClaimed)]
+
+    def replanned(self) -> bool:
+        """Whether a micro-batch was given up, so that a kill has hit one with work left."""
+        with self._heard:
+            return any(isinstance(event, Replanned) for event in self.events)
 
 
 @dataclass
@@ -189,14 +199,18 @@ class Scene:
         engine: Engine,
         chance: random.Random,
         *,
-        victims: Callable[[], list[int]] | None = None,
+        victim: Callable[[int], int] | None = None,
     ) -> tuple[dict[str, Exception], Verdict]:
-        """Kill a slot, or one of *victims*, at a random moment; the failures, and what is in Kafka then."""
+        """Kill one slot at a random moment; the failures, and what is in Kafka then.
+
+        *victim* gives the process to kill for that of the slot; without it that one is killed.
+        """
         expected = self.write()
         with self.running(engine) as wait:
             self.witness.wait_for(is_claim, seconds=120)
             pause(chance)
-            os.kill(chance.choice(victims() if victims else self.witness.pids()), signal.SIGKILL)
+            chosen = chance.choice(self.witness.pids())
+            os.kill(victim(chosen) if victim else chosen, signal.SIGKILL)
             failures = wait()
         return failures, self.verdict(expected)
 

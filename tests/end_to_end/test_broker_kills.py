@@ -10,9 +10,15 @@ import pytest
 
 from end_to_end.scene import Scene, is_claim, pause
 from headrace.broker import Broker
+from headrace.observe.events import Event, MicroBatchEnded, Waiting
 from headrace.testing.process_engine import ProcessEngine
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
+
+
+def waits_or_ends(event: Event) -> bool:
+    """Whether a slot waits for the broker, or all have ended without it."""
+    return isinstance(event, Waiting | MicroBatchEnded)
 
 
 @pytest.mark.timeout(180)
@@ -28,11 +34,14 @@ def test_a_killed_broker_loses_nothing_and_doubles_nothing(
     with scene.running(processes) as wait:
         scene.witness.wait_for(is_claim)
         pause(chance)
+        heard = len(scene.witness.events)
         broker.kill()
+        told = scene.witness.wait_for(waits_or_ends, since=heard)
         pause(chance)
         broker.start()
         failures = wait()
 
+    assert isinstance(told, Waiting), "the work was over before the kill"
     assert {} == failures
     verdict = scene.verdict(expected)
     assert verdict.exactly_once, verdict

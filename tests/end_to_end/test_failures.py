@@ -76,8 +76,10 @@ def test_a_line_that_is_not_json_fails_the_connector_and_can_be_mended(
     assert str(file) in str(failures[topic])
     assert f"byte {len(before)}" in str(failures[topic])
     assert 300 == len(life.values(topic))
-    # Not shorter than the line that it takes the place of: a file that shrank is another matter.
-    file.write_text(before + '{"n": 1} \n' + "".join(f"{line}\n" for line in good[300:]))
+    # As most editors do: shorter, and another file under the name.
+    other = tmp_path / "mended.jsonl"
+    other.write_text(before + '{"n":1}\n' + "".join(f"{line}\n" for line in good[300:]))
+    other.rename(file)
     assert {} == life.run_once()
     found = [json.loads(each)["n"] for each in life.values(topic)]
     assert [*range(300), 1, *range(300, 500)] == found

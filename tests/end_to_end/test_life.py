@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from end_to_end.live import Life, numbers
-from headrace.connect.connector import Plan, PlanRequest
+from headrace.connect.connector import ConnectorContext, Plan, PlanRequest
 from headrace.connect.errors import StaleTokenError
 from headrace.connect.task import Polled, SourceTask
 from headrace.observe.events import (
@@ -129,6 +129,95 @@ def test_a_full_worker_that_runs_alone_never_waits_for_itself(life: Life) -> Non
 
     assert numbers(60) == life.values(topic)
     assert [] == life.waits()
+
+
+# ------------------------------------------------------------------ what a connector asks for
+
+
+def asking(life: Life, kind: str, source: Puppet) -> tuple[str, list[ConnectorContext]]:
+    """A connector's name, and its context once it has started."""
+    contexts: list[ConnectorContext] = []
+    source.started = contexts.append
+    return life.add(kind, source), contexts
+
+
+def test_an_error_that_a_connector_reports_ends_its_open_micro_batch(life: Life) -> None:
+    """Its tasks would never end by themselves; what they have read is committed first."""
+    name, contexts = asking(life, POLLED, endless(life.next_name()))
+
+    with life.running() as wait:
+        until(lambda: len(life.values(name)) > 50)
+        contexts[0].raise_error(ValueError("the source is gone for good"))
+        failures = wait()
+
+    assert "the source is gone for good" == str(failures[name])
+    (ended,) = life.heard(MicroBatchEnded)
+    found = life.values(name)
+    assert numbers(ended.committed_records) == found  # type: ignore[attr-defined]
+    assert [] == life.heard(Replanned)
+
+
+def test_an_error_that_is_reported_at_the_very_end_fails_the_connector(life: Life) -> None:
+    """A run that has read all there is says so only when nobody says otherwise."""
+
+    def plan(_: PlanRequest) -> Plan:
+        contexts[0].raise_error(ValueError("half of it was missing"))
+        return Plan()
+
+    name, contexts = asking(life, PLANNED, Puppet(plan=plan))
+
+    assert "half of it was missing" == str(life.run_once()[name])
+
+
+def test_new_tasks_that_a_connector_asks_for_are_there_soon(life: Life) -> None:
+    """The micro-batch that is open ends for it, cleanly, and the next one has them."""
+    topic = life.next_name()
+    source = endless(topic)
+    go_on = source.poll
+    source.poll = lambda task: go_on(task) if task.context.task == 0 else ()
+    _, contexts = asking(life, POLLED, source)
+
+    with life.running():
+        until(lambda: len(life.values(topic)) > 50)
+        source.tasks = 2
+        contexts[0].request_task_reconfiguration()
+        until(lambda: len(life.heard(MicroBatchStarted)) == 2)
+        behind = len(life.values(topic))
+        until(lambda: len(life.values(topic)) > behind + 50)
+
+    assert [1, 2] == [each.slots for each in life.heard(MicroBatchStarted)]  # type: ignore[attr-defined]
+    found = life.values(topic)
+    assert numbers(len(found)) == found
+    assert [] == life.heard(Replanned)
+
+
+def test_a_new_plan_that_a_connector_asks_for_is_made_soon(life: Life) -> None:
+    """What is read goes on where it was, and one question is enough."""
+    topic = life.next_name()
+    source = reading(topic, 50, at_once=1)
+    plan_now, read, plans, go_on = source.plan, source.poll, [0], threading.Event()
+
+    def plan(request: PlanRequest) -> Plan:
+        plans[0] += 1
+        return plan_now(request)
+
+    def slowly(task: SourceTask) -> Polled:
+        go_on.wait(0.1)
+        if plans[0] == 1 and memory_of(task).get("at") == 25:
+            return ()
+        return read(task)
+
+    source.plan, source.poll = plan, slowly
+    name, contexts = asking(life, PLANNED, source)
+
+    with life.running():
+        until(lambda: life.values(name))
+        contexts[0].request_task_reconfiguration()
+        until(lambda: len(life.values(name)) == 50)
+
+    assert numbers(50) == life.values(name)
+    assert 2 == len(life.heard(MicroBatchStarted))
+    assert [] == life.heard(Replanned)
 
 
 # ------------------------------------------------------------------ capacity

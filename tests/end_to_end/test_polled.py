@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import Header, SourceRecord
 from headrace.connect.task import Polled, SourceTask
-from headrace.observe.events import ConnectorIdle, MicroBatchEnded
+from headrace.observe.events import ConnectorIdle, MicroBatchEnded, SlotProgress
 from headrace.testing.judge import committed_records
 from headrace.testing.puppets import (
     POLLED,
@@ -129,6 +130,31 @@ def test_a_retriable_error_of_poll_is_nothing_now(life: Life) -> None:
     assert {} == life.run_once()
 
     assert numbers(20) == life.values(topic)
+
+
+def test_a_source_that_stays_away_is_told_once_and_read_when_it_is_back(life: Life) -> None:
+    """Whoever looks at the log sees why nothing comes."""
+    errors = (RetriableError(f"refused, attempt {number}") for number in itertools.count(1))
+    there: list[int] = []
+
+    def poll(task: SourceTask) -> Polled:
+        if not there:
+            raise next(errors)
+        at = memory_of(task).setdefault("at", next_number(task.context.offsets))
+        memory_of(task)["at"] = 10
+        return numbered(topic, 0, 10) if at == 0 else ()
+
+    topic = life.add(POLLED, Puppet(poll=poll))
+    with life.running():
+        until(life.waits)
+        told = len(life.heard(SlotProgress))
+        until(lambda: len(life.heard(SlotProgress)) > told + 6)
+        there.append(1)
+        until(lambda: life.values(topic))
+
+    assert numbers(10) == life.values(topic)
+    (reason,) = life.waits()
+    assert reason.startswith(f"Task {topic}-0 cannot read its source and tries again: refused")
 
 
 def test_plain_records_keep_all_they_have_and_their_task_learns_their_place(life: Life) -> None:

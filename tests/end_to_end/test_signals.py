@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -54,3 +55,30 @@ def test_a_signal_stops_the_worker_with_everything_committed(
     assert {} == scene.run_once(ThreadEngine())
     verdict = scene.verdict(expected)
     assert verdict.exactly_once, verdict
+
+
+@pytest.mark.timeout(120)
+def test_a_signal_ends_the_worker_while_spark_is_being_opened(
+    bootstrap: str, tmp_path: Path
+) -> None:
+    """A Spark Connect server that takes connections and says nothing is asked for many minutes."""
+    scene = Scene(bootstrap, tmp_path, f"signal-opening-{os.getpid()}")
+    scene.worker["task.shutdown.graceful.timeout.ms"] = "500"
+    scene.write(records=10)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        silent.settimeout(60)
+        scene.worker["spark.remote"] = f"sc://127.0.0.1:{silent.getsockname()[1]}"
+        command = [sys.executable, "-m", "headrace", "run", *scene.write_configs()]
+        worker = subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path, text=True)
+        connection, _ = silent.accept()
+        worker.send_signal(signal.SIGTERM)
+        try:
+            _, told = worker.communicate(timeout=40)
+        finally:
+            connection.close()
+            worker.kill()
+
+    assert 143 == worker.returncode, told
+    assert "Traceback" not in told, told

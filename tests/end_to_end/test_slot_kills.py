@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from end_to_end.scene import Scene
-from headrace.observe.events import Replanned
 from headrace.testing.process_engine import ProcessEngine
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
@@ -26,5 +25,5 @@ def test_a_killed_slot_loses_nothing_and_doubles_nothing(
     failures, verdict = scene.killed_slot_round(processes, chance)
 
     assert {} == failures
-    assert any(isinstance(event, Replanned) for event in scene.witness.events)
+    assert scene.witness.replanned()
     assert verdict.exactly_once, verdict

@@ -11,7 +11,6 @@ import pytest
 from pyspark import SparkContext
 
 from end_to_end.scene import Scene, is_claim, pause
-from headrace.observe.events import Replanned
 from headrace.spark.engine import SparkEngine
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.spark]
@@ -35,7 +34,7 @@ def test_a_killed_python_process_of_spark_loses_nothing_and_doubles_nothing(
     failures, verdict = scene.killed_slot_round(spark_engine, chance)
 
     assert {} == failures
-    assert any(isinstance(event, Replanned) for event in scene.witness.events)
+    assert scene.witness.replanned()
     assert verdict.exactly_once, verdict
 
 
@@ -58,5 +57,6 @@ def test_a_killed_jvm_loses_nothing_and_doubles_nothing(
 
     assert {} == failures
     assert killed != jvm_pid()
+    assert scene.witness.replanned()
     verdict = scene.verdict(expected)
     assert verdict.exactly_once, verdict

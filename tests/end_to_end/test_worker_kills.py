@@ -38,14 +38,18 @@ def test_a_killed_worker_loses_nothing_and_doubles_nothing(
     scene = Scene(bootstrap, tmp_path, f"worker-kill-{seed}-{os.getpid()}")
     scene.connector["headrace.max.records.per.second"] = "4000"
     expected = scene.write()
-    first = subprocess.Popen(command(scene), stderr=subprocess.DEVNULL)
-    until(lambda: has_records(scene), seconds=90)
-    pause(chance, seconds=4.0)
-    first.send_signal(signal.SIGKILL)
-    first.wait()
+    with subprocess.Popen(command(scene), stderr=subprocess.DEVNULL) as first:
+        try:
+            until(lambda: has_records(scene), seconds=90)
+            pause(chance, seconds=4.0)
+        finally:
+            first.kill()
+    committed = committed_count(bootstrap, scene.topic)
 
     again = subprocess.run(command(scene), check=False, capture_output=True)
 
+    assert -signal.SIGKILL == first.returncode
+    assert committed < len(expected), "the work was over before the kill"
     assert 0 == again.returncode, again.stderr.decode()
     verdict = scene.verdict(expected)
     assert verdict.exactly_once, verdict

@@ -15,7 +15,7 @@ from leaving import descendants
 from settings import ROOT
 
 import headrace
-from headrace.broker.liveness import identity_of
+from headrace.pids import identity_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.kill]
 

@@ -87,6 +87,15 @@ def test_the_transactional_id_cannot_be_overridden() -> None:
     )
 
 
+def test_without_exactly_once_another_reason_is_told() -> None:
+    """Nobody reads that exactly-once is on where it is off."""
+    config = producer_config({**BROKER, "transactional.id": "mine", "enable.idempotence": "false"})
+
+    assert len(config.warnings) == 2
+    assert not any("is enabled" in warning for warning in config.warnings)
+    assert all("only with exactly-once source support" in one for one in config.warnings)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -19,6 +19,7 @@ from headrace.connect.errors import (
 )
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
+from headrace.kafka.partitioner import java_partition
 from headrace.kafka.sender import EncodedRecords, Sender
 
 pytestmark = pytest.mark.broker
@@ -109,6 +110,20 @@ def test_keys_land_where_java_puts_them(
     hashes = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string": -985981536}
     expected = {(key, (value & 0x7FFFFFFF) % 3) for key, value in hashes.items()}
     assert expected == {(key, partition) for partition, key, _ in read_committed(new_topic)}
+
+
+def test_keys_of_offsets_land_there_whatever_the_partitioner(
+    open_sender: Opening, new_topic: str, transactional_id: str, read_committed: Callable
+) -> None:
+    """Otherwise one offset would lie in several partitions, where no order says which is the last."""
+    sender = open_sender(transactional_id, partitioner="random")
+    entries = [(b"key %d" % number, b"value") for number in range(20)]
+    sender.begin()
+    sender.send_offsets(new_topic, entries)
+    sender.commit()
+
+    expected = {(java_partition(key, 3), key) for key, _ in entries}
+    assert expected == {(partition, key) for partition, key, _ in read_committed(new_topic)}
 
 
 def test_a_partition_can_be_given(

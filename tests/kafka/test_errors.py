@@ -47,7 +47,21 @@ def test_an_old_transaction_has_timed_out(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["_MSG_TIMED_OUT", "_TRANSPORT", "NOT_ENOUGH_REPLICAS", "_TIMED_OUT"]
+    "name",
+    [
+        "_MSG_TIMED_OUT",
+        "_TRANSPORT",
+        "NOT_ENOUGH_REPLICAS",
+        "_TIMED_OUT",
+        "NOT_LEADER_FOR_PARTITION",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "PREFERRED_LEADER_NOT_AVAILABLE",
+        "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+        "LISTENER_NOT_FOUND",
+        "FETCH_SESSION_ID_NOT_FOUND",
+        "INVALID_FETCH_SESSION_EPOCH",
+    ],
 )
 def test_what_may_pass_is_retriable(name: str) -> None:
     """A broker that is away is no reason to fail a task."""

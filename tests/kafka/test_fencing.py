@@ -49,3 +49,14 @@ def test_a_broker_that_is_away_is_told_at_the_deadline() -> None:
     config = producer_config({"bootstrap.servers": "127.0.0.1:1"})
     with pytest.raises(RetriableError, match="my-id"):
         fence(config, [f"my-id-{uuid.uuid4()}"], Deadline.after(1))
+
+
+def test_whoever_waits_may_end_the_attempt() -> None:
+    """A stop does not wait for a broker that is away."""
+    config = producer_config({"bootstrap.servers": "127.0.0.1:1"}, transactional_id="x")
+
+    def stopping(waited_for: str) -> None:
+        raise RetriableError(f"stopped, waiting for {waited_for}")
+
+    with pytest.raises(RetriableError, match="stopped, waiting for the fencing of 'c-1'"):
+        fence(config, ["c-1", "c-2"], Deadline.after(60), waiting=stopping)

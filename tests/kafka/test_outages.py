@@ -16,6 +16,7 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.log import CompactedLog, LogRecord
 from headrace.kafka.sender import EncodedRecords, Sender
+from headrace.testing.waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
 
@@ -133,8 +134,7 @@ def test_a_transaction_that_outlived_its_time_is_told_as_such(quick_broker: Brok
     log_end = KafkaAdmin(client_config({"bootstrap.servers": quick_broker.bootstrap}))
     deadline = Deadline.after(30)
     # The broker's abort marker is the second thing in the log.
-    while log_end.end_offsets("late", deadline) == {0: 1}:
-        time.sleep(0.1)
+    until(lambda: log_end.end_offsets("late", deadline) != {0: 1})
 
     with pytest.raises(TransactionTimedOutError, match="The task c-0 was unable to finish writing"):
         sender.commit()

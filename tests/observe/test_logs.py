@@ -17,12 +17,14 @@ from headrace.observe.events import (
     MicroBatchEnded,
     MicroBatchStarted,
     Replanned,
+    Resumed,
     SlotClaimed,
     SlotProgress,
     TaskFailed,
     Waiting,
     told_to,
 )
+from headrace.observe.form import LogForm, form_in_use
 from headrace.observe.logs import EventLog, configure_logging
 
 _WAITING = Waiting(connector="c", reason="no slots")
@@ -65,7 +67,54 @@ def test_waiting_is_told_once_per_reason(logged_lines: Lines):
     other = Waiting(connector="c", reason="no broker")
     for event in (_WAITING, _WAITING, other, ConnectorIdle(connector="c"), other):
         tell(event)
-    assert 3 == len(logged_lines())
+    assert 3 == len([line for line in logged_lines() if "has to wait" in line])
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Resumed(connector="c"),
+        ConnectorIdle(connector="c"),
+        MicroBatchStarted(connector="c", slots=1),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_the_end_of_a_wait_is_told_once(logged_lines: Lines, event: Event):
+    """And nothing where nobody waited."""
+    tell = EventLog()
+    for each in (event, Waiting(connector="d", reason="no slots"), _WAITING, event, event):
+        tell(each)
+    (line,) = (line for line in logged_lines() if "connector goes on" in line)
+    assert "connector=c" in line or '"connector": "c"' in line
+
+
+def test_plain_logging_shows_the_reason(caplog: pytest.LogCaptureFixture):
+    """Programs that run a worker inside themselves mostly show a record's message only."""
+    caplog.set_level(logging.INFO)
+    EventLog()(_WAITING)
+    EventLog()(TaskFailed(connector="c", task=0, reason="bad", trace="Traceback:\n  line 1"))
+    EventLog()(MicroBatchEnded(connector="c", committed_records=5))
+    assert [
+        "The connector has to wait (connector=c): no slots",
+        "A task has failed (connector=c, task=0): bad\nTraceback:\n  line 1",
+        "A micro-batch has ended (connector=c, committed_records=5)",
+    ] == caplog.messages
+
+
+def test_a_reason_is_shown_once(logged_lines: Lines):
+    """As a field, not in the message as well."""
+    EventLog()(_WAITING)
+    (line,) = logged_lines()
+    assert 1 == line.count("no slots")
+    assert "words" not in line
+
+
+def test_the_form_in_use_is_told():
+    """The worker's slots log in it, too."""
+    configure_logging("DEBUG", as_json=True, stream=io.StringIO())
+    assert LogForm(level=logging.DEBUG, as_json=True) == form_in_use()
+    logging.getLogger().handlers[:] = [logging.NullHandler()]
+    assert LogForm(level=logging.DEBUG) == form_in_use()
 
 
 def test_a_line_has_words_and_fields():

@@ -14,7 +14,7 @@ from headrace.runtime.channel import Channel
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.runtime.micro_batch import SlotState
 from headrace.runtime.offset_desk import OffsetDesk
-from headrace.runtime.services import RunSpec, Services, Timing
+from headrace.runtime.services import Fence, RunSpec, Services, Timing
 from headrace.slot.channel import ChannelClient
 from headrace.slot.work import BoundaryKind, ConverterChoice, Delivery, SlotReport, SlotTicket
 from headrace.storage.memory import MemoryConfigStore, MemoryOffsetStore, MemoryStatusStore
@@ -68,7 +68,8 @@ class Desk:
     done: list[object] = field(default_factory=list[object])
     events: list[Event] = field(default_factory=list[Event])
     configs: MemoryConfigStore = field(default_factory=MemoryConfigStore)
-    fence: Callable[[RunSpec, Sequence[str]], None] | None = None
+    statuses: MemoryStatusStore = field(default_factory=MemoryStatusStore)
+    fence: Fence | None = None
     commit: Callable[[RunSpec, Offsets], None] | None = None
 
     def __post_init__(self) -> None:
@@ -85,13 +86,13 @@ class Desk:
             capacity=Capacity(self.engine.slots),
             offsets=desk,
             configs=self.configs,
-            statuses=MemoryStatusStore(),
+            statuses=self.statuses,
             group_id="g",
             worker_id="w",
             run_id="r",
             timing=self.timing,
             tell=self.events.append,
-            fence=self.fence or (lambda _, ids: self.done.append(("fenced", list(ids)))),
+            fence=self.fence or (lambda _, ids, **__: self.done.append(("fenced", list(ids)))),
             commit_offsets=self.commit or (lambda spec, offsets: desk.put(spec.name, offsets)),
             processes=Nobody(),
             once=self.once,

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
+from headrace.observe.form import LogForm
+from headrace.pids import identity_of
 from headrace.runtime.channel import Channel
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.slot.channel import ChannelClient, ChannelOffsets
+from headrace.slot.entry import run_slot
 from headrace.slot.work import ConverterChoice, Delivery, SlotTicket, SlotWork
 
 FILE = SourcePartition(filename="f")
@@ -76,6 +81,27 @@ def test_a_claim_is_answered_with_the_work(ticket: SlotTicket, batch: MicroBatch
     assert batch.slots[0].work.as_message() == answer["work"]
 
 
+def test_a_claim_says_which_process_will_do_the_work(ticket: SlotTicket, batch: MicroBatch) -> None:
+    """By more than its pid, which another process may get."""
+    report = run_slot(ticket)
+    (slot,) = batch.slots
+
+    assert "m:T could not be loaded" in str(report.reason)
+    assert (os.getpid(), identity_of(os.getpid())) == (slot.pid, slot.identity)
+    assert slot.identity is not None
+
+
+def test_a_claim_is_answered_with_the_form_of_the_log(batch: MicroBatch) -> None:
+    """A slot's process inherits nothing of the worker's logging."""
+    form = LogForm(level=logging.DEBUG, as_json=True)
+    channel = Channel(lambda _: None, log=form)
+    with ChannelClient(channel.open(batch)[0]) as client:
+        answer = claim(client)
+    channel.close()
+
+    assert form == LogForm(**answer["log"])  # type: ignore[arg-type]
+
+
 def test_a_second_claim_is_stale(ticket: SlotTicket) -> None:
     """From whatever connection it comes."""
     with ChannelClient(ticket) as first, ChannelClient(ticket) as second:
@@ -112,6 +138,17 @@ def test_a_server_that_does_not_know_the_secret_is_not_believed(ticket: SlotTick
     other.close()
 
 
+@pytest.mark.parametrize(("host", "warned"), [("0.0.0.0", 1), ("127.0.0.1", 0)])
+def test_a_listener_that_others_reach_is_warned_of(
+    host: str, warned: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once, with what can be read there: nothing on the channel is encrypted."""
+    Channel(lambda _: None, host=host).close()
+
+    told = [each for each in caplog.messages if "not encrypted" in each and host in each]
+    assert warned == len(told)
+
+
 def test_the_driver_answers_with_committed_offsets(ticket: SlotTicket) -> None:
     """A slot asks instead of replaying the topic."""
     missing = SourcePartition(filename="g")
@@ -130,6 +167,19 @@ def test_acknowledged_offsets_are_stored_before_the_answer(
 
     assert answer["stored"]
     assert [(b"k", b"v"), (b"gone", None)] == stored
+
+
+def test_acknowledged_offsets_of_a_withdrawn_token_are_refused(
+    ticket: SlotTicket, stored: Entries, batch: MicroBatch
+) -> None:
+    """Its successor may have stored newer ones; the slot hears that it must not tell upstream."""
+    batch.withdraw()
+
+    with ChannelClient(ticket) as client:
+        answer = client.ask("store", entries=[["k", "v"]])
+
+    assert {"stored": False, "reason": "The token was withdrawn."} == answer
+    assert [] == stored
 
 
 def test_a_forgotten_micro_batch_is_stale_in_every_answer(

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from headrace.converters import converter_problems
-from headrace.runtime.connector_config import ConnectorConfig, connector_problems
+from headrace.runtime.connector_config import (
+    ConnectorConfig,
+    connector_problems,
+    connector_warnings,
+)
 from headrace.runtime.worker_config import WorkerConfig
 from headrace.slot.work import BoundaryKind, ConverterChoice
 
@@ -32,7 +36,7 @@ def test_a_name_and_a_class_are_enough():
     assert (1, BoundaryKind.INTERVAL, 1_000) == (
         config.tasks_max,
         config.boundary,
-        config.interval_ms,
+        config.interval_ms(_worker()),
     )
     assert not config.requires_exactly_once
     assert [] == _keys({})
@@ -143,3 +147,36 @@ def test_time_decides_about_commits():
     assert 0.25 == config.commit_seconds(_worker())
     disabled = _worker({"exactly.once.source.support": "disabled"})
     assert 60.0 == config.commit_seconds(disabled)
+
+
+@pytest.mark.parametrize(
+    ("connector", "worker", "seconds"),
+    [
+        ({}, {"offset.flush.interval.ms": "5000"}, 1.0),
+        ({"transaction.boundary": "interval"}, {"offset.flush.interval.ms": "5000"}, 5.0),
+        ({"transaction.boundary": "Interval"}, {"offset.flush.interval.ms": "59999"}, 59.999),
+        ({"transaction.boundary": "interval", "transaction.boundary.interval.ms": "7"}, {}, 0.007),
+    ],
+)
+def test_an_interval_that_is_asked_for_is_the_workers_unless_it_is_said(
+    connector: dict[str, str], worker: dict[str, str], seconds: float
+):
+    """As in Kafka Connect; without a word about boundaries it is a second."""
+    config = ConnectorConfig.parse({**_LEAST, **connector})
+    assert seconds == config.commit_seconds(_worker(worker))
+    assert [] == _keys(connector, worker)
+    assert () == connector_warnings(config, _worker(worker))
+
+
+def test_an_interval_of_the_worker_fits_into_the_transaction():
+    """Kafka Connect's defaults, a minute each, would let the broker abort; whoever says so is refused."""
+    asked = {"transaction.boundary": "interval"}
+    config = ConnectorConfig.parse({**_LEAST, **asked})
+    assert 30.0 == config.commit_seconds(_worker())
+    assert [] == _keys(asked)
+    (warning,) = connector_warnings(config, _worker())
+    assert "offset.flush.interval.ms (60000) does not fit" in warning
+    assert warning.endswith("transactions end after 30000 ms.")
+    longer = _worker({"producer.transaction.timeout.ms": "90000"})
+    assert 60.0 == config.commit_seconds(longer)
+    assert () == connector_warnings(config, longer)

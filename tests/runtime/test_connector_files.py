@@ -128,3 +128,32 @@ def test_worker_files_are_json_or_properties(tmp_path: Path):
     assert expected == read_worker_file(properties)
     text = _file(tmp_path, '{"group.id": "w", "offset.flush.interval.ms": 10}')
     assert expected == read_worker_file(text)
+
+
+def test_a_mark_at_the_beginning_hides_no_key(tmp_path: Path):
+    """Editors write a byte order mark before the first key."""
+    path = _file(tmp_path, b"\xef\xbb\xbfkey.converter=string\nvalue.converter=json\n")
+    assert {"key.converter": "string", "value.converter": "json"} == read_worker_file(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"\x7fELF\x02\x00\x01", "not a text file"),
+        ("key.converter=string\n".encode("utf-16"), "not a text file in UTF-8"),
+        (b'["a"]', "It is JSON, but not an object"),
+        (b'"a"', "It is JSON, but not an object"),
+    ],
+)
+def test_what_is_no_configuration_is_told_as_such(tmp_path: Path, content: bytes, told: str):
+    """And not as a properties file in which everything is missing."""
+    path = _file(tmp_path, content)
+    for read in (read_worker_file, read_connector_file):
+        with pytest.raises(ConfigError, match=told) as caught:
+            read(path)
+        assert str(caught.value).startswith(f"{path} has 1 problem")
+
+
+def test_a_key_may_begin_as_json_does(tmp_path: Path):
+    """What Java reads as properties stays properties."""
+    assert {"[a": "1"} == read_worker_file(_file(tmp_path, "[a=1\n"))

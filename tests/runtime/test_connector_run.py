@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
 
-from headrace.connect.connector import Plan, PlanRequest
+from headrace import __version__
+from headrace.connect.connector import ConnectorContext, Plan, PlanRequest
 from headrace.connect.errors import RetriableError
+from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, Split
 from headrace.observe.events import (
     ConnectorFailed,
     ConnectorStopped,
+    MicroBatchEnded,
     Replanned,
+    Resumed,
+    SlotProgress,
     TaskFailed,
     Waiting,
 )
-from headrace.runtime.services import RunSpec
+from headrace.runtime.capacity import Capacity
+from headrace.runtime.connector_run import ConnectorRun
+from headrace.runtime.services import RunSpec, Timing
 from headrace.slot.channel import ChannelClient
 from headrace.slot.work import (
     Outcome,
+    Progress,
     SlotReport,
     SlotTicket,
 )
 from headrace.storage.protocols import TaskCount
-from headrace.testing.puppets import SOURCE
+from headrace.testing.puppets import SOURCE, PolledPuppet, Puppet, puppet
 from headrace.testing.waiting import until
-from runtime.desk import Desk, FakeEngine
+from runtime.desk import SPEC, Desk, FakeEngine
 
 FINISHED = SlotReport(outcome=Outcome.FINISHED)
 
@@ -62,7 +71,7 @@ def test_the_tokens_of_a_lost_job_are_withdrawn_before_its_ids_are_fenced(
     desks.append(desk)
     valid: list[bool] = []
 
-    def fence(_: RunSpec, ids: Sequence[str]) -> None:
+    def fence(_: RunSpec, ids: Sequence[str], **__: object) -> None:
         for ticket in desk.engine.tickets:
             with ChannelClient(ticket) as client:
                 valid.append(client.ask("valid")["valid"])
@@ -132,7 +141,7 @@ def test_a_stop_that_cannot_fence_ends_all_the_same_and_leaves_it_to_the_next_st
     desks.append(desk)
     stopping = threading.Event()
 
-    def fence(_: RunSpec, __: Sequence[str]) -> None:
+    def fence(_: RunSpec, __: Sequence[str], **___: object) -> None:
         if stopping.is_set():
             raise RetriableError("The broker is away.")
 
@@ -154,7 +163,7 @@ def test_an_outage_is_waited_out_and_told(desks: list[Desk]) -> None:
     desks.append(desk)
     failures = iter([RetriableError("away"), RetriableError("away still")])
 
-    def fence(_: RunSpec, __: Sequence[str]) -> None:
+    def fence(_: RunSpec, __: Sequence[str], **___: object) -> None:
         failure = next(failures, None)
         if failure is not None:
             raise failure
@@ -220,3 +229,259 @@ def test_a_failed_task_ends_the_connector_and_both_are_told(desks: list[Desk]) -
         each.reason
         for each in desk.heard(ConnectorFailed)  # type: ignore[attr-defined]
     ]
+
+
+def test_a_stop_gives_fencing_no_more_than_the_grace_time(desks: list[Desk]) -> None:
+    """The broker may be away for hours; what is not fenced now is at the next start."""
+    desk = Desk(lambda *_: None, work_for(99), once=False)
+    desks.append(desk)
+    stopping = threading.Event()
+    gave_up: list[float] = []
+
+    def fence(_: RunSpec, __: Sequence[str], *, give_up: Callable[[], bool]) -> None:
+        if stopping.is_set():
+            began = time.monotonic()
+            until(give_up)
+            gave_up.append(time.monotonic() - began)
+            raise RetriableError("The broker is away.")
+
+    desk.fence = fence
+    run = desk.start()
+    until(lambda: desk.heard(Replanned))
+    stopping.set()
+    run.ask_to_stop()
+
+    assert run.join(10.0)
+    assert desk.timing.grace <= gave_up[-1] < 10 * desk.timing.grace
+    assert TaskCount(slots=2, clean=False) == desk.configs.task_count("c")
+
+
+def test_a_stop_ends_a_fencing_that_is_under_way(desks: list[Desk]) -> None:
+    """It is tried again on the way out, for as long as the grace time."""
+    desk = Desk(lambda *_: FINISHED, work_for(1), once=False)
+    desks.append(desk)
+    fencing = threading.Event()
+
+    def fence(_: RunSpec, __: Sequence[str], *, give_up: Callable[[], bool]) -> None:
+        fencing.set()
+        until(give_up)
+        raise RetriableError("The broker is away.")
+
+    desk.fence = fence
+    run = desk.start()
+    assert fencing.wait(10.0)
+    run.ask_to_stop()
+
+    assert run.join(10.0)
+    assert run.failure is None
+
+
+# ------------------------------------------------------------------ slow starts
+
+
+class StartingEngine(FakeEngine):
+    """Is still starting until the test says that it is ready."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk.plays)
+        self.asked = threading.Event()
+        self.ready = threading.Event()
+
+    def run(self, tickets: Sequence[SlotTicket]) -> None:
+        """Start, and run the slots then."""
+        self.asked.set()
+        assert self.ready.wait(20.0)
+        super().run(tickets)
+
+
+def starting(desk: Desk) -> tuple[ConnectorRun, StartingEngine, ConnectorContext, Capacity]:
+    """A run of a polled connector whose data plane is late, as it was told."""
+    engine = desk.engine = StartingEngine(desk)
+    contexts: list[ConnectorContext] = []
+    puppet("c", Puppet(started=contexts.append))
+    services = desk.services()
+    run = ConnectorRun(replace(SPEC, connector=PolledPuppet()), services)
+    run.start()
+    assert engine.asked.wait(10.0)
+    return run, engine, contexts[0], services.capacity
+
+
+def look_again(desk: Desk) -> None:
+    """Return when the run has looked at its slots another time, after it told that they are late."""
+    until(lambda: desk.heard(Waiting))
+    looks = len(desk.heard(SlotProgress))
+    until(lambda: len(desk.heard(SlotProgress)) > looks + 1)
+
+
+SOON = Timing(idle_poll=0.01, grace=0.1, batch_budget=1.0, slot_start=0.2)
+
+
+def test_the_grace_time_does_not_begin_before_slots_do(desks: list[Desk]) -> None:
+    """A request to end that no slot could hear yet is no reason to give the job up."""
+    desk = Desk(lambda *_: SlotReport(outcome=Outcome.IDLE), lambda _: Plan(), timing=SOON)
+    desks.append(desk)
+    run, engine, context, _ = starting(desk)
+    context.request_task_reconfiguration()
+    look_again(desk)
+    engine.ready.set()
+
+    assert run.join(20.0)
+    assert run.failure is None
+    assert [] == desk.heard(Replanned)
+
+
+def test_the_time_budget_does_not_begin_before_slots_do(desks: list[Desk]) -> None:
+    """Others wait as well, but a job that ends as it begins would be for nothing."""
+    ends: list[object] = []
+
+    def plays(ticket: SlotTicket, _: int) -> SlotReport:
+        with ChannelClient(ticket) as client:
+            ends.append(client.ask("beat", progress=Progress().as_message())["end"])
+        return SlotReport(outcome=Outcome.IDLE)
+
+    desk = Desk(plays, lambda _: Plan(), timing=SOON)
+    desks.append(desk)
+    run, engine, _, capacity = starting(desk)
+    other = threading.Thread(target=capacity.take, args=(2,), kwargs={"give_up": lambda: False})
+    other.start()
+    until(capacity.others_wait)
+    look_again(desk)
+    engine.ready.set()
+
+    assert run.join(20.0)
+    assert [None] == ends
+    other.join(10.0)
+
+
+def test_a_stop_does_not_wait_for_slots_that_have_not_started(desks: list[Desk]) -> None:
+    """Spark may take much longer to start than the grace time; whatever starts late finds no work."""
+    desk = Desk(lambda *_: FINISHED, work_for(1), timing=Timing(grace=60.0), once=False)
+    desks.append(desk)
+    engine = desk.engine = StartingEngine(desk)
+    run = desk.start()
+    assert engine.asked.wait(10.0)
+    began = time.monotonic()
+    run.ask_to_stop()
+
+    assert run.join(20.0)
+    assert time.monotonic() - began < 2.0
+    assert [] == reasons(desk)
+    assert desk.heard(ConnectorStopped)
+    engine.ready.set()
+
+
+# ------------------------------------------------------------------ waiting
+
+
+@pytest.mark.parametrize(
+    ("committed", "report", "resumed"),
+    [(5, FINISHED, 1), (0, replace(FINISHED, outcome=Outcome.REPLAN, reason="timed out"), 0)],
+    ids=["committed", "given up"],
+)
+def test_a_slot_that_goes_on_after_a_wait_is_told(
+    desks: list[Desk], committed: int, report: SlotReport, resumed: int
+) -> None:
+    """Whoever read that the broker is away wants to read that it is back, and only then."""
+    desk = Desk(lambda *_: report, work_for(1))
+    desks.append(desk)
+    steps = (
+        Progress(waiting_for="a commit"),
+        Progress(waiting_for="a commit"),
+        Progress(committed_records=committed),
+        Progress(committed_records=committed),
+    )
+
+    class AwayEngine(FakeEngine):
+        def run(self, tickets: Sequence[SlotTicket]) -> None:
+            with ChannelClient(tickets[0]) as client:
+                client.ask("claim", pid=1, host="nowhere", version=__version__)
+                for step in steps:
+                    looks = len(desk.heard(SlotProgress))
+                    client.ask("beat", progress=step.as_message())
+                    until(lambda: len(desk.heard(SlotProgress)) > looks + 1)  # noqa: B023
+                client.ask("end", report=report.as_message())
+
+    desk.engine = AwayEngine(desk.plays)
+    desk.run()
+
+    assert resumed == len(desk.heard(Resumed))
+    assert ["a commit"] == sorted(set(reasons(desk)))
+
+
+def test_slots_that_spark_does_not_start_are_told_once_and_work_goes_on_when_they_come(
+    desks: list[Desk],
+) -> None:
+    """A full cluster, or one without executors, would else say nothing for hours."""
+
+    def plan(_: PlanRequest) -> Plan:
+        shares = [[Split(partition=SourcePartition(n=number))] for number in range(2)]
+        return Plan() if desk.engine.tickets else Plan(shares=shares)
+
+    timing = Timing(idle_poll=0.01, slot_start=0.1)
+    desk = Desk(lambda *_: FINISHED, plan, timing=timing)
+    desks.append(desk)
+    free = threading.Event()
+
+    class FullEngine(FakeEngine):
+        def run(self, tickets: Sequence[SlotTicket]) -> None:
+            super().run(tickets[:1])
+            assert free.wait(20.0)
+            super().run(tickets[1:])
+
+    desk.engine = FullEngine(desk.plays)
+    run = desk.start()
+    until(lambda: desk.heard(Waiting))
+    looks = len(desk.heard(SlotProgress))
+    until(lambda: len(desk.heard(SlotProgress)) > looks + 1)
+    free.set()
+
+    assert run.join(20.0)
+    assert run.failure is None
+    (told,) = reasons(desk)
+    assert told.startswith("1 of 2 slots have not started in 0 s;")
+    assert "headrace.slots says (2)" in told
+    assert 1 == len(desk.heard(MicroBatchEnded))
+
+
+def test_a_connector_that_fails_while_it_waits_for_slots_fails(desks: list[Desk]) -> None:
+    """Those who have them may keep them for hours."""
+    desk = Desk(lambda *_: FINISHED, work_for(1))
+    desks.append(desk)
+    contexts: list[ConnectorContext] = []
+    puppet("c", Puppet(plan=desk.plan, started=contexts.append))
+    services = desk.services()
+    services.capacity.take(2, give_up=lambda: True)
+    run = ConnectorRun(SPEC, services)
+    run.start()
+    until(lambda: desk.heard(Waiting))
+    contexts[0].raise_error(ValueError("lost the source"))
+    contexts[0].raise_error(ValueError("again"))
+
+    assert run.join(20.0)
+    assert "lost the source" == str(run.failure)
+
+
+def test_a_source_that_is_away_is_told_with_its_reason(desks: list[Desk]) -> None:
+    """It comes with the slot's heartbeat."""
+    desk = Desk(lambda *_: FINISHED, work_for(1))
+    desks.append(desk)
+
+    class AwayEngine(FakeEngine):
+        def run(self, tickets: Sequence[SlotTicket]) -> None:
+            with ChannelClient(tickets[0]) as client:
+                client.ask("claim", pid=1, host="nowhere", version=__version__)
+                for reason in ("refused", "refused again"):
+                    looks = len(desk.heard(SlotProgress))
+                    client.ask("beat", progress=Progress(source_away=reason).as_message())
+                    until(lambda: len(desk.heard(SlotProgress)) > looks + 1)  # noqa: B023
+                client.ask("end", report=FINISHED.as_message())
+
+    desk.engine = AwayEngine(desk.plays)
+    desk.run()
+
+    assert ["Task c-0 cannot read its source and tries again: refused"] == reasons(desk)
+
+
+def reasons(desk: Desk) -> list[str]:
+    """Why the connector had to wait."""
+    return [each.reason for each in desk.events if isinstance(each, Waiting)]

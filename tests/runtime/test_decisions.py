@@ -42,10 +42,27 @@ def test_a_source_partition_has_one_owner() -> None:
         checked(Plan(shares=[[A], [A]]), connector="c", slots=2)
 
 
+def test_a_plan_does_not_change_the_offset_of_what_it_reads() -> None:
+    """Its slot owns that; an offset of another source partition may be changed beside it."""
+    other = SourcePartition(filename="b")
+    good = Plan(shares=[[A]], offsets={other: None})
+
+    assert good is checked(good, connector="c", slots=1)
+    with pytest.raises(TaskFailedError, match=r"'filename': 'a'.* two owners"):
+        checked(Plan(shares=[[A]], offsets={A.partition: None}), connector="c", slots=1)
+
+
 def test_a_plan_has_no_more_tasks_than_slots() -> None:
     """tasks.max is kept."""
     with pytest.raises(TaskFailedError, match="at most 1"):
         checked(Plan(shares=[[A], []]), connector="c", slots=1)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
+def test_a_plan_waits_for_some_time_or_not_at_all(seconds: float) -> None:
+    """A connector that miscounts must not be asked without a pause."""
+    with pytest.raises(TaskFailedError, match="no time to wait"):
+        checked(Plan(ask_again_after=seconds), connector="c", slots=1)
 
 
 def test_slots_are_taken_all_at_once_or_not_at_all() -> None:

@@ -14,6 +14,7 @@ def reason(
     *ended: Outcome,
     planned: bool = True,
     stopping: bool = False,
+    reconfiguring: bool = False,
     over_budget: bool = False,
     others_wait: bool = False,
 ) -> EndReason | None:
@@ -22,6 +23,7 @@ def reason(
         ended,
         planned=planned,
         stopping=stopping,
+        reconfiguring=reconfiguring,
         over_budget=over_budget,
         others_wait=others_wait,
     )
@@ -30,6 +32,17 @@ def reason(
 def test_a_stop_comes_first() -> None:
     """Whatever else is the matter."""
     assert EndReason.STOP is reason(stopping=True, over_budget=True, others_wait=True)
+
+
+@pytest.mark.parametrize(
+    ("planned", "expected"), [(False, EndReason.RECONFIGURATION), (True, EndReason.BUDGET)]
+)
+def test_new_tasks_end_polled_ones_at_once_and_planned_ones_where_it_is_cheap(
+    *, planned: bool, expected: EndReason
+) -> None:
+    """A connector that asks for a plan at each new file would else unpack an old one again and again."""
+    assert expected is reason(planned=planned, reconfiguring=True)
+    assert EndReason.STOP is reason(planned=planned, reconfiguring=True, stopping=True)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.REPLAN])

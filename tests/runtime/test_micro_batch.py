@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.slot.work import (
     ConverterChoice,
@@ -114,6 +116,25 @@ def test_acknowledged_offsets_of_a_withdrawn_token_are_not_stored() -> None:
     second = batch.while_valid(token, lambda: stored.append("second"))
 
     assert (True, False, ["first"]) == (first, second, stored)
+
+
+def test_a_withdrawal_waits_for_offsets_that_are_being_stored() -> None:
+    """The next plan is made from what is stored after it."""
+    batch = micro_batch()
+    (token,) = batch.tokens()
+    withdrawal = threading.Thread(target=batch.withdraw)
+    waited: list[bool] = []
+
+    def store() -> None:
+        withdrawal.start()
+        withdrawal.join(0.05)
+        waited.append(withdrawal.is_alive())
+
+    assert batch.while_valid(token, store)
+    withdrawal.join(5.0)
+
+    assert [True] == waited
+    assert not batch.is_valid(token)
 
 
 def test_work_survives_the_channel() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.connect.errors import ConfigError
 from headrace.converters import converter_problems
 from headrace.runtime.connector_config import worker_problems
 from headrace.runtime.state_file import state_path
@@ -89,6 +90,18 @@ def test_a_master_and_a_remote_exclude_each_other():
     assert "local[4]" == _worker(spark_master="local[4]").spark()["spark.master"]
 
 
+def test_a_local_spark_with_fewer_cores_than_slots_is_refused():
+    """The slots that do not fit would wait for ever; more cores than slots are nobody's trouble."""
+    small = {**_LEAST, "headrace.slots": "3", "spark.master": "local[2]"}
+    ((key, sentence),) = WorkerConfig.problems(small)
+    assert "spark.master" == key
+    assert "make it local[3], or lower headrace.slots to 2" in sentence
+    assert () == WorkerConfig.problems({**small, "spark.master": "local[4]"})
+    assert () == WorkerConfig.problems({**small, "spark.master": "spark://host:7077"})
+    remote = {**_LEAST, "spark.remote": "local[1]"}
+    assert ["spark.remote"] == [key for key, _ in WorkerConfig.problems(remote)]
+
+
 def test_prefixes_reach_their_clients():
     """Tasks' clients take prefixed keys, the worker's own the plain ones, as in Kafka Connect."""
     worker = _worker(
@@ -101,6 +114,16 @@ def test_prefixes_reach_their_clients():
     assert {"bootstrap.servers": "a:1,b:2", "security.protocol": "SSL"} == worker.connection()
     json = ConverterChoice(class_name="json", config={"schemas.enable": "false"})
     assert json == worker.converter("value")
+
+
+def test_what_reaches_kafka_is_one_list():
+    """Keys of librdkafka's own are understood without a prefix, too; a misspelt address is told."""
+    worker = _worker(broker_address_family="v4")
+    assert {"bootstrap.servers": "localhost:9092", "broker.address.family": "v4"} == (
+        worker.connection()
+    )
+    assert () == worker_warnings(worker.originals)
+    assert 1 == len(worker_warnings({**_LEAST, "bootstrap.server": "a:1"}))
 
 
 def test_unknown_keys_are_warned_about():
@@ -149,3 +172,18 @@ def test_a_relative_state_file_lies_beside_the_worker_file():
     assert Path("/etc/my.db") == state_path(worker, Path("/etc/one.json"), {})
     absolute = _worker(state_file="/var/my.db")
     assert Path("/var/my.db") == state_path(absolute, Path("/etc/one.json"), {})
+
+
+@pytest.mark.parametrize("servers", ["notaport", "a:1,b", "a:", ":9092", "a:x", "a b:1", ""])
+def test_brokers_are_named_with_their_ports(servers: str):
+    """The client would take 9092, or wait for a broker that nobody meant."""
+    with pytest.raises(
+        ConfigError, match=r"^The configuration has 1 problem:\n  bootstrap\.servers:"
+    ):
+        _worker(bootstrap_servers=servers)
+
+
+@pytest.mark.parametrize("servers", ["a:1", "a:1, b.c:2", "[::1]:9092", "SSL://a-b_c:1"])
+def test_every_form_of_an_address_is_taken(servers: str):
+    """As Kafka's clients take them."""
+    assert servers.split(", ") == list(_worker(bootstrap_servers=servers).bootstrap_servers)

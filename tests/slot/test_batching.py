@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import Header, SourceRecord
-from headrace.connect.schema import INT32, STRING
+from headrace.connect.schema import INT32, INT64, STRING, Schema
 from headrace.slot.batching import batches_of
 from headrace.slot.hooks import records_of
 
@@ -31,6 +31,7 @@ records = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(records, max_size=30))
 def test_nothing_changes_on_the_way(given_records: list[SourceRecord]) -> None:
     """Batches hold the same records in the same order, whatever those are."""
@@ -87,3 +88,59 @@ def test_a_value_that_does_not_fit_its_schema_is_an_error_of_the_record(
 
     with pytest.raises(RecordError, match="does not fit"):
         list(batches_of([row]))
+
+
+def row_at(position: int, value: object, schema: Schema | None) -> SourceRecord:
+    """A record of the partition ``f=x``."""
+    return SourceRecord(
+        topic="t",
+        value=value,
+        value_schema=schema,
+        source_partition=SourcePartition(f="x"),
+        source_offset={"position": position},
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        (INT64, 1, 2**70),
+        (INT64, 1, "one"),
+        (STRING, "a", 1),
+        (None, 1, 2**70),
+        # Each would fit alone.
+        (None, -1, 2**63),
+    ],
+)
+def test_the_first_bad_record_is_named(schema: Schema | None, good: object, bad: object) -> None:
+    """By its source partition and offset, after all before it was returned."""
+    rows = [row_at(n, bad if n in (5, 7) else good, schema) for n in range(10)]
+    batches = batches_of(rows)
+
+    assert rows[:5] == next(batches)[1]
+    with pytest.raises(RecordError, match="does not fit") as caught:
+        next(batches)
+
+    assert "f x, at source offset {'position': 5}: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("offset", "timestamp", "words"),
+    [({"p": 2**70}, None, "source offset 'p'"), ({"p": 1}, 2**70, "timestamp")],
+)
+def test_numbers_around_the_value_are_checked_too(
+    offset: dict[str, int], timestamp: int | None, words: str
+) -> None:
+    """They are errors of the record."""
+    row = SourceRecord(
+        topic="t",
+        value="v",
+        source_partition=SourcePartition(f="x"),
+        source_offset=offset,
+        timestamp=timestamp,
+    )
+
+    with pytest.raises(RecordError, match=f"The {words} does not fit 64 bits") as caught:
+        list(batches_of([row]))
+
+    assert "f x, at source offset" in str(caught.value)

@@ -94,6 +94,24 @@ def test_a_process_that_was_held_finds_its_lease_lost_the_moment_it_wakes() -> N
         held.lease.check()
 
 
+def test_an_answer_proves_nothing_newer_than_its_question() -> None:
+    """A beat that was under way while the process was held does not renew the lease when it comes back."""
+    held = Held(lease_seconds=10.0)
+    lost_before_each_beat: list[bool] = []
+    ask = held.driver.ask
+
+    def answer_late(verb: str, **words: Any) -> dict[str, Any]:  # noqa: ANN401
+        lost_before_each_beat.append(held.lease.should_end())
+        held.now += 11.0
+        return ask(verb, **words)
+
+    held.driver.ask = answer_late  # type: ignore[method-assign]
+    with held:
+        until(lambda: len(lost_before_each_beat) > 2)
+
+    assert [False, True, True] == lost_before_each_beat[:3]
+
+
 def test_a_withdrawn_token_ends_the_slot_for_good() -> None:
     """A later answer cannot bring it back."""
     with Held() as held:

@@ -221,3 +221,12 @@ def test_shorter_than_planned_is_not_the_end() -> None:
 
     assert ["a"] == records(made)
     assert made.cut_short
+
+
+@pytest.mark.parametrize("name", ["lines", "returns"])
+@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\r\nx"])
+def test_a_line_end_does_not_count_for_the_length(name: str, end: bytes) -> None:
+    """Also when only its first half is known yet."""
+    content = b"a" * LONGEST + end
+
+    assert "a" * LONGEST == records(reader(content, name, block=1))[0]

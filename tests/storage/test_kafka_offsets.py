@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
@@ -13,9 +14,12 @@ from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
-from headrace.storage.kafka_offsets import KafkaOffsetStore
+from headrace.kafka.partitioner import java_partition
+from headrace.storage.kafka_offsets import KafkaOffsetStore, steps
 from headrace.storage.protocols import OffsetStore
+from headrace.testing.judge import committed_records
 from headrace.testing.storage_suites import OffsetStoreSuite
+from headrace.testing.waiting import until
 
 pytestmark = pytest.mark.broker
 
@@ -107,6 +111,47 @@ def test_other_bytes_of_a_partition_are_removed_with_it(
 
     assert [(OURS, None)] == store.entries_for("c", {PARTITION: None})
     assert {PARTITION: {"offset": 3}} == store.known("c")
+
+
+def grow(bootstrap: str, topic: str, partitions: int) -> None:
+    """Give *topic* more partitions, and wait until the broker tells of them."""
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    client.create_partitions([NewPartitions(topic, partitions)])[topic].result()
+    admin = KafkaAdmin(client_config({"bootstrap.servers": bootstrap}))
+    until(lambda: len(admin.partitions(topic, Deadline.after(10))) == partitions)
+
+
+def test_offsets_do_not_go_back_when_the_topic_gains_partitions(
+    bootstrap: str, offsets_topic: str, open_kafka_store: Callable[[], KafkaOffsetStore]
+) -> None:
+    """Most keys then lie in two partitions, which are replayed in no order."""
+    partitions = [SourcePartition(n=number) for number in range(40)]
+    first = open_kafka_store()
+    first.put("c", {one: {"offset": 100} for one in partitions})
+    grow(bootstrap, offsets_topic, 7)
+    first.refresh()
+    first.put("c", {one: {"offset": 200} for one in partitions[:30]})
+    first.put("c", dict.fromkeys(partitions[30:]))
+    expected = {one: {"offset": 200} for one in partitions[:30]}
+    for _ in range(3):
+        fresh = open_kafka_store()
+        fresh.refresh()
+        assert expected == fresh.known("c")
+
+    later = [
+        one for one in committed_records(bootstrap, offsets_topic) if one.value != b'{"offset":100}'
+    ]
+    assert len(later) == len(partitions)
+    assert all(one.partition == java_partition(one.key or b"", 7) for one in later)
+
+
+def test_without_a_transaction_tombstones_wait_for_the_offsets() -> None:
+    """Whoever dies in between leaves two forms of an offset, and never none."""
+    value, tombstone = (OURS, b"{}"), (THEIRS, None)
+
+    assert [[value], [tombstone]] == steps([tombstone, value], atomic=False)
+    assert [[tombstone]] == steps([tombstone], atomic=False)
+    assert [[value, tombstone]] == steps([value, tombstone], atomic=True)
 
 
 def test_foreign_records_are_skipped(

@@ -14,10 +14,11 @@ from typing import Self
 from headrace.broker import ports
 from headrace.broker.launch import format_storage, launch, leash_pipe
 from headrace.broker.layout import Layout
-from headrace.broker.liveness import identity_of, send, until
 from headrace.broker.properties import as_text, server_properties
 from headrace.broker.state import BrokerState, read_state, write_state
+from headrace.broker.waiting import until
 from headrace.connect.errors import ConnectError
+from headrace.pids import identity_of, send
 
 START_SECONDS = 90.0
 STOP_SECONDS = 20.0

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from headrace.broker.liveness import identity_of
 from headrace.connect.errors import ConnectError
+from headrace.pids import identity_of
 
 STATE_FILE = "headrace-broker.json"
 

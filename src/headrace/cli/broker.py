@@ -32,18 +32,32 @@ def broker() -> None:
 
 @broker.command()
 @of_folder
-@click.option("--port", default=DEFAULT_PORT, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--port",
+    type=int,
+    show_default=f"the port that the folder's broker had, or else {DEFAULT_PORT}",
+    help="0 takes a free one.",
+)
 @click.option("--log", "log_folder", type=FOLDER, help="Where its log goes.  [default: DATA/log]")
 @click.option("--fresh", is_flag=True, help="Remove everything it stored before.")
 @click.option(
     "--property", "properties", multiple=True, metavar="KEY=VALUE", help="A setting of the broker."
 )
 def start(
-    *, folder: Path, port: int, log_folder: Path | None, fresh: bool, properties: Iterable[str]
+    *,
+    folder: Path,
+    port: int | None,
+    log_folder: Path | None,
+    fresh: bool,
+    properties: Iterable[str],
 ) -> None:
     """Start it and return when it answers. It goes on until `stop`."""
     chosen = Broker(
-        folder, port=port, log_folder=log_folder, properties=_pairs(properties), detached=True
+        folder,
+        port=_port_of(folder) if port is None else port,
+        log_folder=log_folder,
+        properties=_pairs(properties),
+        detached=True,
     )
     ran_before = chosen.is_running
     chosen.start(fresh=fresh)
@@ -70,6 +84,11 @@ def stop(*, folder: Path) -> None:
     """Stop it; what it stored stays."""
     stopped = Broker(folder).stop()
     click.echo("The broker is stopped." if stopped else f"No broker runs on {folder}.")
+
+
+def _port_of(folder: Path) -> int:
+    before = Broker(folder).state
+    return before.port if before is not None else DEFAULT_PORT
 
 
 def _told(state: BrokerState, what: str) -> str:

@@ -64,7 +64,12 @@ def _outcome() -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
+        click.echo("headrace: interrupted.", err=True)
         return INTERRUPTED
+    except SystemExit as error:
+        if error.code == TERMINATED:
+            click.echo("headrace: terminated.", err=True)
+        raise
     except ConnectError as error:
         click.echo(f"headrace: {error}", err=True)
         return 1

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 import click
 
-from headrace.admission import Admitted, admitted, checked_worker
+from headrace.admission import all_admitted, checked_worker
 from headrace.cli.main import INTERRUPTED, TERMINATED
 from headrace.connect.errors import ConfigError
 from headrace.observe.events import told_to
 from headrace.observe.logs import EventLog, configure_logging
 from headrace.runtime.connector_files import InitialState, read_connector_file, read_worker_file
-from headrace.runtime.state_file import state_path
+from headrace.runtime.state_file import make_folder, state_path
 from headrace.runtime.worker import Worker
-from headrace.runtime.worker_config import WorkerConfig
 from headrace.standalone import standalone
 
 FAILED = 1
+_STANDARD_ERROR = 2
 _CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 
@@ -49,13 +49,16 @@ def run(
     """Run the connectors of CONNECTOR_CONFIGS (JSON or properties files) in this process.
 
     Ends with 0 when all was read (--once), 1 when a connector failed, 130 after Ctrl-C and 143 after
-    SIGTERM, in both cases with everything that was read committed.
+    SIGTERM. What could not be committed by then, because the grace ran out or the broker was away, is
+    read again by the next run.
     """
     configure_logging(log_level.upper(), as_json=json_logs)
-    config = checked_worker(read_worker_file(worker_config))
-    connectors = _connectors(connector_configs, config)
+    config = checked_worker(read_worker_file(worker_config), where=str(worker_config))
+    connectors = all_admitted(
+        [partial(_connector_config, path) for path in connector_configs], config
+    )
     state_file = state_path(config, worker_config.absolute(), os.environ)
-    state_file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(config, state_file)
     with standalone(
         config, connectors, state_file=state_file, tell=told_to(EventLog()), once=once
     ) as ready:
@@ -65,17 +68,12 @@ def run(
     return FAILED if failures else signals.code()
 
 
-def _connectors(paths: Sequence[Path], config: WorkerConfig) -> list[Admitted]:
-    connectors: dict[str, Admitted] = {}
-    for path in paths:
-        file = read_connector_file(path)
-        if file.initial_state is not InitialState.RUNNING:
-            sentence = f"{file.initial_state} is not supported yet; leave it out."
-            raise ConfigError([("initial_state", sentence)], where=str(path))
-        if file.name in connectors:
-            raise ConfigError([("name", f"Connector {file.name} already exists")], where=str(path))
-        connectors[file.name] = admitted(file.config, config)
-    return list(connectors.values())
+def _connector_config(path: Path) -> Mapping[str, str]:
+    file = read_connector_file(path)
+    if file.initial_state is not InitialState.RUNNING:
+        sentence = f"{file.initial_state} is not supported yet; leave it out."
+        raise ConfigError([("initial_state", sentence)], where=str(path))
+    return file.config
 
 
 class _Signals:
@@ -93,11 +91,12 @@ class _Signals:
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         if self._received is not None:
-            click.echo(
-                "headrace: ended at once; what was not committed will be read again.", err=True
+            os.write(
+                _STANDARD_ERROR,
+                b"headrace: ended at once; what was not committed will be read again.\n",
             )
-            sys.stderr.flush()
             os._exit(128 + number)
         self._received = number
-        click.echo("headrace: stopping; once more ends it at once.", err=True)
         self._worker.ask_to_stop()
+        # Not through sys.stderr, which may be in the middle of a line of its own.
+        os.write(_STANDARD_ERROR, b"headrace: stopping; once more ends it at once.\n")

@@ -29,11 +29,19 @@ class ConnectorContext(Protocol):
         ...
 
     def request_task_reconfiguration(self) -> None:
-        """Ask for new task configurations, or a new plan, soon; returns at once."""
+        """Ask for new task configurations, or a new plan, soon; returns at once.
+
+        Tasks that are running commit what they have read and end for it: polled ones at once, planned ones
+        where going on later costs little (:meth:`~headrace.connect.task.SourceTask.resumes_cheaply`).
+        """
         ...
 
     def raise_error(self, error: Exception) -> None:
-        """Fail the connector from a thread of its own; returns at once."""
+        """Fail the connector from a thread of its own; returns at once.
+
+        Tasks that are running commit what they have read and end; then the connector fails with *error*,
+        the first one if there are several.
+        """
         ...
 
 
@@ -56,11 +64,16 @@ class Plan:
     driver before any of the work begins. The runtime refuses a plan that gives one source partition to two
     slots, or changes the offset of one that a slot reads.
     *total_bytes* is what the shares hold in all, for progress; ``None`` when it is not known.
+
+    *ask_again_after* makes of an empty plan "nothing yet": there is something that cannot be read before so
+    many seconds are over (more than 0). The runtime plans again then, or earlier, when it would have looked
+    anyway; a run that ends with its work does not end before that. ``None``: there is nothing to wait for.
     """
 
     shares: Sequence[Sequence[Split]] = ()
     offsets: Offsets = field(default_factory=dict)
     total_bytes: int | None = None
+    ask_again_after: float | None = None
 
     def has_work(self) -> bool:
         """Whether any slot would have something to read."""
@@ -146,8 +159,9 @@ class PlannedConnector(SourceConnector):
     def plan(self, request: PlanRequest) -> Plan:
         """What to read next. Called on the driver before each micro-batch, and at intervals while idle.
 
-        May block on the network for a listing. The same source and the same offsets give the same plan.
-        Raises when the source cannot be listed: an empty plan says that all has been read.
+        May block on the network for a listing, but does not sleep: what has to wait is told with
+        ``ask_again_after``. The same source and the same offsets give the same plan. Raises when the source
+        cannot be listed: an empty plan says that all has been read.
         """
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:

@@ -49,6 +49,13 @@ class ConfigError(ConnectError):
         noun = "problem" if count == 1 else "problems"
         super().__init__(f"{where or 'The configuration'} has {count} {noun}:\n{told}")
 
+    @classmethod
+    def together(cls, errors: Sequence[ConfigError]) -> ConfigError:
+        """One error with the problems of all *errors*, each told under its own ``where``."""
+        joined = cls([problem for error in errors for problem in error.problems])
+        joined.args = ("\n".join(str(error) for error in errors),)
+        return joined
+
 
 class OffsetsError(ConnectError):
     """A connector's hook refuses these offsets; nothing has been written."""

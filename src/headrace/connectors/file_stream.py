@@ -139,7 +139,9 @@ class FileStreamSourceConnector(SourceConnector):
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
         self._props = dict(props)
-        self._file = FileStreamSourceConfig.parse(props).file
+        self._config = FileStreamSourceConfig.parse(props)
+        self._file = self._config.file
+        self._is_missing = False
         _LOG.info("Reading %s.", self._file or "standard input")
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
@@ -151,10 +153,19 @@ class FileStreamSourceConnector(SourceConnector):
         return [{**self._props, _STDIN: stdin}]
 
     def has_work(self, offsets: OffsetReader) -> bool | None:
-        """Whether the file has another line; of standard input only polling tells."""
+        """Whether the file has another line; of standard input only polling tells.
+
+        A file that is not there is waited for, as Kafka Connect does, and told once.
+        """
         if not self._file:
             return None
-        return line_ahead(self._file, _position(offsets.offset(_partition(self._file))))
+        position = _position(offsets.offset(_partition(self._file)))
+        limit = self._config.max_line_bytes
+        ahead = line_ahead(self._file, position, max_line_bytes=limit)
+        if ahead is None and not self._is_missing:
+            _LOG.warning(_GONE if position else _NOT_YET, self._file, position)
+        self._is_missing = ahead is None
+        return bool(ahead)
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport:
         """Only with a file."""
@@ -176,6 +187,13 @@ class FileStreamSourceConnector(SourceConnector):
         """Nothing has to happen outside."""
         self.validate_offsets(props, offsets)
         return True
+
+
+_GONE = (
+    "%s: The file is gone. Its first %d bytes have been read; reading goes on behind them when it is back. "
+    "If another file will have its name, give the connector another name, too (offsets are kept by name)."
+)
+_NOT_YET = "%s: The file does not exist yet (position %d); it is waited for. If it never comes, correct file."
 
 
 def _check(partition: SourcePartition, offset: SourceOffset) -> None:
@@ -206,6 +224,6 @@ def _position(offset: SourceOffset | None) -> int:
     if not isinstance(position, int) or position < 0:
         raise TaskFailedError(
             f"The stored offset has the position {position!r}, which is no number of bytes. "
-            "Set the connector's offset to a position that is, or remove it."
+            "To read the file from its beginning, give the connector another name (offsets are kept by name)."
         )
     return position

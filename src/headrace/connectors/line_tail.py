@@ -11,7 +11,7 @@ from io import FileIO
 import pyarrow as pa
 
 from headrace.connect.errors import TaskFailedError
-from headrace.sources.extractors.blocks import BlockReader, Span
+from headrace.sources.extractors.blocks import BlockReader, Span, Words
 from headrace.sources.extractors.lines import LinesExtractor
 from headrace.sources.extractors.record_reader import RecordReader, Resume
 from headrace.sources.extractors.return_framing import ReturnFraming
@@ -85,6 +85,8 @@ class LineTail:
                 size = os.stat(self._path).st_size  # noqa: PTH116
             except FileNotFoundError:
                 return
+            except OSError as error:
+                raise _unreadable(self._path, error) from error
             _check_shrunk(self._path, position=self._blocks.position, size=size)
 
 
@@ -111,6 +113,9 @@ def open_tail(
     sized = stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
     try:
         start = _start(raw, path, position=position, to_line_start=to_line_start) if sized else 0
+    except OSError as error:
+        raw.close()
+        raise _unreadable(path, error) from error
     except TaskFailedError:
         raw.close()
         raise
@@ -121,6 +126,7 @@ def open_tail(
         block_bytes=_BLOCK_BYTES,
         max_row_bytes=max_line_bytes,
         marks=False,
+        words=Words(limit_key="file.max.line.bytes"),
     )
     reader = RecordReader(
         blocks,
@@ -133,20 +139,36 @@ def open_tail(
     return LineTail(path, blocks, reader, sized=sized)
 
 
-def line_ahead(path: str, position: int) -> bool:
-    """Whether the file at *path* has a complete line behind *position*, or something to complain about."""
+def line_ahead(path: str, position: int, *, max_line_bytes: int) -> bool | None:
+    """Whether the file at *path* has a complete line behind *position*, or something to complain about.
+
+    ``None`` when there is no such file.
+    """
     try:
         with FileIO(path) as raw:
             if os.fstat(raw.fileno()).st_size < position:
                 return True
             raw.seek(position)
-            ahead = raw.read(_PROBE_BYTES)
+            return _has_line(raw, max_line_bytes)
     except FileNotFoundError:
-        return False
+        return None
     except OSError:
         # The task meets the same and says it where errors are shown.
         return True
-    return len(ahead) == _PROBE_BYTES or b"\n" in ahead or b"\r" in ahead[:-1]
+
+
+def _has_line(raw: FileIO, max_line_bytes: int) -> bool:
+    """Whether a line ends in what follows, or is longer than *max_line_bytes* so far."""
+    seen, last = 0, b""
+    while seen <= max_line_bytes:
+        ahead = raw.read(_PROBE_BYTES)
+        if not ahead:
+            return False
+        # A return that is the last byte may be the first half of a line end.
+        if b"\n" in ahead or b"\r" in last + ahead[:-1]:
+            return True
+        seen, last = seen + len(ahead), ahead[-1:]
+    return True
 
 
 def _start(raw: FileIO, path: str, *, position: int, to_line_start: bool) -> int:
@@ -182,8 +204,8 @@ def _check_shrunk(path: str, *, position: int, size: int) -> None:
     if size < position:
         raise TaskFailedError(
             f"{path}: The file has {size} bytes, but its first {position} have been read before: it was "
-            "cut or replaced. Set the connector's offset to a position inside the file, or remove it to "
-            "read the file from its beginning."
+            "cut or replaced. Put it back; or, to read what is there now from its beginning, give the "
+            "connector another name (offsets are kept by name)."
         )
 
 

@@ -57,7 +57,7 @@ class ColumnHeaderConverter:
         kind = None if header.schema is None else arrow_type(header.schema)
         try:
             column = pa.array([header.value], kind)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise RecordError(f"The header {header.key!r} cannot be converted: {error}") from error
         return self._converter.encode(topic, header.schema, column)[0].as_py()
 

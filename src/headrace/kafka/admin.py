@@ -22,9 +22,11 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetS
 
 from headrace.connect.errors import ConfigError, ConnectError, RetriableError
 from headrace.kafka.client_config import ClientConfig, connection_settings
+from headrace.kafka.client_log import CLIENT_LOG
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.errors import Context, is_retriable, kafka_error, translated
-from headrace.kafka.producer import CLIENT_LOG
+from headrace.kafka.last_said import LastSaid
+from headrace.kafka.refused import refused_settings
 
 T = TypeVar("T")
 
@@ -51,14 +53,32 @@ class CompactedTopic:
 class KafkaAdmin:
     """An admin client. *config* may be any client's: only its connection settings are used.
 
+    Raises :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
+
     Every method asks again while that can help. After its deadline it raises
     :class:`~headrace.connect.errors.RetriableError`, for what no retry mends
     :class:`~headrace.connect.errors.TaskFailedError`. Any thread may call.
     """
 
     def __init__(self, config: ClientConfig) -> None:
-        settings: dict[str, Any] = {**connection_settings(config.settings), "logger": CLIENT_LOG}
-        self._client = AdminClient(settings)
+        self._said = LastSaid()
+        settings: dict[str, Any] = {
+            **connection_settings(config.settings),
+            "error_cb": self._said,
+            "logger": CLIENT_LOG,
+            # Critical only: everything else it would log is told to its error_cb.
+            "log_level": 2,
+        }
+        try:
+            self._client = AdminClient(settings)
+        except KafkaException as error:
+            raise refused_settings(error, config.settings) from error
+
+    @property
+    def last_said(self) -> str | None:
+        """What the client complained of last, such as a refused connection; ``None`` before it did."""
+        self._client.poll(0)
+        return self._said.text
 
     def check_reachable(self, deadline: Deadline) -> str:
         """The cluster's id, once a broker has answered."""

@@ -9,11 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
 from headrace.connect.errors import ConfigError
 from headrace.kafka.java_settings import Translation, connect_name, translation
 
 Settings = Mapping[str, str | int | bool]
+
+CONNECTION_PREFIXES: Final = (
+    "broker.address",
+    "client.",
+    "connections.",
+    "enable.ssl",
+    "metadata.",
+    "reconnect.",
+    "retry.",
+    "sasl.",
+    "security.",
+    "socket.",
+    "ssl.",
+)
+"""Beginnings of the keys that say how to reach a cluster whose ``bootstrap.servers`` are known."""
 
 _SECRET_WORDS = ("password", "secret", "token", ".key.pem", "jaas", "ssl.key", "assertion")
 
@@ -35,12 +51,14 @@ PRODUCER_DEFAULTS: Settings = MappingProxyType(
         "queue.buffering.max.messages": 500_000,
         # The client fills its requests itself; waiting for the last one's answer only delays commits.
         "socket.nagle.disable": True,
+        # How long a topic may take to be made by the broker; one that is missing is told after that.
+        "topic.metadata.propagation.max.ms": 5_000,
         # A broker that is back is noticed within two seconds.
         "reconnect.backoff.max.ms": 2_000,
     }
 )
 
-DEFAULT_TRANSACTION_TIMEOUT_MS = 60_000
+DEFAULT_TRANSACTION_TIMEOUT_MS: Final = 60_000
 _WITHOUT_END = 2_147_483_647
 
 
@@ -101,7 +119,11 @@ def producer_config(
 
 def connection_settings(settings: Settings) -> dict[str, str | int | bool]:
     """Those of *settings* that say how to reach a cluster, for a client of another kind."""
-    return {key: value for key, value in settings.items() if key.startswith(_CONNECTION)}
+    return {
+        key: value
+        for key, value in settings.items()
+        if key.startswith(("bootstrap.", *CONNECTION_PREFIXES))
+    }
 
 
 def client_config(properties: Mapping[str, str]) -> ClientConfig:
@@ -109,28 +131,16 @@ def client_config(properties: Mapping[str, str]) -> ClientConfig:
 
     Raises :class:`~headrace.connect.errors.ConfigError` with every problem.
     """
-    kept = {key: value for key, value in properties.items() if key.startswith(_CONNECTION)}
+    kept = {
+        key: value
+        for key, value in properties.items()
+        if key.startswith(("bootstrap.", *CONNECTION_PREFIXES))
+    }
     translated = translation(kept)
     if translated.problems:
         raise ConfigError(translated.problems, where="The Kafka client's configuration")
     settings = {"reconnect.backoff.max.ms": 2_000, **translated.settings}
     return ClientConfig(settings=settings, warnings=translated.warnings)
-
-
-_CONNECTION = (
-    "bootstrap.",
-    "broker.address",
-    "client.",
-    "connections.",
-    "enable.ssl",
-    "metadata.",
-    "reconnect.",
-    "retry.",
-    "sasl.",
-    "security.",
-    "socket.",
-    "ssl.",
-)
 
 
 def _without_ours(properties: Mapping[str, str]) -> dict[str, str]:
@@ -140,9 +150,14 @@ def _without_ours(properties: Mapping[str, str]) -> dict[str, str]:
 
 def _overruled(properties: Mapping[str, str], transactional_id: str | None) -> list[str]:
     used = {"transactional.id": transactional_id or "none", "enable.idempotence": "true"}
+    # The first reason is Kafka Connect's; without exactly-once there is another one.
+    reason = (
+        "headrace's producers are idempotent, and transactional only with exactly-once source support"
+        if transactional_id is None
+        else "it cannot be overridden for connectors when exactly-once source support is enabled"
+    )
     return [
-        f"The value '{properties[key]}' for the '{key}' property will be ignored as it cannot be "
-        f"overridden for connectors when exactly-once source support is enabled. "
+        f"The value '{properties[key]}' for the '{key}' property will be ignored as {reason}. "
         f"The value '{value}' will be used instead."
         for key, value in used.items()
         if key in properties and properties[key] != value

@@ -24,6 +24,7 @@ from headrace.kafka.client_rows import (
 )
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.errors import kafka_error
+from headrace.kafka.partitioner import java_partition
 from headrace.kafka.producer import TrackedProducer, Waiting
 from headrace.kafka.sender import EncodedRecords, OffsetEntry, Sender
 
@@ -60,6 +61,7 @@ def make_sender(
         max_bytes=max_bytes,
         is_transactional=is_transactional,
         tells_places=tells_places,
+        places_keys=config.settings.get("partitioner") in _JAVA_PARTITIONERS,
     )
 
 
@@ -81,12 +83,14 @@ class ClientSender:
         max_bytes: int,
         is_transactional: bool,
         tells_places: bool,
+        places_keys: bool,
     ) -> None:
         self._producer = producer
         self._opening = opening
         self._max_bytes = max_bytes
         self._is_transactional = is_transactional
         self._tells_places = tells_places
+        self._places_keys = places_keys
         self._rows = MessageRows()
         self._clock = opening().clock
 
@@ -135,6 +139,7 @@ class ClientSender:
     def send(self, records: EncodedRecords) -> None:
         """Hand over *records*; returns when all are in the client's queue, waiting while it is full."""
         self._producer.raise_undelivered()
+        self._producer.writes_to(records.topic)
         refused = first_too_large(records, self._max_bytes)
         stop = len(records) if refused is None else refused
         for start, end in pieces(records, stop):
@@ -153,6 +158,7 @@ class ClientSender:
             raise self._too_large(records, refused)
         if not self._tells_places:
             raise ValueError("send_each needs a sender made with tells_places=True.")
+        self._producer.writes_to(records.topic)
         places: dict[int, RecordMetadata] = {}
         for start, end in pieces(records, len(records)):
             self._produce_rows(records, start, end, places)
@@ -160,10 +166,18 @@ class ClientSender:
         return [places[row] for row in range(len(records))]
 
     def send_offsets(self, topic: str, entries: Sequence[OffsetEntry]) -> None:
-        """Hand over records of the offsets topic; a refusal fails the task."""
+        """Hand over records of the offsets topic; a refusal fails the task.
+
+        Whatever partitioner the user chose for records, a key of an offset goes where Java's default one
+        puts it: equal keys must follow each other in one partition, where the log tells which is newer.
+        """
+        self._producer.writes_to(topic)
+        asked = not self._places_keys
+        partitions = self._producer.partitions(topic, self._opening()) if asked else None
         for key, value in entries:
+            partition = java_partition(key, partitions) if partitions else _ANY_PARTITION
             try:
-                self._produce_row(topic, _ANY_PARTITION, (value, key, 0, ()))
+                self._produce_row(topic, partition, (value, key, 0, ()))
             except RecordError as error:
                 raise TaskFailedError(f"Source offsets cannot be stored: {error}") from error
 
@@ -268,6 +282,9 @@ class ClientSender:
             advice="Raise max.request.size of this producer and max.message.bytes of the topic.",
         )
 
+
+# The client's own, of which both put a key where Java's clients put it.
+_JAVA_PARTITIONERS = ("murmur2", "murmur2_random")
 
 _NOT_THE_RECORD = frozenset({"_FATAL", "_FENCED", "_STATE", "_PURGE_QUEUE", "_UNKNOWN_TOPIC"})
 

@@ -55,6 +55,11 @@ def translated(error: KafkaError | KafkaException, context: Context) -> ConnectE
     return TaskFailedError(_told(inner, context))
 
 
+def advice_for(error: KafkaError) -> str:
+    """What to do about *error*, in one sentence; empty where only its reason can tell."""
+    return _ADVICE.get(error.name(), "")
+
+
 def is_retriable(error: KafkaError) -> bool:
     """Whether the same may go well later, if need be after the open transaction has been aborted."""
     return error.retriable() or error.txn_requires_abort() or error.name() in _RETRIABLE
@@ -93,6 +98,8 @@ def _told(error: KafkaError, context: Context) -> str:
 
 _FENCED = frozenset({"_FENCED", "INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
 
+# Java's retriable exceptions, as far as librdkafka knows them, but those about topics that are not there
+# or not the same any more: these have advice of their own.
 _RETRIABLE = frozenset(
     {
         "_TIMED_OUT",
@@ -109,8 +116,13 @@ _RETRIABLE = frozenset(
         "CONCURRENT_TRANSACTIONS",
         "COORDINATOR_LOAD_IN_PROGRESS",
         "COORDINATOR_NOT_AVAILABLE",
+        "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+        "FENCED_LEADER_EPOCH",
+        "FETCH_SESSION_ID_NOT_FOUND",
+        "INVALID_FETCH_SESSION_EPOCH",
         "KAFKA_STORAGE_ERROR",
         "LEADER_NOT_AVAILABLE",
+        "LISTENER_NOT_FOUND",
         "NETWORK_EXCEPTION",
         "NOT_CONTROLLER",
         "NOT_COORDINATOR",
@@ -118,17 +130,25 @@ _RETRIABLE = frozenset(
         "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
         "NOT_LEADER_FOR_PARTITION",
         "OFFSET_NOT_AVAILABLE",
+        "PREFERRED_LEADER_NOT_AVAILABLE",
         "REPLICA_NOT_AVAILABLE",
         "REQUEST_TIMED_OUT",
         "THROTTLING_QUOTA_EXCEEDED",
         "TRANSACTION_ABORTABLE",
+        "UNKNOWN_LEADER_EPOCH",
         "UNSTABLE_OFFSET_COMMIT",
     }
 )
 
 _UNREACHABLE_ACCOUNT = "Check security.protocol and the sasl.* settings of this client."
 _MISSING_TOPIC = "Create the topic, or let the broker create topics (auto.create.topics.enable)."
-_TOO_LARGE = "Raise max.request.size of this producer and max.message.bytes of the topic."
+_INVALID = (
+    "The topic's own rules: a compacted one needs keys, and message.timestamp.* bound timestamps."
+)
+_TOO_LARGE = (
+    "Raise max.message.bytes of the topic; it bounds the records of one request together, so lowering "
+    "batch.size and max.request.size of this producer may help, too."
+)
 
 _ADVICE: dict[str, str] = {
     "TOPIC_AUTHORIZATION_FAILED": "Grant this client Write and Describe on the topic.",
@@ -143,7 +163,8 @@ _ADVICE: dict[str, str] = {
     "_UNKNOWN_PARTITION": "Choose a partition that the topic has.",
     "MSG_SIZE_TOO_LARGE": _TOO_LARGE,
     "RECORD_LIST_TOO_LARGE": _TOO_LARGE,
-    "INVALID_RECORD": "The topic's own rules refuse the record, such as a missing key.",
+    "INVALID_RECORD": _INVALID,
+    "_INVALID_DIFFERENT_RECORD": _INVALID,
     "INVALID_TIMESTAMP": "Set message.timestamp.type or the bounds of the topic, or no timestamp.",
     "POLICY_VIOLATION": "Ask the owner of the cluster which policy this breaks.",
     "INVALID_TRANSACTION_TIMEOUT": (

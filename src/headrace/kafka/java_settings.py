@@ -50,6 +50,12 @@ def connect_name(key: str) -> str:
     return _CALLED.get(key, key)
 
 
+def means(key: str, client_key: str) -> bool:
+    """Whether *key*, Java's name of a setting or librdkafka's, is what the client calls *client_key*."""
+    scaled, _ = _SCALED.get(key, (key, 1))
+    return client_key in (key, scaled, _RENAMED.get(key)) or connect_name(client_key) == key
+
+
 _CALLED = {
     "compression.codec": "compression.type",
     "max.in.flight": "max.in.flight.requests.per.connection",

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka import Message as Consumed
 
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import ClientConfig, connection_settings
+from headrace.kafka.client_log import CLIENT_LOG
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.errors import Context, is_retriable, translated
-from headrace.kafka.producer import CLIENT_LOG
+from headrace.kafka.refused import refused_settings
 
 _BEGINNING = -2
 _STEP_SECONDS = 0.25
@@ -35,7 +36,8 @@ class CompactedLog:
     """Follows *topic* and hands every committed record to *on_record*, per partition in order.
 
     One thread owns it. Reads ``read_committed`` and commits nothing. Partitions that the topic gains are
-    read from their beginning. *on_record* runs inside ``read_to_end``.
+    read from their beginning. *on_record* runs inside ``read_to_end``. Raises
+    :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
     """
 
     def __init__(
@@ -46,7 +48,15 @@ class CompactedLog:
         self._reached: dict[int, int] = {}
         self._admin = KafkaAdmin(config)
         connection = connection_settings(config.settings)
-        self._consumer = Consumer({**connection, **_READING, "logger": CLIENT_LOG})
+        try:
+            self._consumer = Consumer({**connection, **_READING, "logger": CLIENT_LOG})
+        except KafkaException as error:
+            raise refused_settings(error, config.settings) from error
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions the topic had when its end was last asked for."""
+        return len(self._reached)
 
     def read_to_end(self, deadline: Deadline) -> None:
         """Return when everything committed before this call has been handed over.

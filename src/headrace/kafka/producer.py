@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import re
 import time
 from collections.abc import Callable
 
@@ -11,17 +9,17 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
 
 from headrace.connect.errors import (
-    ConfigError,
     ConnectError,
     ReplanError,
     RetriableError,
 )
 from headrace.kafka.client_config import ClientConfig
+from headrace.kafka.client_log import CLIENT_LOG
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.errors import Context, is_retriable, kafka_error, timed_out, translated
-from headrace.kafka.java_settings import connect_name
-
-CLIENT_LOG = logging.getLogger("headrace.kafka.client")
+from headrace.kafka.last_said import LastSaid
+from headrace.kafka.refused import refused_settings
+from headrace.kafka.undelivered import Undelivered
 
 Waiting = Callable[[str], None]
 """Told about once a second, with what for, while a producer waits. May raise to end the wait."""
@@ -54,22 +52,23 @@ class TrackedProducer:
         self._owner = owner
         self._clock = clock
         self._waiting = waiting
-        self._undelivered: tuple[KafkaError, str | None] | None = None
+        self._undelivered: Undelivered | None = None
+        self._topics = set[str]()
         self._fatal: KafkaError | None = None
         self._unsettled: str | None = None
-        self._last_said: str | None = None
+        self._said = LastSaid()
         settings: dict[str, object] = {
             **config.settings,
             # A batch counts as delivered when the queue has drained past it without a failure.
             "delivery.report.only.error": not reports_all,
             "on_delivery": self.on_delivery,
-            "error_cb": self._on_error,
+            "error_cb": self._said,
             "logger": CLIENT_LOG,
         }
         try:
             self.raw = Producer(settings)
         except KafkaException as error:
-            raise refused_settings(error) from error
+            raise refused_settings(error, config.settings) from error
 
     @property
     def is_broken(self) -> bool:
@@ -93,9 +92,10 @@ class TrackedProducer:
 
     def raise_undelivered(self) -> None:
         """Raise what went wrong with records that were handed over earlier; again until forgotten."""
-        if self._undelivered is not None:
-            error, topic = self._undelivered
-            raise self.translated(error, "writing to", topic)
+        lost = self._undelivered
+        if lost is not None:
+            refusal = None if self.is_broken else lost.refusal()
+            raise refusal or self.translated(lost.error, "writing to", lost.topic)
         if self._fatal is not None:
             raise self.translated(self._fatal, "writing")
 
@@ -112,11 +112,16 @@ class TrackedProducer:
         self.poll()
         self._undelivered = None
 
+    def writes_to(self, topic: str) -> None:
+        """Note that the open transaction has records for *topic*."""
+        self._topics.add(topic)
+
     def settle(self, call: Callable[[float], None], doing: str) -> None:
         """End the transaction by *call*, trying until its time-out, when only the store knows its end."""
         deadline = Deadline.after(self._timeout_seconds, self._clock)
         self.persist(call, doing, deadline, late=lambda: timed_out(self._context(doing)))
         self.began = None
+        self._topics.clear()
 
     def persist(
         self,
@@ -141,12 +146,32 @@ class TrackedProducer:
                 self._unsettled = None
                 return
 
+    def partitions(self, topic: str, deadline: Deadline) -> int:
+        """How many partitions *topic* has now; asks a broker."""
+        told: list[int] = []
+
+        def ask(seconds: float) -> None:
+            answer = self.raw.list_topics(topic, seconds).topics[topic]
+            if answer.error is not None:
+                raise KafkaException(answer.error)
+            told.append(len(answer.partitions))
+
+        self.persist(ask, f"the partitions of topic {topic!r}", deadline)
+        return told[-1]
+
     def _raise_final(self, error: KafkaError, doing: str) -> None:
         self.poll()
         if error.txn_requires_abort() or error.fatal() or not is_retriable(error):
             self._unsettled = None
             self.raise_undelivered()
-            raise self.translated(error, doing)
+            blamed = self._blamed(error)
+            raise self.translated(error, "writing to" if blamed else doing, blamed)
+
+    def _blamed(self, error: KafkaError) -> str | None:
+        """The topics of which one is meant by *error*, which does not say which one."""
+        if error.name() != "TOPIC_AUTHORIZATION_FAILED":
+            return None
+        return "' or '".join(sorted(self._topics)) or None
 
     def wait_for_room(self) -> None:
         """Wait until a quarter of the queue has been acknowledged, so that refusals stay rare."""
@@ -176,7 +201,7 @@ class TrackedProducer:
     def tell_waiting(self, what: str) -> None:
         """Tell whoever watches that *what* takes time."""
         if self._waiting is not None:
-            self._waiting(f"{what} ({self._last_said})" if self._last_said else what)
+            self._waiting(f"{what} ({self._said.text})" if self._said.text else what)
 
     def release(self) -> None:
         """Let the client go without waiting for the broker, and throw away what is in its queue."""
@@ -185,7 +210,7 @@ class TrackedProducer:
         del self.raw
 
     def _unanswered(self, doing: str) -> RetriableError:
-        told = f" The client says: {self._last_said}." if self._last_said else ""
+        told = f" The client says: {self._said.text}." if self._said.text else ""
         return RetriableError(f"Kafka did not answer {doing} in time.{told}")
 
     def _context(self, doing: str, topic: str | None = None) -> Context:
@@ -198,25 +223,19 @@ class TrackedProducer:
             timeout_seconds=self._timeout_seconds,
         )
 
-    def _on_error(self, error: KafkaError) -> None:
-        # The client says the same outage in changing words; whoever is told wants to hear of it once.
-        if self._last_said is None or error.name() != "_ALL_BROKERS_DOWN":
-            self._last_said = _MOMENT.sub("", error.str())
-
     def on_delivery(self, error: KafkaError | None, message: Delivered) -> None:
-        """Remember the first failure; the delivery callback of every record."""
-        if error is None or error.name() in _PURGED or self._undelivered is not None:
+        """Remember the first failure, or what tells more; the delivery callback of every record."""
+        if error is None or error.name() in _PURGED:
             return
-        self._undelivered = (error, message.topic())
+        lost = Undelivered(
+            error=error,
+            topic=message.topic(),
+            key_bytes=_length(message.key()),
+            value_bytes=_length(message.value()),
+        )
+        if self._undelivered is None or self._undelivered.tells_less_than(lost):
+            self._undelivered = lost
 
 
-def refused_settings(error: KafkaException) -> ConfigError:
-    """The client's refusal of its settings, as a problem of the user's configuration."""
-    told = kafka_error(error).str()
-    quoted = _QUOTED.search(told)
-    key = connect_name(quoted.group(1)) if quoted else "producer"
-    return ConfigError([(key, f"{told}.")], where="The Kafka client's configuration")
-
-
-_QUOTED = re.compile(r"[\"`]([a-z0-9.]+)[\"`]")
-_MOMENT = re.compile(r" \(after \d+ms in state .*\)")
+def _length(content: str | bytes | None) -> int | None:
+    return None if content is None else len(content)

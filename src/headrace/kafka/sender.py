@@ -46,7 +46,8 @@ class Sender(Protocol):
     Every method raises :class:`~headrace.connect.errors.FencedError` or
     :class:`~headrace.connect.errors.TransactionTimedOutError` (drop the sender, plan again),
     :class:`~headrace.connect.errors.RetriableError`, or
-    :class:`~headrace.connect.errors.TaskFailedError` for what no retry mends.
+    :class:`~headrace.connect.errors.TaskFailedError` for what no retry mends:
+    :class:`~headrace.kafka.undelivered.LateRefusalError` when it is one record that the broker does not take.
     """
 
     def open(self) -> None:

@@ -91,6 +91,13 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """What a connector waited for is there again."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Replanned:
     """A micro-batch was given up; what it had not committed is planned again."""
 
@@ -119,6 +126,7 @@ Event = (
     | Committed
     | ConnectorIdle
     | Waiting
+    | Resumed
     | Replanned
     | TaskFailed
 )

@@ -1,18 +1,16 @@
-"""Events as log lines, and how log lines look: words and key=value on stderr, or JSON."""
+"""Events as log lines, and the logging of a worker's process."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
-import sys
 from collections.abc import Mapping
 from typing import Final, TextIO
 
-import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
-
 from headrace.observe import events
 from headrace.observe.events import Event
+from headrace.observe.form import WORDS, FormHandler, LogForm
+from headrace.observe.told_reasons import ToldReasons
 
 LOGGER: Final = "headrace.events"
 """The name of the logger that tells events."""
@@ -28,13 +26,20 @@ _LINES: Mapping[type[Event], tuple[int, str]] = {
     events.Committed: (logging.DEBUG, "Offsets were committed without records"),
     events.ConnectorIdle: (logging.DEBUG, "There is nothing to read now"),
     events.Waiting: (logging.WARNING, "The connector has to wait"),
+    events.Resumed: (logging.INFO, "The connector goes on"),
     events.Replanned: (logging.WARNING, "The work is planned again"),
     events.TaskFailed: (logging.ERROR, "A task has failed"),
 }
 
+# Work is to be done, or there is none: whatever was waited for is there.
+_GOES_ON = (events.Resumed, events.MicroBatchStarted, events.ConnectorIdle)
+
 
 class EventLog:
     """Tells events to the standard logging hierarchy, repetitions of a waiting connector only once.
+
+    That it goes on is told once after that, and not without it. A connector that fails with its task does
+    not repeat the task's reason.
 
     May be told from any thread: the events of one connector come from one at a time.
     """
@@ -42,27 +47,40 @@ class EventLog:
     def __init__(self) -> None:
         self._logger = logging.getLogger(LOGGER)
         self._waiting: dict[str, str] = {}
+        self._told = ToldReasons()
 
     def __call__(self, event: Event) -> None:
         """Log *event*; a healthy idle connector is told at debug level only."""
+        if isinstance(event, events.Waiting):
+            said = self._waiting.get(event.connector)
+            self._waiting[event.connector] = event.reason
+            if said == event.reason:
+                return
+        elif isinstance(event, _GOES_ON):
+            if self._waiting.pop(event.connector, None) is not None:
+                self._write(events.Resumed(connector=event.connector))
+            if isinstance(event, events.Resumed):
+                return
+        self._write(self._told.shortened(event))
+
+    def _write(self, event: Event) -> None:
         level, words = _LINES[type(event)]
-        if self._repeats(event) or not self._logger.isEnabledFor(level):
+        if not self._logger.isEnabledFor(level):
             return
         fields = {
             field.name: getattr(event, field.name)
             for field in dataclasses.fields(event)
             if getattr(event, field.name) is not None
         }
-        self._logger.log(level, words, extra=fields)
+        self._logger.log(level, "%s", _sentence(words, fields), extra={**fields, WORDS: words})
 
-    def _repeats(self, event: Event) -> bool:
-        if isinstance(event, events.Waiting):
-            said = self._waiting.get(event.connector)
-            self._waiting[event.connector] = event.reason
-            return said == event.reason
-        if isinstance(event, events.MicroBatchStarted | events.ConnectorIdle):
-            self._waiting.pop(event.connector, None)
-        return False
+
+def _sentence(words: str, fields: Mapping[str, object]) -> str:
+    """All of a line in its message, for programs whose logging shows nothing else."""
+    reason, trace = fields.get("reason"), fields.get("trace")
+    others = ", ".join(f"{key}={fields[key]}" for key in fields if key not in ("reason", "trace"))
+    told = f"{words} ({others})" + (f": {reason}" if reason else "")
+    return f"{told}\n{trace}" if trace else told
 
 
 def configure_logging(
@@ -72,44 +90,6 @@ def configure_logging(
 
     Called by the command line, before anything is started; replaces the root logger's handlers.
     """
-    handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(_formatter(as_json=as_json, colors=handler.stream.isatty()))
     root = logging.getLogger()
-    root.handlers[:] = [handler]
     root.setLevel(level)
-
-
-def _formatter(*, as_json: bool, colors: bool) -> logging.Formatter:
-    return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[
-            structlog.stdlib.add_log_level,
-            structlog.stdlib.add_logger_name,
-            structlog.stdlib.ExtraAdder(),
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-        ],
-        processors=[
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            *(_JSON if as_json else (_trace_last, _console(colors=colors))),
-        ],
-    )
-
-
-_JSON: tuple[Processor, ...] = (
-    structlog.processors.format_exc_info,
-    structlog.processors.EventRenamer("message"),
-    structlog.processors.JSONRenderer(),
-)
-
-
-def _console(*, colors: bool) -> Processor:
-    return structlog.dev.ConsoleRenderer(
-        colors=colors, pad_event_to=0, exception_formatter=structlog.dev.plain_traceback
-    )
-
-
-def _trace_last(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
-    """A traceback in lines of its own, not as one long quoted value."""
-    trace = line.pop("trace", None)
-    if trace is not None:
-        line["stack"] = trace
-    return line
+    root.handlers[:] = [FormHandler(LogForm(level=root.level, as_json=as_json), stream)]

@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headrace.connect.errors import RetriableError
-from headrace.observe.events import SlotClaimed, SlotProgress, Waiting
+from headrace.runtime.batch_telling import BatchTelling
+from headrace.runtime.driver_context import DriverContext
 from headrace.runtime.ending import end_reason
 from headrace.runtime.micro_batch import MicroBatch, SlotState
 from headrace.runtime.services import RunSpec, Services
+from headrace.runtime.source_waits import SourceWaits
 from headrace.slot.work import EndReason, Outcome, SlotReport, SlotTicket
 
 _LOOK_SECONDS = 0.5
@@ -58,12 +60,16 @@ class BatchRun:
         batch: MicroBatch,
         *,
         stopping: threading.Event,
+        context: DriverContext,
+        waits: SourceWaits,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._spec = spec
         self._services = services
         self._batch = batch
         self._stopping = stopping
+        self._context = context
+        self._telling = BatchTelling(spec.name, batch, services.tell, waits=waits)
         self._clock = clock
         self._started_at = clock()
         self._asked: EndReason | None = None
@@ -71,7 +77,6 @@ class BatchRun:
         self._lost_because: RetriableError | None = None
         self._failure: Exception | None = None
         self._engine_thread: threading.Thread | None = None
-        self._announced: set[str] = set()
 
     @property
     def has_started(self) -> bool:
@@ -96,7 +101,7 @@ class BatchRun:
         self._end_processes(unconfirmed)
         self._await_engine()
         self._services.channel.forget(self._batch)
-        self._tell_progress()
+        self._telling.progress()
         if self._failure is not None:
             raise self._failure
         return self._result(lost, unconfirmed)
@@ -119,11 +124,14 @@ class BatchRun:
             silent = self._batch.silent(self._services.timing.lease)
             if silent:
                 return f"Task {silent[0].work.task} has not been heard for its lease time."
+            if self._is_ending() and self._batch.first_claim_at is None:
+                return "It was stopped before its slots had started."
             if self._overdue():
                 return "Slots did not end within the graceful time."
             self._ask_to_end_if_due()
             self._batch.wait(_LOOK_SECONDS)
-            self._tell_progress()
+            self._telling.progress()
+            self._tell_late_slots()
         return None
 
     def _engine_is_running(self) -> bool:
@@ -139,8 +147,9 @@ class BatchRun:
         reason = end_reason(
             self._batch.outcomes(),
             planned=planned,
-            stopping=self._stopping.is_set(),
-            over_budget=self._clock() > self._started_at + self._services.timing.batch_budget,
+            stopping=self._is_ending(),
+            reconfiguring=self._context.wants_reconfiguration,
+            over_budget=self._past(self._services.timing.batch_budget),
             others_wait=self._services.capacity.others_wait(),
         )
         if reason is None or self._asked not in (None, EndReason.BUDGET) or reason is self._asked:
@@ -151,26 +160,34 @@ class BatchRun:
         if reason is not EndReason.BUDGET or not planned:
             self._asked_at = self._clock()
 
+    def _is_ending(self) -> bool:
+        return self._stopping.is_set() or self._context.has_failed
+
+    def _past(self, seconds: float, *, since: float = 0.0) -> bool:
+        """Whether *seconds* are over since then and since slots began, so not while Spark is starting."""
+        began = self._batch.first_claim_at
+        return began is not None and self._clock() > max(began, since) + seconds
+
+    def _tell_late_slots(self) -> None:
+        patience = self._services.timing.slot_start
+        if self._clock() > self._started_at + patience:
+            self._telling.late_slots(patience, worker_slots=self._services.capacity.slots)
+
     def _overdue(self) -> bool:
         grace = self._services.timing.grace
         if self._batch.hung(grace):
             return True
-        return self._asked_at is not None and self._clock() > self._asked_at + grace
+        return self._asked_at is not None and self._past(grace, since=self._asked_at)
 
     def _await_engine(self) -> None:
         """Let the job return, so that its slots are free for the next one; tell when they are not."""
+        if self._batch.first_claim_at is None and self._is_ending():
+            # Its slots will find their tokens withdrawn, and nobody needs their places.
+            return
         if self._engine_thread is not None:
             self._engine_thread.join(_LAST_WORD_SECONDS)
         if self._engine_is_running():
-            places = ", ".join(
-                f"task {slot.work.task} on {slot.host}"
-                for slot in self._batch.slots
-                if not slot.gone
-            )
-            reason = (
-                f"The slots of a job that was given up are still taken ({places or 'all ended'})."
-            )
-            self._services.tell(Waiting(connector=self._spec.name, reason=reason))
+            self._telling.slots_still_taken()
 
     def _end_processes(self, unconfirmed: Sequence[SlotState]) -> None:
         # A slot that was told ends by itself within a beat; one that hangs keeps Spark's slot for ever.
@@ -182,31 +199,6 @@ class BatchRun:
                     processes.end(slot)
                 return
             self._batch.wait(_LOOK_SECONDS / 5)
-
-    def _tell_progress(self) -> None:
-        for slot in self._batch.slots:
-            if slot.claimed and slot.token not in self._announced:
-                self._announced.add(slot.token)
-                self._services.tell(
-                    SlotClaimed(
-                        connector=self._spec.name,
-                        task=slot.work.task,
-                        pid=slot.pid or 0,
-                        host=slot.host or "",
-                    )
-                )
-        self._services.tell(
-            SlotProgress(
-                connector=self._spec.name,
-                records=self._batch.total("records"),
-                bytes=self._batch.total("bytes"),
-                committed_records=self._batch.total("committed_records"),
-                committed_bytes=self._batch.total("committed_bytes"),
-            )
-        )
-        waiting_for = self._batch.waiting_for()
-        if waiting_for:
-            self._services.tell(Waiting(connector=self._spec.name, reason=waiting_for))
 
     def _result(self, lost: str | None, unconfirmed: Sequence[SlotState]) -> BatchResult:
         reports = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import ipaddress
 import logging
 import secrets
 import socket
@@ -12,6 +14,7 @@ from typing import Any
 
 from headrace import __version__
 from headrace.connect.partition import SourcePartition
+from headrace.observe.form import LogForm
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.slot.wire import Message, prove_to_client, receive_message, send_message
 from headrace.slot.work import STALE, Outcome, SlotReport, SlotTicket
@@ -27,8 +30,9 @@ StoreEntries = Callable[[Sequence[tuple[bytes, bytes | None]]], None]
 class Channel:
     """Listens on *host* and *port* (0: any free one) for the slots of every micro-batch in flight.
 
-    *store* takes acknowledged offsets where the driver keeps them. Threads: one that accepts, one per
-    connected slot.
+    *store* takes acknowledged offsets where the driver keeps them; *log* is how slots log. Both sides prove
+    who they are, but nothing is encrypted; a listener that other machines reach is warned of, once.
+    Threads: one that accepts, one per connected slot.
     """
 
     def __init__(
@@ -37,12 +41,15 @@ class Channel:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        log: LogForm | None = None,
     ) -> None:
         self._store = store
+        self._log = dataclasses.asdict(log or LogForm())
         self._secret = secrets.token_bytes(32)
         self._lock = threading.Lock()
         self._batches: dict[str, MicroBatch] = {}
         self._server = _Server((host, port), self)
+        _warn_if_public(self._server.server_address[0], configured=host)
         self._host = host
         self._verbs: dict[str, Callable[[MicroBatch | None, str, Message], Message]] = {
             "claim": self._claim,
@@ -113,10 +120,15 @@ class Channel:
             return {"granted": False, "reason": reason}
         work = None
         if batch is not None:
-            work = batch.claim(token, pid=message["pid"], host=message["host"])
+            work = batch.claim(
+                token,
+                pid=message["pid"],
+                host=message["host"],
+                identity=message.get("identity"),
+            )
         if work is None:
             return {"granted": False, "reason": STALE}
-        return {"granted": True, "work": work.as_message()}
+        return {"granted": True, "work": work.as_message(), "log": self._log}
 
     def _valid(self, batch: MicroBatch | None, token: str, _: Message) -> Message:
         return {"valid": batch is not None and batch.is_valid(token)}
@@ -146,6 +158,16 @@ class Channel:
         if batch is not None:
             batch.end(token, SlotReport.from_message(message["report"]))
         return {}
+
+
+def _warn_if_public(address: object, *, configured: str) -> None:
+    if not ipaddress.ip_address(str(address)).is_loopback:
+        _log.warning(
+            "headrace.channel.listener is %s, which other machines reach. Slots prove who they are, but "
+            "what the worker sends them is not encrypted: connectors' settings and their producers' "
+            "passwords can be read on the network between them. Keep it a trusted one.",
+            configured,
+        )
 
 
 class _Server(socketserver.ThreadingTCPServer):

@@ -9,6 +9,7 @@ from headrace.connect.config import Config, Problem, setting, under
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting_type import SettingType
 from headrace.kafka.client_config import ClientConfig, producer_config
+from headrace.kafka.refused import producer_refusals
 from headrace.runtime.unsupported_keys import connector_refusals
 from headrace.runtime.worker_config import ROLES, Role, WorkerConfig, transaction_timeout_ms
 from headrace.slot.work import BoundaryKind, ConverterChoice
@@ -121,7 +122,8 @@ class ConnectorConfig(Config):
         kind=SettingType.LONG,
         importance="low",
         at_least=0,
-        doc="How long a transaction is, with the boundary interval. Default: one second.",
+        doc="How long a transaction is, with the boundary interval. Default: one second; if "
+        "transaction.boundary is set, the worker's offset.flush.interval.ms.",
         group="Exactly Once Support",
         order=4,
         width="SHORT",
@@ -145,12 +147,6 @@ class ConnectorConfig(Config):
         return BoundaryKind((self.transaction_boundary or BoundaryKind.INTERVAL).lower())
 
     @property
-    def interval_ms(self) -> int:
-        """How long a transaction is, with the boundary interval."""
-        given = self.transaction_boundary_interval_ms
-        return DEFAULT_INTERVAL_MS if given is None else given
-
-    @property
     def requires_exactly_once(self) -> bool:
         """Whether the connector must not run without exactly-once."""
         return self.exactly_once_support.lower() == _REQUIRED
@@ -166,13 +162,30 @@ class ConnectorConfig(Config):
         """The settings of the tasks' producers, in the Java client's names; the connector's win."""
         return {**worker.client("producer"), **self.under("producer.override.")}
 
+    def interval_ms(self, worker: WorkerConfig) -> int:
+        """How long a transaction is, with the boundary interval.
+
+        Whoever asks for intervals without saying how long gets the worker's (KIP-618). Where the broker
+        would abort such a transaction, as with Kafka Connect's own defaults, it is half of what it allows.
+        """
+        given = self.transaction_boundary_interval_ms
+        if given is not None:
+            return given
+        if self.transaction_boundary is None:
+            return DEFAULT_INTERVAL_MS
+        flush = worker.offset_flush_interval_ms
+        timeout = transaction_timeout_ms(self.producer(worker))
+        return flush if timeout is None or flush < timeout else timeout // 2
+
     def commit_seconds(self, worker: WorkerConfig) -> float:
         """How long to go on before a commit, where time decides."""
-        return (self.interval_ms if worker.exactly_once else worker.offset_flush_interval_ms) / 1e3
+        if worker.exactly_once:
+            return self.interval_ms(worker) / 1e3
+        return worker.offset_flush_interval_ms / 1e3
 
 
 def worker_problems(worker: WorkerConfig, check: ConverterCheck) -> tuple[Problem, ...]:
-    """What is wrong with a worker's converters and producer settings. Pure."""
+    """What is wrong with a worker's converters and producer settings; asks no broker."""
     wrong = (
         each for role in ROLES for each in _converter_problems(role, worker.converter(role), check)
     )
@@ -184,7 +197,7 @@ def connector_problems(
 ) -> tuple[Problem, ...]:
     """Everything that is wrong with a connector's *props* in this *worker*, its class's settings apart.
 
-    Pure. Called before a connector is made, and for validation.
+    Asks no broker. Called before a connector is made, and for validation.
     """
     try:
         config = ConnectorConfig.parse(props)
@@ -197,9 +210,24 @@ def connector_problems(
     )
 
 
-def producer_warnings(config: ConnectorConfig, worker: WorkerConfig) -> tuple[str, ...]:
-    """Sentences about settings of the tasks' producers that have no effect. Pure."""
-    return _producer(config.producer(worker), worker).warnings
+def connector_warnings(config: ConnectorConfig, worker: WorkerConfig) -> tuple[str, ...]:
+    """Sentences about settings that have no effect, or another one than they seem to. Pure."""
+    return (
+        *_producer(config.producer(worker), worker).warnings,
+        *_interval_warnings(config, worker),
+    )
+
+
+def _interval_warnings(config: ConnectorConfig, worker: WorkerConfig) -> Iterator[str]:
+    interval, flush = config.interval_ms(worker), worker.offset_flush_interval_ms
+    wanted = config.transaction_boundary is not None and config.boundary is BoundaryKind.INTERVAL
+    inherited = wanted and config.transaction_boundary_interval_ms is None
+    if worker.exactly_once and inherited and interval < flush:
+        yield (
+            f"transaction.boundary.interval.ms is not set, and the worker's offset.flush.interval.ms "
+            f"({flush}) does not fit into the producer's transaction.timeout.ms: transactions end "
+            f"after {interval} ms."
+        )
 
 
 def _named_converter_problems(config: ConnectorConfig, check: ConverterCheck) -> Iterator[Problem]:
@@ -227,7 +255,7 @@ def _delivery_problems(config: ConnectorConfig, worker: WorkerConfig) -> Iterato
     timeout = transaction_timeout_ms(config.producer(worker))
     if not worker.exactly_once or timeout is None:
         return
-    if config.boundary is BoundaryKind.INTERVAL and config.interval_ms >= timeout:
+    if config.boundary is BoundaryKind.INTERVAL and config.interval_ms(worker) >= timeout:
         yield (
             "transaction.boundary.interval.ms",
             (
@@ -246,10 +274,12 @@ def _producer_problems(
     settings: Mapping[str, str], worker: WorkerConfig, *, prefix: str
 ) -> Iterator[Problem]:
     try:
-        _producer(settings, worker)
+        config = _producer(settings, worker)
+        problems = producer_refusals(config, settings)
     except ConfigError as error:
-        for key, sentence in error.problems:
-            yield f"{prefix}{key}", sentence
+        problems = error.problems
+    for key, sentence in problems:
+        yield f"{prefix}{key}", sentence
 
 
 def _producer(settings: Mapping[str, str], worker: WorkerConfig) -> ClientConfig:

@@ -11,7 +11,10 @@ from typing import cast
 
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting_type import trimmed_as_java
+from headrace.runtime.config_values import config_texts
 from headrace.runtime.properties import parsed_properties
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class InitialState(StrEnum):
@@ -39,7 +42,7 @@ def read_worker_file(path: Path) -> dict[str, str]:
     content = _content(path)
     if not _is_json(content):
         return _properties(content, path)
-    return _texts(_json_object(content, path), path)
+    return config_texts(_json_object(content, path), where=str(path))
 
 
 def read_connector_file(path: Path) -> ConnectorFile:
@@ -53,7 +56,7 @@ def read_connector_file(path: Path) -> ConnectorFile:
     found = _json_object(content, path)
     if isinstance(found.get("config"), dict):
         return _create_request(found, path)
-    return _connector(_texts(found, path), path)
+    return _connector(config_texts(found, where=str(path)), path)
 
 
 def _connector(config: Mapping[str, str], path: Path) -> ConnectorFile:
@@ -71,7 +74,7 @@ def _create_request(found: Mapping[str, object], path: Path) -> ConnectorFile:
     """Fields that Connect does not know are ignored, so the answer of ``GET /connectors/c`` will do."""
     if found.get("initial_offsets") is not None:
         raise _refused("initial_offsets", "Initial offsets are not supported yet.", path)
-    config = _texts(cast("dict[str, object]", found["config"]), path)
+    config = config_texts(cast("dict[str, object]", found["config"]), where=str(path))
     name = found.get("name", config.get("name"))
     if not isinstance(name, str):
         return _connector({}, path)
@@ -101,21 +104,24 @@ def _initial_state(given: object, path: Path) -> InitialState:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise _refused("file", f"It cannot be read: {error.strerror}.", path) from error
+    if b"\0" in content:
+        told = "It is not a text file in UTF-8: it has zero bytes. Give a JSON or properties file."
+        raise _refused("file", told, path)
+    # Editors put this mark there; it is no part of the first key.
+    return content.removeprefix(_BYTE_ORDER_MARK)
 
 
 def _is_json(content: bytes) -> bool:
-    return content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+    return content.lstrip().startswith(b"{")
 
 
 def _json_object(content: bytes, path: Path) -> dict[str, object]:
     """Numbers stay the text that they are, because configurations are text."""
     try:
-        return json.loads(
-            content.decode("utf-8-sig"), parse_int=str, parse_float=str, parse_constant=str
-        )
+        return json.loads(content.decode(), parse_int=str, parse_float=str, parse_constant=str)
     except UnicodeDecodeError as error:
         raise _refused("file", f"It is not UTF-8 at byte {error.start}.", path) from error
     except json.JSONDecodeError as error:
@@ -126,31 +132,22 @@ def _json_object(content: bytes, path: Path) -> dict[str, object]:
 
 
 def _properties(content: bytes, path: Path) -> dict[str, str]:
+    if _is_other_json(content):
+        raise _refused("file", "It is JSON, but not an object: it must begin with {.", path)
     try:
         return parsed_properties(content)
     except ValueError as error:
         raise _refused("file", f"It is no properties file: {error}", path) from error
 
 
-def _texts(found: Mapping[str, object], path: Path) -> dict[str, str]:
-    problems = [(key, _unfit(value)) for key, value in found.items() if not _is_scalar(value)]
-    if problems:
-        raise ConfigError(problems, where=str(path))
-    return {key: _as_text(value) for key, value in found.items()}
-
-
-def _is_scalar(value: object) -> bool:
-    return isinstance(value, str | bool)
-
-
-def _unfit(value: object) -> str:
-    if value is None:
-        return "Null value can not be supplied as the configuration value."
-    return "A configuration value must be a string, a number or a boolean."
-
-
-def _as_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _is_other_json(content: bytes) -> bool:
+    if not content.lstrip().startswith((b"[", b'"')):
+        return False
+    try:
+        json.loads(content)
+    except ValueError:
+        return False
+    return True
 
 
 def _refused(key: str, sentence: str, path: Path) -> ConfigError:

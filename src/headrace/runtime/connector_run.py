@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from headrace.connect.connector import PlannedConnector, PlanRequest, SourceConnector
 from headrace.connect.errors import (
@@ -36,6 +38,8 @@ from headrace.runtime.micro_batch import MicroBatch
 from headrace.runtime.offset_desk import OffsetSnapshot
 from headrace.runtime.planning import checked
 from headrace.runtime.services import RunSpec, Services
+from headrace.runtime.source_waits import SourceWaits
+from headrace.runtime.standstill import Standstill
 from headrace.runtime.work import check_room, planned_works, polled_works
 from headrace.slot.work import SlotWork
 from headrace.storage.protocols import Status, TaskCount
@@ -45,6 +49,10 @@ _log = logging.getLogger(__name__)
 # A second micro-batch right after a lost one often loses for the same reason.
 _FIRST_BACKOFF_SECONDS = 0.25
 _LAST_BACKOFF_SECONDS = 10.0
+_STANDS_STILL = (
+    "what it planned was done without committing a record or an offset, and it plans work again; each "
+    "time it is tried less soon. Look why its tasks find nothing, or its plan is not empty."
+)
 
 
 class ConnectorRun:
@@ -59,9 +67,13 @@ class ConnectorRun:
         self._stopping = threading.Event()
         self._woken = threading.Event()
         self._context = DriverContext(spec.name, services.offsets, self._woken)
+        self._waits = SourceWaits()
+        self._standstill = Standstill()
+        self._connector: SourceConnector | None = None
         self._dirty = True
         self._backoff = 0.0
         self._flushed_at = clock()
+        self._failed = set[int]()
         # A daemon: a stop during an outage must not hold the process beyond its time.
         self._thread = threading.Thread(target=self._run, name=f"headrace-{spec.name}", daemon=True)
         self.failure: Exception | None = None
@@ -86,21 +98,44 @@ class ConnectorRun:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        connector = self._spec.connector
         try:
-            connector.initialize(self._context)
-            connector.start(self._spec.props)
-            self._put_status(None, "RUNNING")
-            self._services.tell(ConnectorStarted(connector=self.name))
+            while not self._stopping.is_set():
+                if self._patiently(self._start_connector):
+                    break
             while not self._stopping.is_set():
                 self._context.raise_if_failed()
                 if self._patiently(self._round):
                     break
+            self._context.raise_if_failed()
             self._leave()
         except Exception as error:  # noqa: BLE001 (whatever it was, the connector's status shows it)
             self._fail(error)
         finally:
-            _stop(connector)
+            self._stop_connector()
+
+    def _start_connector(self) -> bool:
+        """Start the connector; always true. One that has to be started later will be a new instance."""
+        connector = self._connector = self._spec.connector
+        try:
+            connector.initialize(self._context)
+            connector.start(self._spec.props)
+        except (RetriableError, ReplanError):
+            self._stop_connector()
+            # What the old one's own threads still say is nobody's business.
+            self._context = DriverContext(self.name, self._services.offsets, self._woken)
+            self._spec = replace(self._spec, connector=type(connector)())
+            raise
+        self._put_status(None, "RUNNING")
+        self._services.tell(ConnectorStarted(connector=self.name))
+        return True
+
+    def _stop_connector(self) -> None:
+        connector, self._connector = self._connector, None
+        try:
+            if connector is not None:
+                connector.stop()
+        except Exception:  # noqa: BLE001 (it has ended already; what is left is to tell)
+            _log.exception("stop of %s raised", type(connector).__name__)
 
     def _patiently(self, act: Callable[[], bool]) -> bool:
         try:
@@ -117,28 +152,44 @@ class ConnectorRun:
     def _round(self) -> bool:
         """One round; whether the connector is through."""
         if self._dirty:
-            self._take_over()
-        offsets = self._services.offsets.current(self.name)
-        self._context.see(offsets)
+            self._take_over(give_up=self._stopping.is_set)
+            self._rewrite_foreign()
+        offsets = self._seen()
         if isinstance(self._spec.connector, PlannedConnector):
             return self._planned_round(self._spec.connector, offsets)
         return self._polled_round(self._spec.connector, offsets)
 
-    def _take_over(self) -> None:
+    def _seen(self) -> OffsetSnapshot:
+        """The committed offsets, now, for the connector as well."""
+        offsets = self._services.offsets.current(self.name)
+        self._context.see(offsets)
+        return offsets
+
+    def _take_over(self, *, give_up: Callable[[], bool]) -> None:
         """Make every earlier owner unable to write, and remember how many there may be of us."""
-        services, count = self._services, self._slots()
-        stored = services.configs.task_count(self.name)
         if self._spec.exactly_once:
+            services, count = self._services, self._slots()
+            stored = services.configs.task_count(self.name)
             ids = ids_to_fence(services.group_id, self.name, stored=stored, current=count)
-            services.fence(self._spec, ids)
-        services.configs.put_task_count(self.name, TaskCount(slots=count, clean=False))
+            services.fence(self._spec, ids, give_up=give_up)
+            services.configs.put_task_count(self.name, TaskCount(slots=count, clean=False))
         self._dirty = False
+
+    def _rewrite_foreign(self) -> None:
+        """Put what others stored under bytes of their own under ours, which are all that slots write.
+
+        Two forms of one offset would be left otherwise, and a reader that finds only the old one.
+        """
+        foreign = self._services.offsets.foreign(self.name)
+        if foreign:
+            self._commit(foreign)
 
     def _slots(self) -> int:
         return min(self._spec.max_tasks, self._services.capacity.slots)
 
     def _planned_round(self, connector: PlannedConnector, offsets: OffsetSnapshot) -> bool:
         slots = self._slots()
+        self._context.answer_requests()
         plan = checked(
             connector.plan(PlanRequest(slots=slots, offsets=offsets)),
             connector=self.name,
@@ -148,23 +199,38 @@ class ConnectorRun:
             # Before the work: slots commit on their own, and one of them must not be ahead of these.
             self._commit(plan.offsets)
         if plan.has_work():
+            if self._stands_still(offsets):
+                return False
             works = planned_works(
                 self._spec, plan, group_id=self._services.group_id, timing=self._services.timing
             )
-            self._micro_batch(works, offsets, total_bytes=plan.total_bytes)
+            seen = self._seen() if plan.offsets else offsets
+            result = self._micro_batch(works, seen, total_bytes=plan.total_bytes)
+            self._standstill.ended(result, offsets)
             return False
         if plan.offsets:
             return False
+        if plan.ask_again_after is not None:
+            return self._idle(offsets, at_most=plan.ask_again_after)
         return self._services.once or self._idle(offsets)
 
-    def _idle(self, offsets: OffsetSnapshot) -> bool:
+    def _stands_still(self, offsets: OffsetSnapshot) -> bool:
+        """Whether the last micro-batch changed nothing; another one has been put off by then."""
+        if not self._standstill.must_wait(offsets):
+            return False
+        if self._standstill.is_news():
+            self._services.tell(Waiting(connector=self.name, reason=_STANDS_STILL))
+        self._back_off()
+        return True
+
+    def _idle(self, offsets: OffsetSnapshot, *, at_most: float = math.inf) -> bool:
         self._services.tell(ConnectorIdle(connector=self.name))
         if self._clock() >= self._flushed_at + self._services.timing.flush_interval:
             self._flushed_at = self._clock()
             update = idle_update(self._spec, offsets)
             if update:
                 self._commit(update)
-        self._wait_for_work()
+        self._wait_for_work(min(at_most, self._services.timing.idle_poll))
         return False
 
     def _commit(self, offsets: Offsets) -> None:
@@ -174,14 +240,15 @@ class ConnectorRun:
         self._dirty = False
         self._services.tell(Committed(connector=self.name, offsets=len(offsets)))
 
-    def _wait_for_work(self) -> None:
-        self._woken.wait(self._services.timing.idle_poll)
+    def _wait_for_work(self, seconds: float) -> None:
+        self._woken.wait(seconds)
         if not self._stopping.is_set():
             self._woken.clear()
 
     def _polled_round(self, connector: SourceConnector, offsets: OffsetSnapshot) -> bool:
         has_work = connector.has_work(offsets)
         probed = has_work is not None
+        self._context.answer_requests()
         works = polled_works(
             self._spec,
             group_id=self._services.group_id,
@@ -192,8 +259,10 @@ class ConnectorRun:
         if not works or has_work is False:
             return self._services.once or self._idle(offsets)
         result = self._micro_batch(works, offsets, total_bytes=None)
+        if probed or self._context.wants_reconfiguration:
+            return False
         # Whoever can be probed is asked again; of others, an idle end is all that can be known.
-        return self._services.once and not probed and result is not None and result.idle()
+        return self._services.once and result is not None and result.idle()
 
     def _micro_batch(
         self, works: Sequence[SlotWork], offsets: OffsetSnapshot, *, total_bytes: int | None
@@ -202,7 +271,14 @@ class ConnectorRun:
             return None
         services = self._services
         batch = MicroBatch(works, offsets.known(), run=services.run_id)
-        run = BatchRun(self._spec, services, batch, stopping=self._stopping)
+        run = BatchRun(
+            self._spec,
+            services,
+            batch,
+            stopping=self._stopping,
+            context=self._context,
+            waits=self._waits,
+        )
         try:
             services.tell(
                 MicroBatchStarted(connector=self.name, slots=len(works), total_bytes=total_bytes)
@@ -225,7 +301,11 @@ class ConnectorRun:
         self._services.tell(
             Waiting(connector=self.name, reason=f"slots are taken; it needs {count} at once")
         )
-        return capacity.take(count, give_up=self._stopping.is_set)
+        return capacity.take(count, give_up=self._is_ending)
+
+    def _is_ending(self) -> bool:
+        """Whether there is no next round: it is to stop, or the connector has reported an error."""
+        return self._stopping.is_set() or self._context.has_failed
 
     def _judge(self, result: BatchResult) -> None:
         self._services.tell(
@@ -234,6 +314,7 @@ class ConnectorRun:
         failed = result.failed()
         if failed:
             for task, report in failed:
+                self._failed.add(task)
                 self._put_status(task, "FAILED", trace=report.trace)
                 self._services.tell(
                     TaskFailed(
@@ -248,38 +329,52 @@ class ConnectorRun:
         reason = result.wants_new_plan()
         if result.committed_records:
             self._backoff = 0.0
-        if reason and not self._stopping.is_set():
+        if reason and not self._is_ending():
             self._services.tell(Replanned(connector=self.name, reason=reason))
             self._back_off()
 
     def _leave(self) -> None:
-        """Say that nothing of this connector can write any more, if that is so."""
         try:
-            if self._dirty and self._spec.exactly_once:
-                self._take_over()
-            count = TaskCount(slots=self._slots(), clean=True)
-            self._services.configs.put_task_count(self.name, count)
+            self._let_go()
         except RetriableError as error:
             _log.warning("%s The next start of %s does it.", error, self.name)
+        self._unassign_tasks()
         self._put_status(None, "UNASSIGNED")
         self._services.tell(ConnectorStopped(connector=self.name))
 
     def _fail(self, error: Exception) -> None:
         self.failure = error
         trace = "".join(traceback.format_exception(error))
-        self._put_status(None, "FAILED", trace=trace)
         # What headrace raises says what is wrong; a trace is for what nobody thought of.
         told = None if isinstance(error, ConnectError) else trace
         self._services.tell(ConnectorFailed(connector=self.name, reason=str(error), trace=told))
+        try:
+            self._unassign_tasks()
+            self._put_status(None, "FAILED", trace=trace)
+        except Exception as also:  # noqa: BLE001 (the reason has been told; this must not take its place)
+            _log.warning("The status of %s could not be written: %s", self.name, also)
+        try:
+            self._let_go()
+        except Exception as also:  # noqa: BLE001 (as above)
+            _log.warning("%s The next start of %s does it.", also, self.name)
+
+    def _let_go(self) -> None:
+        """Say that nothing of this connector can write any more, and see to it that it is so."""
+        if not self._spec.exactly_once:
+            return
+        if self._dirty:
+            end = self._clock() + self._services.timing.grace
+            self._take_over(give_up=lambda: self._clock() > end)
+        count = TaskCount(slots=self._slots(), clean=True)
+        self._services.configs.put_task_count(self.name, count)
+
+    def _unassign_tasks(self) -> None:
+        """Say of every task that nobody runs it any more, but of those that failed in this run."""
+        for task in self._services.statuses.statuses(self.name):
+            if task is not None and task not in self._failed:
+                self._put_status(task, "UNASSIGNED")
 
     def _put_status(self, task: int | None, state: str, trace: str | None = None) -> None:
         self._services.statuses.put(
             self.name, task, Status(state=state, worker_id=self._services.worker_id, trace=trace)
         )
-
-
-def _stop(connector: SourceConnector) -> None:
-    try:
-        connector.stop()
-    except Exception:  # noqa: BLE001 (it has ended already; what is left is to tell)
-        _log.exception("stop of %s raised", type(connector).__name__)

@@ -16,6 +16,7 @@ class DriverContext:
         self._woken = woken
         self._snapshot: OffsetSnapshot | None = None
         self._error: Exception | None = None
+        self._reconfigure = threading.Event()
 
     @property
     def offsets(self) -> OffsetSnapshot:
@@ -29,13 +30,29 @@ class DriverContext:
         self._snapshot = snapshot
 
     def request_task_reconfiguration(self) -> None:
-        """Plan again soon."""
+        """Ask for new tasks or a new plan: an open micro-batch ends for it, and the next round asks."""
+        self._reconfigure.set()
         self._woken.set()
 
     def raise_error(self, error: Exception) -> None:
-        """Fail the connector at its next round."""
-        self._error = error
+        """Fail the connector with the first error that it reports; an open micro-batch ends for it."""
+        if self._error is None:
+            self._error = error
         self._woken.set()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the connector has reported an error."""
+        return self._error is not None
+
+    @property
+    def wants_reconfiguration(self) -> bool:
+        """Whether new tasks or a new plan were asked for since :meth:`answer_requests`."""
+        return self._reconfigure.is_set()
+
+    def answer_requests(self) -> None:
+        """Count requests so far as answered; called by the connector's run directly before it asks."""
+        self._reconfigure.clear()
 
     def raise_if_failed(self) -> None:
         """Raise what the connector reported; called by the connector's run."""

@@ -22,6 +22,7 @@ class SlotState:
     claimed: bool = False
     valid: bool = True
     pid: int | None = None
+    identity: str | None = None
     host: str | None = None
     heard_at: float = 0.0
     progress: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -49,6 +50,7 @@ class MicroBatch:
         self._clock = clock
         self._changed = threading.Condition(threading.RLock())
         self._end_reason: EndReason | None = None
+        self._first_claim_at: float | None = None
         self.offsets = offsets
         self.slots = [
             SlotState(work=work, token=f"{run}/{new_token()}/{index}")
@@ -56,14 +58,21 @@ class MicroBatch:
         ]
         self._by_token = {slot.token: slot for slot in self.slots}
 
-    def claim(self, token: str, *, pid: int, host: str) -> SlotWork | None:
-        """The work of *token*, once; ``None`` for every later claim and after a withdrawal."""
+    def claim(
+        self, token: str, *, pid: int, host: str, identity: str | None = None
+    ) -> SlotWork | None:
+        """The work of *token*, once; ``None`` for every later claim and after a withdrawal.
+
+        *pid*, *identity* and *host* say in which process it will be done.
+        """
         with self._changed:
             slot = self._by_token[token]
             if slot.claimed or not slot.valid:
                 return None
-            slot.claimed, slot.pid, slot.host = True, pid, host
+            slot.claimed, slot.pid, slot.identity, slot.host = True, pid, identity, host
             slot.heard_at = self._clock()
+            if self._first_claim_at is None:
+                self._first_claim_at = slot.heard_at
             self._changed.notify_all()
             return slot.work
 
@@ -128,6 +137,17 @@ class MicroBatch:
         """Whether every slot has said its last word."""
         with self._changed:
             return all(slot.report is not None for slot in self.slots)
+
+    @property
+    def first_claim_at(self) -> float | None:
+        """When the first slot claimed its work, by the clock; ``None`` while Spark is still starting them."""
+        with self._changed:
+            return self._first_claim_at
+
+    def not_started(self) -> int:
+        """How many slots have not claimed their work, so Spark has probably not started them."""
+        with self._changed:
+            return sum(not slot.claimed and slot.report is None for slot in self.slots)
 
     def silent(self, lease_seconds: float) -> list[SlotState]:
         """The slots that are running and have not been heard for the length of their lease."""

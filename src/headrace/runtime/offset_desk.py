@@ -24,6 +24,20 @@ class OffsetDesk:
             self._store.refresh()
             return OffsetSnapshot(self._store.known(connector))
 
+    def foreign(self, connector: str) -> Offsets:
+        """The offsets of *connector* that others stored under bytes of their own, now.
+
+        Blocks; raises as ``OffsetStore.refresh`` does.
+        """
+        with self._lock:
+            self._store.refresh()
+            return self._store.foreign(connector)
+
+    def entries_for(self, connector: str, offsets: Offsets) -> Sequence[tuple[bytes, bytes | None]]:
+        """*offsets* as records of an offsets topic, with tombstones for others' bytes of them."""
+        with self._lock:
+            return self._store.entries_for(connector, offsets)
+
     def put(self, connector: str, offsets: Offsets) -> None:
         """Commit *offsets*; ``None`` removes."""
         with self._lock:

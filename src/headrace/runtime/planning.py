@@ -19,6 +19,11 @@ def checked(plan: Plan, *, connector: str, slots: int) -> Plan:
         raise TaskFailedError(
             f"Connector {connector} planned {len(plan.shares)} tasks, but it may have at most {slots}."
         )
+    if plan.ask_again_after is not None and not plan.ask_again_after > 0:
+        raise TaskFailedError(
+            f"Connector {connector} wants to be asked again after {plan.ask_again_after} seconds, which is "
+            "no time to wait. Give more than 0, or None."
+        )
     owners: dict[SourcePartition, int] = {}
     for task, share in enumerate(plan.shares):
         for split in share:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from headrace.connect.connector import SourceConnector
 from headrace.connect.task import Offsets
@@ -51,13 +52,25 @@ class Timing:
     idle_poll: float = 1.0
     linger: float = 1.0
     flush_interval: float = 60.0
+    # Longer than Spark takes to start on a small machine.
+    slot_start: float = 30.0
+
+
+class Fence(Protocol):
+    """Makes earlier owners of transactional ids unable to write."""
+
+    def __call__(
+        self, spec: RunSpec, transactional_ids: Sequence[str], /, *, give_up: Callable[[], bool]
+    ) -> None:
+        """Return when they are; raises ``RetriableError`` when that takes too long or *give_up* says so."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """The parts of a worker that its connectors use, from their own threads.
 
-    *fence* makes earlier owners of transactional ids unable to write; *commit_offsets* commits offsets
+    *commit_offsets* commits offsets
     without records, in a transaction of their own when the connector is exactly-once. *once* means: end when all there is has been read.
     """
 
@@ -72,7 +85,7 @@ class Services:
     run_id: str
     timing: Timing
     tell: Tell
-    fence: Callable[[RunSpec, Sequence[str]], None]
+    fence: Fence
     commit_offsets: Callable[[RunSpec, Offsets], None]
     processes: Processes
     once: bool = False

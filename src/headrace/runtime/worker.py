@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable
 
@@ -15,12 +14,16 @@ _LEAVE_SECONDS = 15.0
 
 
 class Worker:
-    """The connectors of one process. One thread owns it; ``ask_to_stop`` may come from any."""
+    """The connectors of one process. One thread owns it.
+
+    ``ask_to_stop`` may come from any thread, and from a signal's handler, which may interrupt the owner
+    anywhere: also where it holds a lock. So it takes none.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._runs: list[ConnectorRun] = []
-        self._stopping = threading.Event()
+        self._stopping = False
 
     def start(self, specs: Iterable[RunSpec]) -> None:
         """Start a thread per connector; returns at once."""
@@ -30,8 +33,8 @@ class Worker:
             run.start()
 
     def ask_to_stop(self) -> None:
-        """Let :meth:`wait` stop everything and return."""
-        self._stopping.set()
+        """Let :meth:`wait` stop everything and return; heeded within moments."""
+        self._stopping = True
 
     def stop(self) -> None:
         """Ask everything to stop and wait until it has; nothing when it has already."""
@@ -44,8 +47,9 @@ class Worker:
         The failures by connector; empty when all is well. Connectors that do not end in time are left to
         their leases: they cannot write once their process is gone.
         """
-        while not self._stopping.is_set() and not all(run.join(0) for run in self._runs):
-            self._stopping.wait(_LOOK_SECONDS)
+        for run in self._runs:
+            while not self._stopping and not run.join(_LOOK_SECONDS):
+                pass
         for run in self._runs:
             run.ask_to_stop()
         deadline = time.monotonic() + self._services.timing.grace + _LEAVE_SECONDS

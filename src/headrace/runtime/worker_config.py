@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.setting_type import SettingType
+from headrace.kafka.client_config import CONNECTION_PREFIXES, DEFAULT_TRANSACTION_TIMEOUT_MS
+from headrace.runtime.local_master import machine_cores, shortage
 from headrace.runtime.unsupported_keys import WORKER_DEFAULTS, worker_refusals
 from headrace.slot.work import ConverterChoice, Delivery
 
@@ -16,21 +19,9 @@ ROLES: Final[tuple[Role, ...]] = ("key", "value", "header")
 """What a record's converters convert."""
 
 SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
-DEFAULT_TRANSACTION_TIMEOUT_MS: Final = 60_000
 
-_CONNECTION = (
-    "client.",
-    "connections.",
-    "metadata.",
-    "reconnect.",
-    "retry.",
-    "sasl.",
-    "security.",
-    "socket.",
-    "ssl.",
-)
 _PASSED_ON = (
-    *_CONNECTION,
+    *CONNECTION_PREFIXES,
     *(f"{role}.converter." for role in ROLES),
     "admin.",
     "consumer.",
@@ -40,6 +31,8 @@ _PASSED_ON = (
 # Slots are given this address, so it has to be one that can be connected to.
 _ANYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 (refused, not bound)
 _LAST_PORT = 65_535
+# As Kafka's own clients read it: a protocol before it is passed over.
+_SERVER = re.compile(r"([a-zA-Z][a-zA-Z\d+.-]*://)?(\[[0-9a-zA-Z.%:]+\]|[0-9a-zA-Z._%-]+):\d{1,5}")
 _IGNORED = ("internal.key.converter", "internal.value.converter")
 
 
@@ -61,12 +54,21 @@ def _listener(value: str) -> str | None:
     return None
 
 
+def _servers(value: tuple[str, ...]) -> str | None:
+    # The client takes 9092 for a missing port, and waits for a host that nobody meant.
+    wrong = next((each for each in value if not _SERVER.fullmatch(each)), None)
+    if wrong is None:
+        return None if value else "Name at least one broker as host:port"
+    return f"Invalid url in bootstrap.servers: {wrong}. It must be host:port"
+
+
 class WorkerConfig(Config):
     """How a worker reaches Kafka and Spark, and how long things may take."""
 
     bootstrap_servers: tuple[str, ...] = setting(
         default=("localhost:9092",),
         importance="high",
+        valid=_servers,
         doc="The Kafka cluster for records and offsets, as host:port, separated by commas.",
     )
     key_converter: str = setting(
@@ -129,8 +131,8 @@ class WorkerConfig(Config):
         kind=SettingType.LONG,
         importance="low",
         at_least=1,
-        doc="How often offsets are committed when exactly-once is off, and how often an idle "
-        "connector may move them.",
+        doc="How often offsets are committed when exactly-once is off, how often an idle connector "
+        "may move them, and how long a transaction is with transaction.boundary=interval.",
     )
     task_shutdown_graceful_timeout_ms: int = setting(
         default=5_000,
@@ -189,8 +191,8 @@ class WorkerConfig(Config):
     spark_master: str | None = setting(
         default=None,
         non_empty=True,
-        doc="Spark's master. Default: local, with headrace.slots tasks at once. Every other "
-        "spark.* key is passed to Spark as well.",
+        doc="Spark's master. Default: local, with headrace.slots tasks at once; a local one with "
+        "fewer is refused. Every other spark.* key is passed to Spark as well.",
     )
     spark_remote: str | None = setting(
         default=None,
@@ -217,7 +219,18 @@ class WorkerConfig(Config):
             )
         if self.spark_master and self.spark_remote:
             yield "spark.remote", "Set spark.master or spark.remote, not both."
+        yield from self._slot_problems()
         yield from self._timing_problems()
+
+    def _slot_problems(self) -> Iterator[Problem]:
+        # Spark takes local[…] as a remote, too: it then starts a server on this machine.
+        for key, place in (
+            ("spark.master", self.spark_master),
+            ("spark.remote", self.spark_remote),
+        ):
+            problem = shortage(place or "", slots=self.slots, machine=machine_cores())
+            if problem:
+                yield key, problem
 
     def _timing_problems(self) -> Iterator[Problem]:
         timeout = transaction_timeout_ms(self.client("producer"))
@@ -260,7 +273,7 @@ class WorkerConfig(Config):
         kept = {
             key: value
             for key, value in self.originals.items()
-            if key.startswith(_CONNECTION) and key not in WORKER_DEFAULTS
+            if key.startswith(CONNECTION_PREFIXES) and key not in WORKER_DEFAULTS
         }
         return {"bootstrap.servers": ",".join(self.bootstrap_servers), **kept}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,16 +15,49 @@ from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue, SourceOffset
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import JSON_DOCUMENT, Schema, arrow_type
+from headrace.slot.encoding import source_name
 
 
 def batches_of(records: Sequence[SourceRecord]) -> Iterator[tuple[SourceBatch, list[SourceRecord]]]:
     """The batches of *records*, in order, each with the records it was made from.
 
-    Raises :class:`~headrace.connect.errors.RecordError` for a value that does not fit its schema.
+    Raises :class:`~headrace.connect.errors.RecordError` with its source partition and offset for a record
+    that does not fit its schema, after the batches of all before it.
     """
     for _, neighbours in itertools.groupby(records, _shared):
         group = list(neighbours)
-        yield _batch(group), group
+        try:
+            batch = _batch(group)
+        except RecordError:
+            good = _good(group)
+            if good:
+                yield _batch(group[:good]), group[:good]
+            raise _refused(group[: good + 1]) from None
+        yield batch, group
+
+
+def _good(group: Sequence[SourceRecord]) -> int:
+    """How many records come before the first one with which *group* is no batch."""
+
+    def fails(count: int) -> int:
+        try:
+            _batch(group[:count])
+        except RecordError:
+            return 1
+        return 0
+
+    return bisect.bisect_left(range(1, len(group) + 1), 1, key=fails)
+
+
+def _refused(group: Sequence[SourceRecord]) -> RecordError:
+    """The error of the last record of *group*, with its place."""
+    record = group[-1]
+    try:
+        _batch(group)
+    except RecordError as error:
+        place = f"at source offset {record.source_offset}"
+        return error.located(source_name(record.source_partition), place)
+    raise RuntimeError("a record was refused once, and not again")
 
 
 def _shared(record: SourceRecord) -> tuple[object, ...]:
@@ -70,7 +104,7 @@ def _batch(group: Sequence[SourceRecord]) -> SourceBatch:
         keys=_keys(group),
         key_schema=first.key_schema,
         headers=[record.headers for record in group] if any(r.headers for r in group) else None,
-        timestamps=pa.array([r.timestamp for r in group], pa.int64()) if stamped else None,
+        timestamps=_int64([r.timestamp for r in group], "timestamp") if stamped else None,
     )
 
 
@@ -86,11 +120,20 @@ def _offsets(offsets: Sequence[SourceOffset | None]) -> BatchOffsets | None:
         return None
     moving = [key for key, value in first.items() if _moves(value)]
     columns = {
-        key: pa.array([offset[key] for offset in offsets if offset is not None], pa.int64())
+        key: _int64(
+            [offset[key] for offset in offsets if offset is not None], f"source offset {key!r}"
+        )
         for key in moving
     }
     constant = {key: value for key, value in first.items() if key not in columns}
     return BatchOffsets(constant=constant, columns=columns)
+
+
+def _int64(values: Sequence[object], noun: str) -> pa.Int64Array:
+    try:
+        return pa.array(values, pa.int64())
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise RecordError(f"The {noun} does not fit 64 bits: {error}") from error
 
 
 def _column(schema: Schema | None, values: Sequence[Any]) -> pa.Array:
@@ -101,7 +144,7 @@ def _column(schema: Schema | None, values: Sequence[Any]) -> pa.Array:
             documents = pa.array([_document(value) for value in values])
             return pa.ExtensionArray.from_storage(JSON_DOCUMENT, documents)
         return pa.array(values)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise RecordError(
             f"A value does not fit {schema or 'any type that can be sent'}: {error}"
         ) from error

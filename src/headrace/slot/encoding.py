@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from headrace.connect.batch import SourceBatch
 from headrace.connect.converting import Converter, HeaderConverter
 from headrace.connect.errors import RecordError
+from headrace.connect.record import Headers
 from headrace.kafka.sender import EncodedHeaders, EncodedRecords
 
 
@@ -34,11 +35,18 @@ class Encoder:
     def _encoded_headers(self, batch: SourceBatch) -> list[EncodedHeaders] | None:
         if batch.headers is None:
             return None
-        convert = self._headers.encode_header
         return [
-            [(header.key, convert(batch.topic, header)) for header in headers]
-            for headers in batch.headers
+            self._encoded_row(batch.topic, headers, row)
+            for row, headers in enumerate(batch.headers)
         ]
+
+    def _encoded_row(self, topic: str, headers: Headers, row: int) -> EncodedHeaders:
+        convert = self._headers.encode_header
+        try:
+            return [(header.key, convert(topic, header)) for header in headers]
+        except RecordError as error:
+            # A converter of headers sees one value; only here is it known whose it is.
+            raise RecordError(error.reason, row=row, advice=error.advice) from error
 
 
 def located(error: RecordError, batch: SourceBatch) -> RecordError:

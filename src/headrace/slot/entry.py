@@ -9,8 +9,11 @@ import traceback
 
 from headrace import __version__
 from headrace.connect.errors import ConnectError, ReplanError, RetriableError, StaleTokenError
+from headrace.observe.form import LogForm
+from headrace.pids import identity_of
 from headrace.slot.channel import ChannelClient
 from headrace.slot.lease import Lease
+from headrace.slot.logs import slot_log
 from headrace.slot.run import SlotRun
 from headrace.slot.work import Outcome, Progress, SlotReport, SlotTicket, SlotWork
 
@@ -25,25 +28,36 @@ def run_slot(ticket: SlotTicket) -> SlotReport:
     """
     with ChannelClient(ticket) as client:
         try:
-            work = _claimed(client)
+            work, form = _claimed(client)
         except (RetriableError, StaleTokenError) as error:
             return SlotReport(outcome=Outcome.STALE, reason=str(error))
-        progress = Progress()
-        lease = Lease(ChannelClient(ticket), progress, lease_seconds=work.lease_seconds)
-        lease.start()
-        try:
-            report = _report(work, client, lease, progress)
-        finally:
-            lease.close()
-        _tell_end(client, report)
-        return report
+        with slot_log(form, connector=work.connector, task=work.task):
+            return _done(ticket, work, client)
 
 
-def _claimed(client: ChannelClient) -> SlotWork:
-    answer = client.ask("claim", pid=os.getpid(), host=platform.node(), version=__version__)
+def _done(ticket: SlotTicket, work: SlotWork, client: ChannelClient) -> SlotReport:
+    progress = Progress()
+    lease = Lease(ChannelClient(ticket), progress, lease_seconds=work.lease_seconds)
+    lease.start()
+    try:
+        report = _report(work, client, lease, progress)
+    finally:
+        lease.close()
+    _tell_end(client, report)
+    return report
+
+
+def _claimed(client: ChannelClient) -> tuple[SlotWork, LogForm]:
+    answer = client.ask(
+        "claim",
+        pid=os.getpid(),
+        identity=identity_of(os.getpid()),
+        host=platform.node(),
+        version=__version__,
+    )
     if not answer["granted"]:
         raise StaleTokenError(answer["reason"])
-    return SlotWork.from_message(answer["work"])
+    return SlotWork.from_message(answer["work"]), LogForm(**answer["log"])
 
 
 def _tell_end(client: ChannelClient, report: SlotReport) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -33,22 +34,25 @@ class CommitHooks:
             self._records.extend(zip(originals, places, strict=True))
 
     def committed(self) -> None:
-        """Call the hooks; an exception of one is logged and changes nothing, as the commit has happened."""
+        """Call the hooks; an exception of one is logged and keeps none of the others from being called."""
         batches, self._batches = self._batches, []
         records, self._records = self._records, []
-        try:
-            for batch in batches:
-                self._task.commit_batch(batch)
-            for record, place in records:
-                self._task.commit_record(record, place)
-            self._task.commit()
-        except Exception:  # noqa: BLE001 (the commit has happened; what is left is to tell)
-            _log.exception("A commit hook of %s raised", type(self._task).__name__)
+        for batch in batches:
+            self._call(self._task.commit_batch, batch)
+        for record, place in records:
+            self._call(self._task.commit_record, record, place)
+        self._call(self._task.commit)
 
     def dropped(self) -> None:
         """What was in the transaction has been thrown away on the connector's own request."""
         self._batches = []
         self._records = [(record, None) for record, _ in self._records]
+
+    def _call(self, hook: Callable[..., None], *what: object) -> None:
+        try:
+            hook(*what)
+        except Exception:  # noqa: BLE001 (the commit has happened; what is left is to tell)
+            _log.exception("%s of %s raised", hook.__name__, type(self._task).__name__)
 
 
 def records_of(batch: SourceBatch) -> list[SourceRecord]:

@@ -16,7 +16,7 @@ from headrace.slot.boundary import BoundaryRequests
 from headrace.slot.frames import Abort, Commit, EndOfPoll, Failed, Frame, Records
 from headrace.slot.lease import Lease
 from headrace.slot.throttle import Throttle
-from headrace.slot.work import EndReason, Outcome
+from headrace.slot.work import EndReason, Outcome, Progress
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +48,7 @@ class ReadingHalf:
         task: SourceTask,
         lease: Lease,
         rules: ReadingRules,
+        progress: Progress,
         *,
         throttle: Throttle,
         clock: Callable[[], float] = time.monotonic,
@@ -55,6 +56,7 @@ class ReadingHalf:
         self._task = task
         self._lease = lease
         self._rules = rules
+        self._progress = progress
         self._throttle = throttle
         self._clock = clock
         self._empty_since: float | None = None
@@ -108,12 +110,19 @@ class ReadingHalf:
 
     def _polled(self) -> Polled:
         try:
-            return self._task.poll()
+            polled = self._task.poll()
         except RetriableError as error:
             _log.warning("poll will be called again: %s", error)
-            self._lease.wait(error.delay_seconds or _RETRY_SECONDS)
+            delay = error.delay_seconds or _RETRY_SECONDS
+            # One that is over in a moment is no news.
+            if self._failing or delay > _RETRY_SECONDS:
+                self._progress.source_away = str(error) or type(error).__name__
             self._failing = True
+            self._lease.wait(delay)
             return ()
+        self._failing = False
+        self._progress.source_away = None
+        return polled
 
     def _frames_of(self, polled: Polled) -> Iterator[Frame]:
         count = 0
@@ -129,7 +138,6 @@ class ReadingHalf:
         else:
             self._empty_since = self._clock() if self._empty_since is None else self._empty_since
             self._lease.wait(_EMPTY_POLL_SECONDS)
-        self._failing = False
 
     def _batch_requests(self) -> Iterator[Frame]:
         requests = self._rules.requests

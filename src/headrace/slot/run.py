@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from headrace.class_path import class_at
 from headrace.connect.errors import StaleTokenError, TaskFailedError
 from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask, Split, TransactionContext
@@ -68,7 +68,7 @@ class SlotRun:
 
     def run(self) -> Outcome:
         """Fence, start, read and write until reading ends; raises whatever ended it otherwise."""
-        task = task_class(self._work.task_class)()
+        task = class_at(self._work.task_class, SourceTask)()
         sender = self._opened_sender(task)
         self._task = task
         requests = BoundaryRequests() if self._work.boundary is BoundaryKind.CONNECTOR else None
@@ -78,6 +78,7 @@ class SlotRun:
             task,
             self._lease,
             self._rules(requests),
+            self._progress,
             throttle=Throttle(self._work.records_per_second),
         )
         writing = self._writing = WritingHalf(
@@ -202,12 +203,3 @@ def stored_by_driver(client: ChannelClient) -> StoreOffsets:
             raise StaleTokenError(answer["reason"])
 
     return store
-
-
-def task_class(path: str) -> type[SourceTask]:
-    """The class at ``package.module:Class``; raises when it is no source task."""
-    module_name, _, name = path.partition(":")
-    found = getattr(importlib.import_module(module_name), name)
-    if not (isinstance(found, type) and issubclass(found, SourceTask)):
-        raise TaskFailedError(f"{path} is not a SourceTask.")
-    return found

@@ -1,4 +1,7 @@
-"""How driver and slots talk: framed JSON over a socket, after both have proved that they know the secret."""
+"""How driver and slots talk: framed JSON over a socket, after both have proved that they know the secret.
+
+Nothing is encrypted or signed after that: whoever can listen on the way reads the plan's settings.
+"""
 
 from __future__ import annotations
 

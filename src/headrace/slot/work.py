@@ -55,8 +55,11 @@ class EndReason(StrEnum):
     """The connector is to stop."""
     SIBLING = "sibling"
     """Another slot has ended before its time, and its work has to be planned again."""
+    RECONFIGURATION = "reconfiguration"
+    """The connector asked for new tasks."""
     BUDGET = "budget"
-    """Others need the slots, or an idle sibling ought to poll again; where it is cheap to go on later."""
+    """Others need the slots, an idle sibling ought to poll again, or a new plan is asked for; where it is
+    cheap to go on later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +129,10 @@ def _split(message: Sequence[Any]) -> Split:
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """What a slot has done so far in this micro-batch. Written by the slot's thread, read by its heartbeat."""
+    """What a slot has done so far in this micro-batch. Written by the slot's thread, read by its heartbeat.
+
+    *waiting_for* is what sending waits for, *source_away* why ``poll`` has to be called again.
+    """
 
     records: int = 0
     bytes: int = 0
@@ -134,6 +140,7 @@ class Progress:
     committed_bytes: int = 0
     transactions: int = 0
     waiting_for: str | None = None
+    source_away: str | None = None
     stopping_task: bool = False
 
     def as_message(self) -> dict[str, Any]:

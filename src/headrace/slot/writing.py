@@ -11,6 +11,7 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
 from headrace.connect.task import SourceTask
 from headrace.kafka.sender import EncodedRecords, Sender
+from headrace.kafka.undelivered import LateRefusalError
 from headrace.slot.boundary import Boundary
 from headrace.slot.commits import Commits
 from headrace.slot.encoding import Encoder, located
@@ -18,6 +19,7 @@ from headrace.slot.frames import Abort, Commit, EndOfPoll, Failed, Frame, Offset
 from headrace.slot.hooks import CommitHooks
 from headrace.slot.lease import Lease
 from headrace.slot.pending import PendingOffsets, checked_update
+from headrace.slot.sent import SentRows
 from headrace.slot.work import Progress
 
 _log = logging.getLogger(__name__)
@@ -55,6 +57,7 @@ class WritingHalf:
         self._progress = progress
         self._clock = clock
         self._pending = PendingOffsets()
+        self._sent = SentRows()
         self._hooks = CommitHooks(task)
         self._uncommitted = False
         self.left_open = False
@@ -66,9 +69,12 @@ class WritingHalf:
         Raises what reading raised, after what precedes it was committed; a failure of its own leaves the
         transaction to :meth:`abandon`.
         """
-        for frame in frames:
-            self._write(frame)
-        self._end()
+        try:
+            for frame in frames:
+                self._write(frame)
+            self._end()
+        except LateRefusalError as error:
+            raise self._sent.located(error) from error
 
     def abandon(self) -> None:
         """Throw away what is not committed; its offsets do not move, so it will be read again."""
@@ -105,13 +111,15 @@ class WritingHalf:
         if error.row:
             head = frame.batch.slice(0, error.row)
             originals = None if frame.originals is None else frame.originals[: error.row]
-            self._hand_over(Records(head, originals), self._outlet.encoder.encoded(head))
+            # A converter that refuses a column for its type refuses what precedes the first value, too.
+            self._send(Records(head, originals))
 
     def _hand_over(self, frame: Records, encoded: EncodedRecords) -> None:
         if not len(encoded):
             return
         self._lease.check()
         self._outlet.commits.before_records()
+        self._sent.note(frame.batch, encoded)
         try:
             if self._hooks.wants_records:
                 self._hooks.sent(frame, list(self._outlet.sender.send_each(encoded)))
@@ -151,6 +159,7 @@ class WritingHalf:
         self._progress.committed_bytes = self._progress.bytes
         self._progress.waiting_for = None
         self._uncommitted = False
+        self._sent.forget()
         self._outlet.boundary.committed(self._clock())
         self._hooks.committed()
 
@@ -164,5 +173,6 @@ class WritingHalf:
 
     def _abort_and_move_on(self) -> None:
         self._outlet.commits.abort()
+        self._sent.forget()
         self._hooks.dropped()
         self._commit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,16 @@ from pyspark.sql import SparkSession
 
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.slot.work import STALE, Outcome, SlotTicket
-from headrace.spark.session import SparkSettings, discard_session, open_session
+from headrace.spark.reasons import full_text, in_short
+from headrace.spark.session import (
+    DEFAULT_MASTER,
+    SparkSettings,
+    cut_off,
+    discard_session,
+    open_session,
+    stop_session,
+)
+from headrace.spark.session_keeper import SessionKeeper
 from headrace.spark.shipping import ship
 from headrace.spark.slot_function import OUTCOME_SCHEMA, ArrowFunction, slot_function, warm
 
@@ -42,8 +51,13 @@ class SparkEngine:
         self._modules = modules
         self._has_been_open = False
         self._archives: tempfile.TemporaryDirectory[str] | None = None
-        self._session: SparkSession | None = None
-        self._lock = threading.Lock()
+        ours = session is None
+        self._keeper = SessionKeeper[SparkSession](
+            open_one=self._told_opening,
+            stop=stop_session if ours else _leave_open,
+            discard=discard_session,
+            abandon=cut_off if ours else _leave_open,
+        )
 
     def run(self, tickets: Sequence[SlotTicket]) -> None:
         """Run one slot per ticket and wait for all of them."""
@@ -51,68 +65,87 @@ class SparkEngine:
         try:
             outcomes = _run(session, slot_function(tickets), len(tickets))
         except Exception as error:
+            reason = in_short(error)
             self._look_after(session, error)
-            raise RetriableError(f"The Spark job was lost: {_in_short(error)}") from error
+            raise RetriableError(f"The Spark job was lost: {reason}") from error
         _refuse_if_unclaimed(outcomes)
 
     def session(self) -> SparkSession:
         """The session, opened and warmed when there is none."""
-        with self._lock:
-            if self._session is None:
-                self._session = self._opened()
-            return self._session
+        return self._keeper.session()
 
     def close(self) -> None:
-        """Stop the session that this engine opened."""
-        with self._lock:
-            if self._session is not None and self._session is not self._given:
-                # Its JVM ends with this Python process: ended sooner, PySpark's own threads would complain.
-                self._session.stop()
-            self._session = None
-            if self._archives is not None:
-                self._archives.cleanup()
-                self._archives = None
+        """Stop the session that this engine opened, or give up opening it; the engine is of no use then."""
+        self._keeper.close()
+        archives, self._archives = self._archives, None
+        if archives is not None:
+            archives.cleanup()
+
+    def _told_opening(self) -> SparkSession:
+        # It takes long enough for somebody who watches to wonder.
+        if self._given is not None:
+            return self._opened()
+        place, started = self._place(), time.monotonic()
+        _log.info("Starting Spark (%s) …", place)
+        session = self._opened()
+        _log.info("Spark (%s) is ready after %.0f s", place, time.monotonic() - started)
+        return session
 
     def _opened(self) -> SparkSession:
         session: SparkSession | None = None
         try:
             session = self._given or open_session(self._settings)
+            self._keeper.check_open()
             _refuse_speculation(session)
             self._ship(session)
             _run(session, warm, self.slots)
-        except ConnectError:
-            raise
         except Exception as error:
-            if self._given is None:
+            # Read before the session is discarded: what went wrong in Java has to be asked for there.
+            reason = in_short(error)
+            ours = self._given is None
+            refused = isinstance(error, ConnectError)
+            # A refusal without a session of ours may be about somebody else's, which is none of our business.
+            if ours and not (refused and session is None):
                 discard_session(session)
-            raise self._not_started(_in_short(error)) from error
+            if refused:
+                raise
+            raise self._not_started(reason) from error
         self._has_been_open = True
         return session
+
+    def _place(self) -> str:
+        if self._given is not None:
+            return "the session that was given"
+        place = self._settings.remote or self._settings.master or DEFAULT_MASTER
+        # A remote's parameters may hold a token.
+        return place.partition("/;")[0]
 
     def _not_started(self, reason: str) -> ConnectError:
         if self._has_been_open:
             return RetriableError(f"Spark could not be started again: {reason}")
         return TaskFailedError(
-            f"Spark could not be started: {reason} Look at spark.master, spark.remote and the other "
-            "spark.* keys of the worker."
+            f"Spark could not be started ({self._place()}): {reason}. Look whether it runs there, and at "
+            "spark.master, spark.remote and the other spark.* keys of the worker."
         )
 
     def _ship(self, session: SparkSession) -> None:
         if self._modules:
-            self._archives = self._archives or tempfile.TemporaryDirectory(prefix="headrace-")
-            ship(session, self._modules, Path(self._archives.name))
+            archives = self._archives = self._archives or tempfile.TemporaryDirectory(
+                prefix="headrace-", ignore_cleanup_errors=True
+            )
+            ship(session, self._modules, Path(archives.name))
 
     def _look_after(self, session: SparkSession, error: Exception) -> None:
-        if session is self._given:
+        if session is self._given or _is_alive(session, error):
             return
-        with self._lock:
-            if session is not self._session or _is_alive(session, error):
-                return
+        if self._keeper.replace(session):
             _log.warning(
                 "The Spark session was lost; a new one is opened for the next micro-batch."
             )
-            discard_session(session)
-            self._session = None
+
+
+def _leave_open(*_: SparkSession) -> None:
+    """A session of somebody else's is theirs to end."""
 
 
 def _run(session: SparkSession, function: ArrowFunction, tasks: int) -> list[dict[str, Any]]:
@@ -137,17 +170,10 @@ def _refuse_speculation(session: SparkSession) -> None:
 
 def _is_alive(session: SparkSession, error: Exception) -> bool:
     """Whether *session* can run another job after one failed with *error*; runs none to find out."""
-    if "stopped SparkContext" in str(error):
+    if "stopped SparkContext" in full_text(error):
         return False
     try:
         return bool(session.conf.get("spark.app.name"))
     except Exception as gone:  # noqa: BLE001 - any failure of so small a question means "no"
         _log.debug("The Spark session does not answer: %s", gone)
         return False
-
-
-def _in_short(error: Exception) -> str:
-    """The first line of a long message, and its last, where Python's tracebacks have the reason."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    ends = lines[:1] + lines[1:][-1:]
-    return " … ".join(ends) or type(error).__name__

@@ -5,17 +5,23 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
+import warnings
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from headrace.connect.errors import TaskFailedError
 from headrace.jvm.java import find_java
 
 _log = logging.getLogger(__name__)
+
+DEFAULT_MASTER = "local[2]"
 # It tells of every connection that it closes.
 logging.getLogger("py4j").setLevel(logging.WARNING)
 
@@ -32,6 +38,8 @@ _DEFAULTS = {
 }
 # A slot's own retry is a new plan; a copy that Spark starts by itself finds its token claimed.
 _FIXED = {"spark.speculation": "false"}
+# A Spark Connect server that is away is asked for minutes to release its session; it does so by itself.
+_STOP_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +55,15 @@ class SparkSettings:
 
 
 def open_session(settings: SparkSettings) -> SparkSession:
-    """A session as *settings* say. Starting a classic one takes seconds; a remote one is joined."""
+    """A session as *settings* say. Starting a classic one takes seconds; a remote one is joined.
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError` when this process has a session already.
+    """
+    refuse_active_session()
     if settings.remote:
         builder = SparkSession.builder.remote(settings.remote)
     else:
-        builder = SparkSession.builder.master(settings.master or "local[2]")
+        builder = SparkSession.builder.master(settings.master or DEFAULT_MASTER)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     keys = {**({} if settings.remote else _defaults()), **settings.conf, **_FIXED}
@@ -62,19 +74,76 @@ def open_session(settings: SparkSettings) -> SparkSession:
         return builder.getOrCreate()
 
 
+def refuse_active_session() -> None:
+    """Raise :class:`~headrace.connect.errors.TaskFailedError` when this process has a Spark session.
+
+    PySpark would give that one to whoever asks for a new one, and it would be stopped with ours.
+    """
+    if _has_session():
+        raise TaskFailedError(
+            "This program has an active Spark session, and headrace would take it over and stop it in the "
+            "end. Give it to headrace.run as spark=…, or stop it before."
+        )
+
+
+def _has_session() -> bool:
+    context = getattr(SparkContext, "_active_spark_context", None)
+    return context is not None or _remote_session() is not None
+
+
+def _remote_session() -> Any:  # noqa: ANN401 (its type is in a module that may not be importable)
+    """The process's session on a Spark Connect server, also while it is being opened."""
+    # Imported by whoever has made such a session; it needs packages that may not be installed.
+    module = sys.modules.get("pyspark.sql.connect.session")
+    return None if module is None else module.SparkSession._get_default_session()  # noqa: SLF001
+
+
+def stop_session(session: SparkSession) -> None:
+    """Stop a session of ours, and do not wait long for it; called when its work is over.
+
+    Its JVM ends with this Python process: ended sooner, PySpark's own threads would complain.
+    """
+    stopping = threading.Thread(
+        target=_stop, args=(session,), name="headrace-spark-stop", daemon=True
+    )
+    stopping.start()
+    stopping.join(_STOP_SECONDS)
+    if stopping.is_alive():
+        _log.warning("The Spark session did not stop in %g s; it is cut off.", _STOP_SECONDS)
+        cut_off()
+
+
+def cut_off() -> None:
+    """Let every thread that waits for Spark fail at once; from any thread.
+
+    The JVM that this process has started is killed, and the connection to a Spark Connect server closed.
+    """
+    remote = _remote_session()
+    if remote is not None:
+        # Left open, it would ask a server that is away for minutes when Python ends.
+        remote.client.close()
+    gateway = getattr(SparkContext, "_gateway", None)
+    if gateway is not None and gateway.proc is not None:
+        logging.getLogger().addFilter(_is_no_echo)
+        warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process")
+        gateway.proc.kill()
+
+
+def _is_no_echo(record: logging.LogRecord) -> bool:
+    """Whether *record* is another one than py4j's of the error that it also raises, on the root logger."""
+    return record.msg != "Exception while sending command."
+
+
 def discard_session(session: SparkSession | None) -> None:
     """Forget a session that does not answer, and end its JVM, so that another can be opened."""
-    try:
-        if session is not None:
-            session.stop()
-    except Exception as error:  # noqa: BLE001 - it is lost already; what counts is the cleaning below
-        _log.debug("The lost Spark session could not be stopped: %s", error)
+    if session is not None:
+        _stop(session)
+    cut_off()
     gateway = getattr(SparkContext, "_gateway", None)
     if gateway is None:
         return
     # A JVM that is about to die still looks alive for a moment; and a live one without a session is of
-    # no use, because PySpark would not make another session in it.
-    gateway.proc.kill()
+    # no use, because PySpark would not make another session in it. So it was killed.
     gateway.proc.communicate()
     gateway.shutdown()
     # PySpark keeps the dead JVM's gateway in class attributes and would use it again.
@@ -83,6 +152,13 @@ def discard_session(session: SparkSession | None) -> None:
     SparkSession._instantiatedSession = None  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]  # noqa: SLF001
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
         os.environ.pop(name, None)
+
+
+def _stop(session: SparkSession) -> None:
+    try:
+        session.stop()
+    except Exception as error:  # noqa: BLE001 - it is lost already; what counts is what comes after
+        _log.debug("The Spark session could not be stopped: %s", error)
 
 
 def _defaults() -> dict[str, str]:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
+from headrace.kafka.sender import OffsetEntry
 from headrace.storage.offset_index import OffsetIndex, Place
 from headrace.storage.protocols import Status, StoredConnector, TaskCount
 
@@ -26,14 +27,19 @@ class MemoryOffsetStore:
             self._written += 1
             self._index.apply(key, value, Place(partition=0, offset=self._written, timestamp=0))
         self._pending.clear()
+        self._index.replayed(topic_partitions=1)
 
     def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """All offsets of *connector* as of the last ``refresh``; a snapshot that does not change."""
         return self._index.known(connector)
 
-    def connectors(self) -> set[str]:
-        """The connectors that have an offset, as of the last ``refresh``."""
-        return self._index.connectors()
+    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+        """Those of ``known`` that are stored under other bytes than ours, alone or beside ours."""
+        return self._index.foreign(connector)
+
+    def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
+        """The records that ``put`` would write, as of the last ``refresh``."""
+        return self._index.entries_for(connector, offsets)
 
     def put(self, connector: str, offsets: Offsets) -> None:
         """Commit *offsets* atomically; ``None`` removes."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import cast
 
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
+from headrace.kafka.partitioner import java_partition
 from headrace.kafka.sender import OffsetEntry
 from headrace.storage.offset_codec import (
     Unreadable,
@@ -17,9 +19,15 @@ from headrace.storage.offset_codec import (
     decoded_value,
     encoded_entries,
     encoded_key,
+    encoded_value,
 )
 
 _LOG = logging.getLogger(__name__)
+
+
+# Clocks of the machines that write one topic agree better than that, or nothing works among them:
+# Kerberos bears as much.
+_CLOCKS_DIFFER_MS = 5 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,26 +42,42 @@ class Place:
         """Whether this record was written later, as far as the log can tell."""
         if self.partition == other.partition:
             return self.offset > other.offset
-        return self.timestamp > other.timestamp
+        return (self.timestamp, self.partition) > (other.timestamp, other.partition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    offset: SourceOffset
+    """The last record of a key in one partition of the topic; an *offset* of ``None`` is a tombstone."""
+
+    offset: SourceOffset | None
     place: Place
 
 
-class OffsetIndex:
-    """The last offset of each source partition, under whatever bytes it was written.
+# By the bytes of the key and the partition of the topic.
+_Forms = dict[tuple[bytes, int], _Form]
+_Removed = tuple[str, SourcePartition, bytes]
 
-    Others may write a source partition's entries in another order than we do, and so under another key.
+
+class OffsetIndex:
+    """The last offset of each source partition, under whatever bytes and wherever it was written.
+
+    **One key in several partitions of the topic**, as after the topic has gained some: of its records,
+    tombstones among them, the one with the latest timestamp counts; but the one in the partition where
+    Java's partitioner puts the key today counts unless it is more than five minutes older. So neither
+    the order in which the partitions are replayed decides, nor clocks of machines that differ a little.
+    Inside a partition only the order of the log counts.
+
+    **Several keys of one source partition**: others may write its entries in another order than we do.
     The record written last counts. A tombstone removes only what was stored under its own bytes: that is
     also all that is left to see of it once the topic has been compacted.
     """
 
     def __init__(self) -> None:
-        self._forms: dict[str, dict[SourcePartition, dict[bytes, _Form]]] = defaultdict(dict)
+        self._forms: dict[str, dict[SourcePartition, _Forms]] = defaultdict(dict)
         self._snapshots: dict[str, Mapping[SourcePartition, SourceOffset]] = {}
+        self._topic_partitions = 1
+        self._removed = set[_Removed]()
+        self._removed_before = set[_Removed]()
 
     def apply(self, key: bytes | None, value: bytes | None, place: Place) -> None:
         """Take in one record; what neither we nor Kafka Connect wrote is logged and skipped."""
@@ -62,26 +86,57 @@ class OffsetIndex:
             reason = named if isinstance(named, Unreadable) else offset
             _LOG.warning("Skipped the offset record with key %r at %s: %s", key, place, reason)
             return
-        self._snapshots.pop(named.connector, None)
+        key = key or b""
         forms = self._forms[named.connector].setdefault(named.partition, {})
+        before = forms.get((key, place.partition))
+        if before is not None and not place.is_after(before.place):
+            return
+        self._snapshots.pop(named.connector, None)
+        forms[key, place.partition] = _Form(offset=offset, place=place)
         if offset is None:
-            forms.pop(key or b"", None)
-        else:
-            forms[key or b""] = _Form(offset=offset, place=place)
+            self._removed.add((named.connector, named.partition, key))
+
+    def replayed(self, topic_partitions: int) -> None:
+        """Note that the topic has so many partitions and that all of them have been read to their ends.
+
+        A tombstone that was there at the time before is forgotten if its key lies nowhere else: what is
+        older than it has been applied by now, in whatever partition it was.
+        """
+        if topic_partitions != self._topic_partitions:
+            self._topic_partitions = topic_partitions
+            self._snapshots.clear()
+        for connector, partition, key in self._removed_before - self._removed:
+            self._forget(connector, partition, key)
+        self._removed_before, self._removed = self._removed, set()
+
+    def _forget(self, connector: str, partition: SourcePartition, key: bytes) -> None:
+        forms = self._forms[connector].get(partition, {})
+        of_key = [(form, content) for form, content in forms.items() if form[0] == key]
+        if all(content.offset is None for _, content in of_key):
+            for form, _ in of_key:
+                del forms[form]
         if not forms:
-            del self._forms[named.connector][named.partition]
+            self._forms[connector].pop(partition, None)
 
     def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """All offsets of *connector*; a snapshot that does not change."""
         if connector not in self._snapshots:
-            partitions = self._forms.get(connector, {})
-            latest = {one: _latest(forms).offset for one, forms in partitions.items()}
+            latest = {
+                partition: _offset(standing) for partition, standing in self._standing(connector)
+            }
             self._snapshots[connector] = MappingProxyType(latest)
         return self._snapshots[connector]
 
-    def connectors(self) -> set[str]:
-        """The connectors that have an offset."""
-        return {connector for connector, partitions in self._forms.items() if partitions}
+    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+        """Those of ``known`` that are stored under other bytes than ours, alone or beside ours.
+
+        What cannot be stored under ours, because it is no text, is logged and left as it is.
+        """
+        return {
+            partition: _offset(standing)
+            for partition, standing in self._standing(connector)
+            if _is_foreign(connector, partition, standing)
+        }
 
     def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
         """The records that store *offsets*, with tombstones for other bytes of the same partitions.
@@ -94,16 +149,65 @@ class OffsetIndex:
     def _tombstones(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
         partitions = self._forms.get(connector, {})
         return [
-            (form, None)
+            (key, None)
             for partition in offsets
             if partition in partitions
-            for form in partitions[partition].keys() - {encoded_key(connector, partition)}
+            for key in self._standing_keys(partitions[partition])
+            if key != encoded_key(connector, partition)
         ]
 
+    def _standing(self, connector: str) -> Iterator[tuple[SourcePartition, Mapping[bytes, _Form]]]:
+        """The source partitions that have an offset, with what stands under each key of theirs."""
+        for partition, forms in self._forms.get(connector, {}).items():
+            standing = self._standing_keys(forms)
+            if standing:
+                yield partition, standing
 
-def _latest(forms: Mapping[bytes, _Form]) -> _Form:
-    first, *others = forms.values()
-    latest = first
+    def _standing_keys(self, forms: _Forms) -> Mapping[bytes, _Form]:
+        if len(forms) == 1:
+            decisive = {key: form for (key, _), form in forms.items()}
+        else:
+            keys = dict.fromkeys(key for key, _ in forms)
+            decisive = {key: self._decisive(key, forms) for key in keys}
+        return {key: form for key, form in decisive.items() if form.offset is not None}
+
+    def _decisive(self, key: bytes, forms: _Forms) -> _Form:
+        rivals = {partition: form for (other, partition), form in forms.items() if other == key}
+        return _decisive(key, rivals, self._topic_partitions)
+
+
+def _decisive(key: bytes, rivals: Mapping[int, _Form], topic_partitions: int) -> _Form:
+    """Which of *rivals*, the records of *key* by their partition of the topic, counts. Pure."""
+    latest = _latest(rivals.values())
+    if len(rivals) == 1:
+        return latest
+    # Writers send a key nowhere else since the topic has as many partitions as it has now.
+    home = rivals.get(java_partition(key, topic_partitions))
+    if home and home.place.timestamp >= latest.place.timestamp - _CLOCKS_DIFFER_MS:
+        return home
+    return latest
+
+
+def _is_foreign(
+    connector: str, partition: SourcePartition, standing: Mapping[bytes, _Form]
+) -> bool:
+    try:
+        if list(standing) == [encoded_key(connector, partition)]:
+            return False
+        encoded_value(_offset(standing))
+    except ValueError as error:
+        _LOG.warning("Left an offset of %s under the bytes it was found: %s", connector, error)
+        return False
+    return True
+
+
+def _offset(standing: Mapping[bytes, _Form]) -> SourceOffset:
+    """The offset of the key that was written last; tombstones do not stand."""
+    return cast("SourceOffset", _latest(standing.values()).offset)
+
+
+def _latest(forms: Iterable[_Form]) -> _Form:
+    latest, *others = forms
     for form in others:
         if form.place.is_after(latest.place):
             latest = form

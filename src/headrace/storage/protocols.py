@@ -8,6 +8,7 @@ from typing import Protocol
 
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
+from headrace.kafka.sender import OffsetEntry
 
 
 class OffsetStore(Protocol):
@@ -25,14 +26,25 @@ class OffsetStore(Protocol):
         """All offsets of *connector* as of the last ``refresh``; a snapshot that does not change."""
         ...
 
-    def connectors(self) -> set[str]:
-        """The connectors that have an offset, as of the last ``refresh``."""
-        ...
-
     def put(self, connector: str, offsets: Offsets) -> None:
         """Commit *offsets* atomically; ``None`` removes. Durable on return.
 
         Not for offsets that must share a transaction with records: those go through the sender.
+        """
+        ...
+
+    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+        """Those of ``known`` that are stored under other bytes than ours, alone or beside ours.
+
+        Putting them as they are leaves only our bytes of them. Asked once when a connector is taken over.
+        """
+        ...
+
+    def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
+        """The records that ``put`` would write, for whoever writes them in a transaction of its own.
+
+        Tombstones are among them for other bytes of the same partitions, as of the last ``refresh``.
+        Raises ``ValueError`` for text that cannot be stored.
         """
         ...
 

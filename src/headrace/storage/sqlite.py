@@ -54,14 +54,19 @@ class SqliteOffsetStore:
             self._seen += 1
             self._index.apply(key, value, Place(partition=0, offset=self._seen, timestamp=0))
         self._unseen = []
+        self._index.replayed(topic_partitions=1)
 
     def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """All offsets of *connector* as of the last ``refresh``; a snapshot that does not change."""
         return self._index.known(connector)
 
-    def connectors(self) -> set[str]:
-        """The connectors that have an offset, as of the last ``refresh``."""
-        return self._index.connectors()
+    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+        """Those of ``known`` that are stored under other bytes than ours, alone or beside ours."""
+        return self._index.foreign(connector)
+
+    def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
+        """The records that ``put`` would write, as of the last ``refresh``."""
+        return self._index.entries_for(connector, offsets)
 
     def put(self, connector: str, offsets: Offsets) -> None:
         """Commit *offsets* atomically; ``None`` removes. Durable on return."""

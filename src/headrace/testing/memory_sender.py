@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from headrace.connect.errors import FencedError, RecordError
 from headrace.connect.record import RecordMetadata
 from headrace.kafka.sender import EncodedRecords, OffsetEntry
+from headrace.kafka.undelivered import LateRefusalError
 
 Sent = tuple[str, bytes | None, bytes | None]
 """Topic, key and value of a record."""
@@ -18,7 +19,7 @@ class MemorySender:
     """Implements ``Sender``. *committed* is what a ``read_committed`` consumer would see, in order.
 
     Set *fenced* to make every later call fail as after a newer owner's ``open``; put values into
-    *refuses* that the client is to refuse.
+    *refuses* that the client is to refuse, into *refuses_late* those that the broker is to refuse.
     """
 
     transactional: bool = True
@@ -28,6 +29,7 @@ class MemorySender:
     aborts: int = 0
     fenced: bool = False
     refuses: set[bytes] = field(default_factory=set[bytes])
+    refuses_late: set[bytes] = field(default_factory=set[bytes])
     closed: bool = False
     _open: bool = False
     _records: list[Sent] = field(default_factory=list[Sent])
@@ -79,6 +81,7 @@ class MemorySender:
         self._refuse_if_fenced()
         if not self._open:
             raise RuntimeError("commit was called without a transaction")
+        self._refuse_late()
         self._publish()
         self._open = False
         self.commits += 1
@@ -93,6 +96,7 @@ class MemorySender:
     def flush(self) -> None:
         """Make everything visible, when not transactional."""
         self._refuse_if_fenced()
+        self._refuse_late()
         if not self.transactional:
             self._publish()
 
@@ -105,6 +109,17 @@ class MemorySender:
         self.offsets.update(self._entries)
         self._records.clear()
         self._entries.clear()
+
+    def _refuse_late(self) -> None:
+        for topic, key, value in self._records:
+            if value is not None and value in self.refuses_late:
+                raise LateRefusalError(
+                    "The broker refuses the record.",
+                    advice="Send another one.",
+                    topic=topic,
+                    key_bytes=None if key is None else len(key),
+                    value_bytes=len(value),
+                )
 
     def _refuse_if_fenced(self) -> None:
         if self.fenced:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.config import Config
 from headrace.connect.connector import (
+    ConnectorContext,
     ExactlyOnceSupport,
     Plan,
     PlannedConnector,
@@ -32,13 +33,14 @@ TELLING = "headrace.testing.puppets:TellingPuppet"
 
 @dataclass(kw_only=True)
 class Puppet:
-    """What a connector does. *placed* fills with what ``commit_record`` is told, where that is overridden."""
+    """What a connector does; *stop* is its tasks' own. *placed* fills with what ``commit_record`` is told, where that is overridden."""
 
     plan: Callable[[PlanRequest], Plan] = lambda _: Plan()
     probe: Callable[[OffsetReader], bool | None] = lambda _: None
     poll: Callable[[SourceTask], Polled] = lambda _: None
     update: Callable[[Offsets], Offsets | None] = lambda _: None
     stop: Callable[[], None] = lambda: None
+    started: Callable[[ConnectorContext], None] = lambda _: None
     tasks: int = 1
     placed: list[tuple[SourceRecord, RecordMetadata | None]] = field(
         default_factory=list[tuple[SourceRecord, RecordMetadata | None]]
@@ -156,6 +158,7 @@ class PolledPuppet(SourceConnector):
         """Find the puppet."""
         self._props = props
         self._puppet = _puppets[props["name"]]
+        self._puppet.started(self.context)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """As many as the puppet wants."""
@@ -189,6 +192,7 @@ class PlannedPuppet(PlannedConnector):
     def start(self, props: Mapping[str, str]) -> None:
         """Find the puppet."""
         self._puppet = _puppets[props["name"]]
+        self._puppet.started(self.context)
 
     def plan(self, request: PlanRequest) -> Plan:
         """As the puppet says."""

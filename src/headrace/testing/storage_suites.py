@@ -31,15 +31,13 @@ class OffsetStoreSuite:
         store.refresh()
 
         assert store.known("c") == {}
-        assert set() == store.connectors()
 
     def test_what_was_put_is_known_after_a_refresh(self, store: OffsetStore) -> None:
-        """An offset comes back as it was put, with the connector's name."""
+        """An offset comes back as it was put."""
         store.put("c", {FILE_A: {"position": 7}, FILE_B: {"position": 2**62}})
         store.refresh()
 
         assert store.known("c") == {FILE_A: {"position": 7}, FILE_B: {"position": 2**62}}
-        assert {"c"} == store.connectors()
 
     def test_the_last_offset_of_a_partition_counts(self, store: OffsetStore) -> None:
         """Later puts replace earlier ones, and leave other partitions alone."""
@@ -50,14 +48,13 @@ class OffsetStoreSuite:
         assert store.known("c") == {FILE_A: {"position": 2}, FILE_B: {"position": 5}}
 
     def test_none_removes_an_offset(self, store: OffsetStore) -> None:
-        """A removed partition is unknown, and a connector without offsets is not listed."""
+        """A removed partition is unknown, and one that never was is no error."""
         store.put("c", {FILE_A: {"position": 1}})
         store.refresh()
         store.put("c", {FILE_A: None, FILE_B: None})
         store.refresh()
 
         assert store.known("c") == {}
-        assert set() == store.connectors()
 
     def test_connectors_do_not_see_each_other(self, store: OffsetStore) -> None:
         """The same partition of two connectors is two partitions."""
@@ -107,6 +104,23 @@ class OffsetStoreSuite:
         store.refresh()
 
         assert {SourcePartition(): {}} == store.known("c")
+
+    def test_entries_are_the_records_of_a_put(self, store: OffsetStore) -> None:
+        """For whoever writes them elsewhere; asking for them stores nothing."""
+        store.refresh()
+        entries = store.entries_for("c", {FILE_A: {"position": 1}, FILE_B: None})
+        store.refresh()
+
+        key = b'["c",{"filename":"%s"}]'
+        assert [(key % b"a", b'{"position":1}'), (key % b"b", None)] == entries
+        assert store.known("c") == {}
+
+    def test_what_was_put_is_not_foreign(self, store: OffsetStore) -> None:
+        """Whatever the order in which its entries are given."""
+        store.put("c", {SourcePartition({"topic": "t", "partition": 0}): {"offset": 1}})
+        store.refresh()
+
+        assert store.foreign("c") == {}
 
 
 class ConfigStoreSuite:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,9 @@ class LocalRun:
     """Runs *connector*, started with *props*, against *stored*, committing after each poll.
 
     With *stop_after* it ends like a process that dies: that many records are committed, and what the
-    task returned beyond them is lost. An error of a task ends the run like that, too.
+    task returned beyond them is lost. An error of a task ends the run like that, too. *wait* is called with
+    the seconds that an empty plan wants to wait, for example to move the connector's clock; without it such
+    a plan ends the run.
     """
 
     def __init__(
@@ -79,8 +81,11 @@ class LocalRun:
         *,
         slots: int = 1,
         stop_after: int | None = None,
+        wait: Callable[[float], None] | None = None,
     ) -> None:
         self._connector = connector
+        self._wait = wait
+        self._planned = False
         self._props = props
         self._stored = stored
         self._slots = slots
@@ -91,7 +96,8 @@ class LocalRun:
     def until_idle(self) -> list[Delivered]:
         """Run micro-batches until there is nothing to do; returns what was committed.
 
-        Raises ``AssertionError`` when there is always something to do.
+        A planned connector has nothing to do when its plan is empty, a polled one when a micro-batch has
+        moved no offset. Raises ``AssertionError`` when there is always something to do.
         """
         self._connector.start(self._props)
         try:
@@ -105,12 +111,13 @@ class LocalRun:
     def _round(self) -> bool:
         """One micro-batch; whether there may be more to do."""
         before = dict(self._stored)
-        tasks = list(self._tasks())
-        for task in tasks:
+        self._planned = False
+        for task in list(self._tasks()):
             self._drain(task)
             if self._left == 0:
                 return False
-        return bool(tasks) and before != self._stored
+        # Work that changes nothing is work all the same: a worker would do it again for ever.
+        return self._planned or before != self._stored
 
     def _tasks(self) -> Iterator[SourceTask]:
         offsets = StoredOffsets(self._stored)
@@ -120,7 +127,12 @@ class LocalRun:
             return
         plan = self._connector.plan(PlanRequest(slots=self._slots, offsets=offsets))
         self._store(plan.offsets)
-        for share in plan.shares:
+        self._planned = plan.has_work() or bool(plan.offsets)
+        if self._wait and plan.ask_again_after is not None and not plan.has_work():
+            self._wait(plan.ask_again_after)
+            self._planned = True
+        offsets = StoredOffsets(self._stored)
+        for share in filter(None, plan.shares):
             yield self._started(self._props, LocalContext(offsets=offsets, splits=share))
 
     def _started(self, config: Mapping[str, str], context: LocalContext) -> SourceTask:

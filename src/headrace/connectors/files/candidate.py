@@ -12,6 +12,7 @@ from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.identity import version_of
 from headrace.connectors.files.listing import FileSeen
 from headrace.connectors.files.progress import Progress, number
+from headrace.connectors.files.proof import CHECKED, CHECKSUM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +20,9 @@ class Candidate:
     """A file that is selected now.
 
     *readable* is the byte up to which it may be read: its size, or less where its last line is not
-    complete yet. *settled* says that it has been unchanged for long enough to be finished.
+    complete yet. *settled* says that it has been unchanged for long enough to be finished; *open_ended*
+    that its last row may be half written although a line ends there. *kept* says that it still begins with
+    what offsets prove.
     """
 
     file: FileSeen
@@ -28,6 +31,8 @@ class Candidate:
     settled: bool
     readable: int
     splittable: bool = False
+    open_ended: bool = False
+    kept: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,21 +54,37 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What to do with one file: pieces to read, offsets to write, a sentence to tell; or nothing."""
+    """What to do with one file: pieces to read, offsets to write, a sentence to tell; or nothing.
+
+    *waits* says that something of it is left for when it has been unchanged for long enough.
+    """
 
     pieces: Sequence[Piece] = ()
     offsets: Mapping[SourcePartition, SourceOffset | None] = field(
         default_factory=dict[SourcePartition, SourceOffset | None]
     )
     told: str | None = None
+    waits: bool = False
+
+
+_KEPT = ("header", CHECKED, CHECKSUM)
 
 
 def finished(
-    candidate: Candidate, entry: SourceOffset | None, *, anchor: int, more: int = 0
+    candidate: Candidate,
+    entry: SourceOffset | None,
+    *,
+    anchor: int,
+    more: int = 0,
+    last: SourceOffset | None = None,
 ) -> SourceOffset:
-    """The entry of a file that was read up to *anchor*, with *more* records than *entry* says."""
+    """The entry of a file that was read up to *anchor*, with *more* records than *entry* says.
+
+    *last* is the offset that came so far, when it was not *entry*.
+    """
     file = candidate.file
-    kept = {"header": entry["header"]} if entry and "header" in entry else {}
+    known = last or entry or {}
+    kept = {key: known[key] for key in _KEPT if key in known}
     end: SourceOffset = {
         "recordCount": number(entry, "recordCount") + more,
         "anchor": anchor,
@@ -84,6 +105,7 @@ def details_of(candidate: Candidate) -> SplitDetails:
         format=candidate.format,
         settled=candidate.settled,
         tail=candidate.readable == candidate.file.size,
+        open_ended=candidate.open_ended,
     )
 
 
@@ -93,6 +115,6 @@ def check_format(candidate: Candidate, progress: Progress) -> None:
     if other:
         raise TaskFailedError(
             f"{candidate.file.path}: It was read as {other.pop()} up to byte {progress.anchor} and cannot "
-            f"go on as {candidate.format}. Take the change of the format's settings back, or remove the "
-            "file's offset to read it again from its beginning."
+            f"go on as {candidate.format}. Take the change of the format's settings back, or give the "
+            "connector another name, under which all its files are read from their beginning."
         )

@@ -71,8 +71,8 @@ class FilesConfig(Config):
     changed: Literal["fail", "reread", "ignore"] = setting(
         "files.changed",
         default="fail",
-        doc="What to do with a file that was replaced or became shorter after records of it were sent: "
-        "fail, reread it from its beginning, or ignore it from then on.",
+        doc="What to do with a file that does not begin any more with what was sent of it, or that was "
+        "replaced after it was read to its end: fail, reread it from its beginning, or ignore it from then on.",
     )
     missing: Literal["fail", "ignore"] = setting(
         "files.missing",

@@ -7,7 +7,6 @@ supported: an offset names a byte of a file, and says which file it was.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Mapping
 from typing import ClassVar
@@ -19,19 +18,28 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask
 from headrace.connectors.files.candidate import Candidate, Decision, Piece, Rules
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.formats import format_of, signature
-from headrace.connectors.files.listing import FileSeen, last_line_end, list_files, look_at
+from headrace.connectors.files.formats import format_of, framing_of, signature
+from headrace.connectors.files.identity import same_object
+from headrace.connectors.files.listing import (
+    FileSeen,
+    last_line_end,
+    list_files,
+    look_at,
+    status_of,
+)
 from headrace.connectors.files.offsets import check_offsets
 from headrace.connectors.files.planning import decide
+from headrace.connectors.files.prefix_check import PrefixCheck
 from headrace.connectors.files.progress import Progress, by_file
+from headrace.connectors.files.row_ahead import RowAhead
 from headrace.connectors.files.sharing import shared
 from headrace.connectors.files.task import FilesTask
 from headrace.sources.extractors.streams import Compression
 
 _LOG = logging.getLogger(__name__)
-_PATIENCE_SECONDS = 5.0
 # Floating point must not make a file a moment too young after the wait.
 _MARGIN_SECONDS = 0.01
+_AGAIN_SECONDS = 0.1
 
 
 class FilesConnector(PlannedConnector):
@@ -40,16 +48,12 @@ class FilesConnector(PlannedConnector):
     config_class: ClassVar[type[Config]] = FilesConfig
     task_class: ClassVar[type[SourceTask]] = FilesTask
 
-    def __init__(
-        self,
-        *,
-        clock: Callable[[], float] = time.time,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._sleep = sleep
         self._unchanged = dict[str, tuple[int, int, int]]()
         self._told = dict[str, str]()
+        self._prefixes = PrefixCheck()
+        self._rows = RowAhead()
 
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
@@ -66,94 +70,123 @@ class FilesConnector(PlannedConnector):
     def plan(self, request: PlanRequest) -> Plan:
         """List the files and join them with what is known.
 
-        When all that is left are files too young to be finished, and they will be old enough within
-        seconds, it waits for that: nothing that lies there is left out of a run that ends.
+        When something is left of files that are too young to be finished, the plan says when the first of
+        them will be old enough.
         """
-        known = request.offsets.known()
-        plan, ripe_at = self._plan_once(request.slots, known)
-        wait = ripe_at - self._clock() if ripe_at is not None else 0.0
-        if plan.has_work() or not 0 < wait <= _PATIENCE_SECONDS:
-            return plan
-        self._sleep(wait + _MARGIN_SECONDS)
-        return self._plan_once(request.slots, known)[0]
-
-    def _plan_once(
-        self, slots: int, known: Mapping[SourcePartition, SourceOffset]
-    ) -> tuple[Plan, float | None]:
-        """A plan, and when a file that has to wait will be old enough, if there is one."""
-        progress = by_file(known)
+        progress = by_file(request.offsets.known())
         pieces = list[Piece]()
         offsets = dict[SourcePartition, SourceOffset | None]()
-        ripe_at = list[float]()
-        paths = list_files(self._config.path, recursive=self._config.recursive, known=progress)
+        waits = list[float]()
+        paths = list_files(
+            self._config.path,
+            recursive=self._config.recursive,
+            known=progress,
+            without_match=lambda pattern: self._tell(pattern, _NO_MATCH),
+        )
         self._check_missing(paths, progress)
         for path in paths:
-            decision, ripe = self._decide(path, progress.get(path, Progress()))
+            decision, wait = self._decided(path, progress.get(path, Progress()))
             pieces += decision.pieces
             offsets.update(decision.offsets)
-            ripe_at += [] if ripe is None else [ripe]
-        plan = Plan(
-            shares=shared(pieces, slots),
+            waits += [] if wait is None else [wait]
+        return Plan(
+            shares=shared(pieces, request.slots),
             offsets=offsets,
             total_bytes=sum(piece.weight for piece in pieces),
+            ask_again_after=min(waits, default=None),
         )
-        return plan, min(ripe_at, default=None)
 
-    def _decide(self, path: str, progress: Progress) -> tuple[Decision, float | None]:
-        file = self._look_at(path, progress)
-        if file is None:
+    def _decided(self, path: str, progress: Progress) -> tuple[Decision, float | None]:
+        """What to do with the file at *path*, and in how many seconds to look at it again, if at all."""
+        if self._is_as_it_was(path, progress):
             return Decision(), None
-        candidate = self._candidate(file, progress)
+        file = look_at(path)
+        candidate = None if file is None else self._candidate(file, progress)
+        if file is None or candidate is None:
+            self._tell(path, "The file vanished while it was looked at; the next plan decides.")
+            return Decision(), _AGAIN_SECONDS
         decision = decide(candidate, progress, self._rules())
         self._tell(path, decision.told)
-        if progress.done and not decision.pieces and file.size == progress.size:
+        judged = candidate.settled and not decision.pieces
+        if judged and progress.done and file.size == progress.size:
             self._unchanged[path] = _signs(file)
-        waits = not candidate.settled and _left(candidate, progress) and not decision.pieces
-        return decision, file.modified_ns / 1e9 + self._config.min_age_ms / 1000 if waits else None
+        return decision, self._wait_for(file) if decision.waits else None
 
-    def _look_at(self, path: str, progress: Progress) -> FileSeen | None:
-        """The file at *path*, or ``None`` when it is gone, or done and unchanged since the last look."""
-        if path in self._unchanged and progress.done:
-            try:
-                status = os.stat(path)  # noqa: PTH116 (hot: once per file and plan)
-            except FileNotFoundError:
-                return None
-            if self._unchanged[path] == (status.st_size, status.st_ino, status.st_mtime_ns):
-                return None
-        self._unchanged.pop(path, None)
-        return look_at(path)
+    def _wait_for(self, file: FileSeen) -> float:
+        """The seconds until *file* will be old enough, if it does not change any more."""
+        age_ms, min_age_ms = file.age_ms(self._clock()), self._config.min_age_ms
+        if age_ms < 0:
+            self._tell(
+                file.path,
+                "By this machine's clock the file was changed in the future. It is read to its end when "
+                f"that is {min_age_ms} ms past (files.min.age.ms). Set its time, for example with touch.",
+            )
+        return (min_age_ms - age_ms) / 1000 + _MARGIN_SECONDS
 
-    def _candidate(self, file: FileSeen, progress: Progress) -> Candidate:
+    def _is_as_it_was(self, path: str, progress: Progress) -> bool:
+        """Whether the file at *path* is done and unchanged since the last look."""
+        signs = self._unchanged.pop(path, None)
+        if signs is None or not progress.done:
+            return False
+        status = status_of(path)
+        if status is None or signs != (status.st_size, status.st_ino, status.st_mtime_ns):
+            return False
+        self._unchanged[path] = signs
+        return True
+
+    def _candidate(self, file: FileSeen, progress: Progress) -> Candidate | None:
+        """What is to be known of *file* to decide about it, or ``None`` when it is gone."""
         config = self._config
         packed = config.packing(file.path) is not Compression.NONE
         settled = file.age_ms(self._clock()) >= config.min_age_ms
-        readable = file.size
-        if not packed and (config.follow or not settled) and file.size > progress.anchor:
-            readable = last_line_end(
-                file.path,
-                start=progress.anchor,
-                size=file.size,
-                at_most=config.max_line_bytes,
-            )
+        growing = not packed and (config.follow or not settled)
+        readable = self._readable(file, progress.anchor) if growing else file.size
+        if readable is None:
+            return None
+        csv = format_of(file.path, config) == "csv"
         return Candidate(
             file=file,
             format=signature(file.path, config),
             packed=packed,
             settled=settled,
             readable=readable,
-            splittable=not packed and format_of(file.path, config) != "csv",
+            splittable=not packed and not csv,
+            open_ended=growing and csv,
+            kept=self._is_kept(file, progress, settled=settled),
         )
+
+    def _readable(self, file: FileSeen, start: int) -> int | None:
+        """Up to which byte a growing file may be read from *start*; ``None`` when it is gone."""
+        if file.size <= start:
+            return file.size
+        limit = self._config.max_line_bytes
+        if format_of(file.path, self._config) != "csv":
+            return last_line_end(file.path, start=start, size=file.size, at_most=limit)
+        # Only its reader knows which line ends are quoted, so it gets all, and leaves the rest.
+        framing = framing_of(file.path, self._config)
+        found = self._rows.find(file, framing, start=start, at_most=limit)
+        return file.size if found else None if found is None else start
+
+    def _is_kept(self, file: FileSeen, progress: Progress, *, settled: bool) -> bool:
+        """Whether *file* begins with what was sent of it, as far as that is worth a look."""
+        packing = self._config.packing(file.path)
+        # While a packed file is young, it may be being replaced by a whole one.
+        if packing is not Compression.NONE:
+            same = file.size == progress.size and all(
+                same_object(file, version) for version in progress.versions
+            )
+            if not settled or (same and (progress.done or self._config.changed == "fail")):
+                return True
+        return self._prefixes.holds(file, packing, progress.proofs)
 
     def _check_missing(self, paths: list[str], progress: Mapping[str, Progress]) -> None:
         present = set(paths)
         for path, each in progress.items():
-            if path in present or each.finished or os.path.lexists(path):
+            if path in present or each.finished or status_of(path) is not None:
                 continue
             sentence = f"{path}: The file vanished before it was read to its end."
             if self._config.missing == "fail":
-                raise TaskFailedError(
-                    f"{sentence} Put it back, remove its offset, or set files.missing=ignore."
-                )
+                raise TaskFailedError(f"{sentence} Put it back, or set files.missing=ignore.")
             self._tell(path, sentence)
 
     def _rules(self) -> Rules:
@@ -167,10 +200,8 @@ class FilesConnector(PlannedConnector):
             _LOG.warning("%s: %s", path, sentence)
 
 
+_NO_MATCH = "No file matches this pattern of files.path now. Files that come later are read."
+
+
 def _signs(file: FileSeen) -> tuple[int, int, int]:
     return file.size, file.inode, file.modified_ns
-
-
-def _left(candidate: Candidate, progress: Progress) -> bool:
-    """Whether bytes of the file are still to be read, now or when it is older."""
-    return not progress.done and (candidate.packed or candidate.file.size > progress.anchor)

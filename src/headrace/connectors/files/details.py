@@ -15,7 +15,8 @@ class SplitDetails:
     *version*, *size* and *format* are the file's; *settled* says that it may be marked as done. Lines
     that begin in ``start … stop`` are read, and no byte from *limit* on; compressed files have neither.
     *tail* says that *limit* is the file's end, so that a last line needs no line end there. *seek* says
-    that *start* may lie inside a line, which belongs to another split.
+    that *start* may lie inside a line, which belongs to another split. *open_ended* says that a last row
+    which is not complete is left, even at the file's end.
     """
 
     version: str
@@ -27,6 +28,7 @@ class SplitDetails:
     stop: int | None = None
     limit: int | None = None
     seek: bool = False
+    open_ended: bool = False
 
     @classmethod
     def of(cls, details: Mapping[str, object]) -> Self:

@@ -53,17 +53,25 @@ def signature(path: str, config: FilesConfig) -> str:
     return config.dialect(extension(path)).signature() if name == "csv" else name
 
 
+def framing_of(path: str, config: FilesConfig) -> Framing:
+    """What finds the rows of the file at *path*."""
+    if format_of(path, config) == "csv":
+        return csv_framing(config.dialect(extension(path)))
+    return LineFraming()
+
+
 def reading(
     path: str, config: FilesConfig, offset: SourceOffset | None
 ) -> tuple[Framing, Extractor]:
     """A fresh framing and extractor for the file at *path*, going on at *offset*."""
     name = format_of(path, config)
+    framing = framing_of(path, config)
     if name == "jsonl":
-        return LineFraming(), JsonLinesExtractor()
+        return framing, JsonLinesExtractor()
     if name == "lines":
-        return LineFraming(), LinesExtractor()
+        return framing, LinesExtractor()
     dialect = config.dialect(extension(path))
-    return csv_framing(dialect), CsvExtractor(dialect, header=_header(path, dialect, offset))
+    return framing, CsvExtractor(dialect, header=_header(path, dialect, offset))
 
 
 def _header(path: str, dialect: CsvDialect, offset: SourceOffset | None) -> OffsetValue:
@@ -74,7 +82,7 @@ def _header(path: str, dialect: CsvDialect, offset: SourceOffset | None) -> Offs
         return json.dumps(dialect.names)
     if dialect.header:
         raise TaskFailedError(
-            f"{path}: Its offset points behind the header without saying what that held. Set only "
-            "'recordCount' in the offset, or name the fields with csv.names."
+            f"{path}: Its offset points behind the header without saying what that held. "
+            "Name the fields with csv.names."
         )
     return None

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import fnmatch
+import logging
 import os
 import stat
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
+from io import FileIO
 
 from headrace.connect.errors import TaskFailedError
 
+_LOG = logging.getLogger(__name__)
 HEAD_BYTES = 1024
+GONE = (FileNotFoundError, NotADirectoryError)
+"""How the system says that a path leads nowhere, any more or yet."""
+
 _CHUNK = 64 * 1024
 _MAGIC = frozenset("*?[")
 
@@ -30,20 +36,26 @@ class FileSeen:
         return now * 1000 - self.modified_ns / 1e6
 
 
-def list_files(paths: Sequence[str], *, recursive: bool, known: Container[str] = ()) -> list[str]:
+def list_files(
+    paths: Sequence[str],
+    *,
+    recursive: bool,
+    known: Container[str] = (),
+    without_match: Callable[[str], None] = lambda _: None,
+) -> list[str]:
     """The absolute paths of the regular files that *paths* (folders, files, globs) select, sorted.
 
-    Raises :class:`~headrace.connect.errors.TaskFailedError` for a folder that is missing or may not be
+    What vanishes while it is listed is left out, and logged. Raises :class:`~headrace.connect.errors.TaskFailedError` for a folder that is missing or may not be
     read, and for a missing file that is not *known* from earlier; a glob without matches in a readable
-    folder selects nothing.
+    folder selects nothing, and *without_match* is called with it.
     """
     absolute = [os.path.abspath(path) for path in paths]  # noqa: PTH100 (keeps symbolic links)
-    found = {
-        each
-        for path in absolute
-        if path not in known or os.path.lexists(path)
-        for each in _selected(path, recursive=recursive)
-    }
+    found = set[str]()
+    for path in absolute:
+        selected = set(_selected(path, recursive=recursive, known=path in known))
+        if not selected and _MAGIC & set(path):
+            without_match(path)
+        found |= selected
     for path in found:
         _check_name(path)
     return sorted(found)
@@ -57,26 +69,49 @@ def look_at(path: str) -> FileSeen | None:
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (hot: once per file and plan)
             return seen(path, os.fstat(file.fileno()), file.read(HEAD_BYTES))
-    except FileNotFoundError:
+    except GONE:
         return None
     except OSError as error:
-        raise _unreadable("file", path, error) from error
+        raise unreadable("file", path, error) from error
 
 
-def last_line_end(path: str, *, start: int, size: int, at_most: int) -> int:
+def status_of(path: str) -> os.stat_result | None:
+    """What the system knows of the file at *path*, or ``None`` when it is gone.
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError` when that may not be asked.
+    """
+    try:
+        return os.stat(path)  # noqa: PTH116 (hot: once per file and plan)
+    except GONE:
+        return None
+    except OSError as error:
+        raise unreadable("file", path, error) from error
+
+
+def last_line_end(path: str, *, start: int, size: int, at_most: int) -> int | None:
     """The byte behind the last line feed in ``start … size`` of the file at *path*, or *start*.
 
-    Where a line is longer than *at_most* bytes it is *size*: there is nothing to wait for.
+    Where a line is longer than *at_most* bytes it is *size*: there is nothing to wait for. ``None`` when
+    the file is gone. Raises :class:`~headrace.connect.errors.TaskFailedError` when it may not be read.
     """
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
-        end = size
-        while end > start and size - end <= at_most:
-            begin = max(start, end - _CHUNK)
-            file.seek(begin)
-            feed = file.read(end - begin).rfind(b"\n")
-            if feed >= 0:
-                return begin + feed + 1
-            end = begin
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            return _last_line_end(file, start=start, size=size, at_most=at_most)
+    except GONE:
+        return None
+    except OSError as error:
+        raise unreadable("file", path, error) from error
+
+
+def _last_line_end(file: FileIO, *, start: int, size: int, at_most: int) -> int:
+    end = size
+    while end > start and size - end <= at_most:
+        begin = max(start, end - _CHUNK)
+        file.seek(begin)
+        feed = file.read(end - begin).rfind(b"\n")
+        if feed >= 0:
+            return begin + feed + 1
+        end = begin
     return start if end <= start else size
 
 
@@ -91,7 +126,7 @@ def seen(path: str, status: os.stat_result, head: bytes) -> FileSeen:
     )
 
 
-def _selected(path: str, *, recursive: bool) -> Iterator[str]:
+def _selected(path: str, *, recursive: bool, known: bool) -> Iterator[str]:
     parts = path.split("/")
     magic = next((i for i, part in enumerate(parts) if _MAGIC & set(part)), None)
     if magic is not None:
@@ -99,10 +134,12 @@ def _selected(path: str, *, recursive: bool) -> Iterator[str]:
         return
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116
-    except FileNotFoundError:
-        raise TaskFailedError(f"{path}: {_MISSING}") from None
     except OSError as error:
-        raise _unreadable("path", path, error) from error
+        if known and isinstance(error, GONE):
+            return
+        if isinstance(error, FileNotFoundError):
+            raise TaskFailedError(f"{path}: {_MISSING}") from None
+        raise unreadable("path", path, error) from error
     if stat.S_ISDIR(mode):
         yield from _files_in(path, recursive=recursive)
     elif stat.S_ISREG(mode):
@@ -117,38 +154,58 @@ _MISSING = (
 )
 
 
-def _files_in(folder: str, *, recursive: bool) -> Iterator[str]:
-    for entry in _entries(folder):
-        if entry.is_file():
+def _files_in(folder: str, *, recursive: bool, found: bool = False) -> Iterator[str]:
+    for entry in _entries(folder, found=found):
+        if _is(os.DirEntry.is_file, entry):
             yield entry.path
-        elif recursive and entry.is_dir(follow_symlinks=False):
-            yield from _files_in(entry.path, recursive=True)
+        elif recursive and _is_folder_itself(entry):
+            yield from _files_in(entry.path, recursive=True, found=True)
 
 
-def _matching(folder: str, patterns: Sequence[str]) -> Iterator[str]:
+def _matching(folder: str, patterns: Sequence[str], *, found: bool = False) -> Iterator[str]:
     """The files below *folder* whose path matches *patterns*, one for each folder level."""
     pattern, rest = patterns[0], patterns[1:]
     if pattern == "**":
-        yield from _matching(folder, rest or ["*"])
-        for entry in _entries(folder):
-            if entry.is_dir(follow_symlinks=False):
-                yield from _matching(entry.path, patterns)
+        yield from _matching(folder, rest or ["*"], found=found)
+        for entry in _entries(folder, found=found):
+            if _is_folder_itself(entry):
+                yield from _matching(entry.path, patterns, found=True)
         return
-    kind: Callable[[os.DirEntry[str]], bool] = os.DirEntry.is_dir if rest else os.DirEntry.is_file
-    for entry in _entries(folder):
-        if fnmatch.fnmatchcase(entry.name, pattern) and kind(entry):
-            yield from _matching(entry.path, rest) if rest else (entry.path,)
+    kind = os.DirEntry[str].is_dir if rest else os.DirEntry[str].is_file
+    for entry in _entries(folder, found=found):
+        if fnmatch.fnmatchcase(entry.name, pattern) and _is(kind, entry):
+            yield from _matching(entry.path, rest, found=True) if rest else (entry.path,)
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
+def _entries(folder: str, *, found: bool) -> list[os.DirEntry[str]]:
+    """What is in *folder*; nothing when it was *found* in another one a moment ago and is gone."""
     try:
         with os.scandir(folder) as entries:
             return [entry for entry in entries if not entry.name.startswith(".")]
     except OSError as error:
-        raise _unreadable("folder", folder, error) from error
+        if found and isinstance(error, GONE):
+            _LOG.warning("%s: The folder vanished while it was listed.", folder)
+            return []
+        raise unreadable("folder", folder, error) from error
 
 
-def _unreadable(noun: str, path: str, error: OSError) -> TaskFailedError:
+def _is_folder_itself(entry: os.DirEntry[str]) -> bool:
+    """Whether *entry* is a folder and no symbolic link to one."""
+    return _is(lambda each: each.is_dir(follow_symlinks=False), entry)
+
+
+def _is(kind: Callable[[os.DirEntry[str]], bool], entry: os.DirEntry[str]) -> bool:
+    """Whether *entry* is of *kind*; what is gone is of none."""
+    try:
+        return kind(entry)
+    except GONE:
+        return False
+    except OSError as error:
+        raise unreadable("path", entry.path, error) from error
+
+
+def unreadable(noun: str, path: str, error: OSError) -> TaskFailedError:
+    """The error for a *noun* at *path* that the system does not let us read."""
     return TaskFailedError(
         f"{path}: This {noun} cannot be read: {error.strerror}. "
         "Check files.path and the permissions of the user that runs headrace."

@@ -6,9 +6,10 @@ from headrace.connect.errors import OffsetsError
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.connectors.files.identity import is_version
-from headrace.connectors.files.progress import FILENAME
+from headrace.connectors.files.progress import FILENAME, number
+from headrace.connectors.files.proof import CHECKED, CHECKSUM
 
-_COUNTS = frozenset({"recordCount", "anchor", "skip", "size"})
+_COUNTS = frozenset({"recordCount", "anchor", "skip", "size", CHECKED, CHECKSUM})
 _TEXTS = frozenset({"version", "format", "header"})
 _FIELDS = _COUNTS | _TEXTS | {"done"}
 _RANGE = {"from", "to"}
@@ -47,6 +48,13 @@ def _check_offset(offset: SourceOffset, path: str) -> None:
         complaint = _complaint(key, value)
         if complaint:
             raise OffsetsError(f"The offset of {path} has {value!r} under {key!r}; {complaint}")
+    if (CHECKED in offset) != (CHECKSUM in offset) or number(offset, CHECKED) > number(
+        offset, "anchor"
+    ):
+        raise OffsetsError(
+            f"The offset of {path} must have 'checked' and 'checksum' both or neither, and 'checked' not "
+            "behind 'anchor'; leave both out to accept the file as it is."
+        )
     if offset.get("skip", 0) and "anchor" not in offset:
         raise OffsetsError(f"The offset of {path} has 'skip' without the 'anchor' it counts from.")
 

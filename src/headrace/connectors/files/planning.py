@@ -29,35 +29,57 @@ def decide(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     Raises :class:`~headrace.connect.errors.TaskFailedError` for a file that is not the one that was read
     before, unless *rules* say otherwise, and for one that would now be understood differently.
     """
-    complaint = _change(candidate.file, progress, packed=candidate.packed)
+    if candidate.packed and not candidate.settled and not _is_as_read(candidate.file, progress):
+        # It may be being replaced by a whole one; until then nothing is to be learnt from it.
+        return Decision(waits=True)
+    complaint = _change(candidate, progress, rules)
     if complaint:
         return _of_changed(candidate, progress, rules=rules, complaint=complaint)
     if not progress.done:
-        return _of_open(candidate, progress, rules)
+        return _of_unfinished(candidate, progress, rules)
     grown = candidate.file.size - progress.size
     if grown and rules.follow:
-        return _of_open(candidate, progress, rules)
+        return _of_unfinished(candidate, progress, rules)
     told = f"The file grew by {grown} bytes after it was read to its end. {_GROWN_ADVICE}"
     return Decision(told=told if grown else None)
 
 
 _GROWN_ADVICE = "They are left unread; set files.follow=true to read files that grow."
-_CHANGED_ADVICE = (
+CHANGED_ADVICE = (
     "Put the file back, or say with files.changed=reread that it is to be read again from its beginning, "
     "or with files.changed=ignore that it is to be left alone."
 )
 
 
-def _change(file: FileSeen, progress: Progress, *, packed: bool) -> str | None:
-    """Why the file is not the one that was read, or ``None``."""
-    expected = max(progress.size, 0 if packed else progress.anchor)
+REPLACED = "The file was replaced by another one after records of it were sent."
+
+
+def _change(candidate: Candidate, progress: Progress, rules: Rules) -> str | None:
+    """Why the file is not the one that was read, or ``None``.
+
+    What proofs say counts, and not what lies behind them: a bad record may have been put right. Without
+    proofs, and for a file that was read to its end, inode, first bytes and size have to do.
+    """
+    file = candidate.file
+    read = 0 if candidate.packed else progress.furthest
+    expected = read if progress.proven and not progress.done else max(progress.size, read)
     if file.size < expected:
-        return (
-            f"The file shrank to {file.size} bytes; it had {expected} when records of it were sent."
-        )
-    if any(not same_object(file, version) for version in progress.versions):
-        return "The file was replaced by another one after records of it were sent."
-    return None
+        return f"The file shrank to {file.size} bytes; records of its first {expected} were sent."
+    if not candidate.kept:
+        return REPLACED
+    complete = progress.done and file.size == progress.size and not rules.follow
+    if progress.proven and not complete:
+        return None
+    return None if _is_same(file, progress) else REPLACED
+
+
+def _is_same(file: FileSeen, progress: Progress) -> bool:
+    return all(same_object(file, version) for version in progress.versions)
+
+
+def _is_as_read(file: FileSeen, progress: Progress) -> bool:
+    """Whether *file* was read to its end and has not become another one since."""
+    return progress.done and file.size == progress.size and _is_same(file, progress)
 
 
 def _of_changed(
@@ -65,11 +87,11 @@ def _of_changed(
 ) -> Decision:
     path = candidate.file.path
     if rules.changed == "fail":
-        raise TaskFailedError(f"{path}: {complaint} {_CHANGED_ADVICE}")
+        raise TaskFailedError(f"{path}: {complaint} {CHANGED_ADVICE}")
     if rules.changed == "ignore":
         return Decision(told=f"{complaint} It is left alone, as files.changed=ignore says.")
     # In one piece: ranges would have the source partitions of those that are removed here.
-    anew = _of_open(candidate, Progress(), replace(rules, split_bytes=0))
+    anew = _of_unfinished(candidate, Progress(), replace(rules, split_bytes=0))
     stale = {part(path, piece): None for piece in progress.ranges}
     return replace(
         anew,
@@ -78,7 +100,16 @@ def _of_changed(
     )
 
 
-def _of_open(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
+def _of_unfinished(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
+    decision = _of_what_is_ready(candidate, progress, rules)
+    if decision.pieces or candidate.settled:
+        return decision
+    # A followed file's last line waits for its line end, however old it gets.
+    tail = candidate.readable < candidate.file.size and not rules.follow
+    return replace(decision, waits=candidate.packed or tail)
+
+
+def _of_what_is_ready(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     left = candidate.readable - progress.anchor
     if candidate.packed:
         # Nothing but reading it tells where a compressed file ends, so it is read when it is complete.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.connectors.files.proof import Proof, proof_of
 
 FILENAME = "filename"
 
@@ -40,6 +41,21 @@ class Progress:
     def size(self) -> int:
         """The file's size when it was last read."""
         return max((number(each, "size") for each in self._offsets()), default=0)
+
+    @property
+    def furthest(self) -> int:
+        """The byte behind all that was read of it, by any range."""
+        return max((number(each, "anchor") for each in self._offsets()), default=0)
+
+    @property
+    def proofs(self) -> list[Proof]:
+        """What the offsets say of the bytes before them."""
+        return [proof for each in self._offsets() if (proof := proof_of(each)) is not None]
+
+    @property
+    def proven(self) -> bool:
+        """Whether all offsets have a proof; those from earlier versions and from people have none."""
+        return len(self.proofs) == len(self._offsets())
 
     @property
     def versions(self) -> set[str]:

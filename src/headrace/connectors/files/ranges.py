@@ -51,9 +51,10 @@ def _folded(
     if not all(offset.get("done") for _, offset in ranges):
         return {}, progress.anchor
     path = candidate.file.path
-    end = max(number(offset, "anchor") for _, offset in ranges)
+    last = max((offset for _, offset in ranges), key=lambda each: number(each, "anchor"))
     records = sum(number(offset, "recordCount") for _, offset in ranges)
-    entry = finished(candidate, progress.entry, anchor=end, more=records)
+    end = number(last, "anchor")
+    entry = finished(candidate, progress.entry, anchor=end, more=records, last=last)
     return {whole(path): entry, **{part(path, piece): None for piece, _ in ranges}}, end
 
 

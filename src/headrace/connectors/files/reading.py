@@ -16,14 +16,18 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.formats import reading
 from headrace.connectors.files.identity import same_object
-from headrace.connectors.files.listing import HEAD_BYTES, FileSeen, look_at, seen
+from headrace.connectors.files.listing import GONE, HEAD_BYTES, FileSeen, look_at, seen, unreadable
+from headrace.connectors.files.planning import CHANGED_ADVICE, REPLACED
 from headrace.connectors.files.progress import FILENAME, number
+from headrace.connectors.files.proof import CHECKED, CHECKSUM, proof_of
 from headrace.connectors.files.topics import topic_of
-from headrace.sources.extractors.blocks import BlockReader, Span
+from headrace.connectors.files.witness import Witness, open_witness
+from headrace.sources.extractors.blocks import BlockReader, Span, Words
 from headrace.sources.extractors.record_reader import Chunk, RecordReader, Resume
-from headrace.sources.extractors.streams import Compression, open_stream
+from headrace.sources.extractors.streams import Compression
 
 _RANGED = "from"
+_UNPACKED = " of the unpacked text"
 
 
 class SplitReader:
@@ -37,6 +41,7 @@ class SplitReader:
         self._packing = config.packing(self._path)
         self._topic = topic_of(config.topic, self._path)
         self._reader: RecordReader | None = None
+        self._witness: Witness | None = None
 
     @property
     def packed(self) -> bool:
@@ -54,17 +59,17 @@ class SplitReader:
         if raw is None:
             return False
         resume = self._resume()
-        try:
-            stream = open_stream(raw, self._packing, self._first_byte(resume))
-        except RecordError as error:
+        self._witness = self._witnessed(raw, resume)
+        if self._witness is None:
             raw.close()
-            raise error.located(self._path, f"before byte {resume.anchor}") from error
+            return self._left_to_the_plan()
         blocks = BlockReader(
-            stream,
+            self._witness,
             framing,
             span=self._span(resume),
             block_bytes=self._config.batch_max_bytes,
             max_row_bytes=self._config.max_line_bytes,
+            words=Words(of=_UNPACKED if self.packed else "", limit_key="files.max.line.bytes"),
         )
         self._reader = RecordReader(
             blocks,
@@ -87,6 +92,8 @@ class SplitReader:
         if reader.cut_short:
             return None
         moving = {"anchor": reader.position, "recordCount": reader.record_count}
+        proof = self._opened_witness().proof_at(reader.position)
+        moving |= {CHECKED: proof.checked, CHECKSUM: proof.checksum}
         constants = {**self._constants(reader.extractor.constants()), **moving}
         return {**constants, "done": True} if self._whole(reader.position) else constants
 
@@ -100,16 +107,44 @@ class SplitReader:
             raise RuntimeError("the split was not opened")
         return self._reader
 
+    def _opened_witness(self) -> Witness:
+        if self._witness is None:
+            raise RuntimeError("the split was not opened")
+        return self._witness
+
+    def _witnessed(self, raw: FileIO, resume: Resume) -> Witness | None:
+        """The bytes to read, or ``None`` when the file does not begin with what was sent of it."""
+        config = self._config
+        try:
+            return open_witness(
+                raw,
+                self._packing,
+                self._first_byte(resume),
+                proof=proof_of(self._split.offset),
+                # What is read ahead, and the rows before that.
+                keep=2 * (config.max_line_bytes + 2 * config.batch_max_bytes),
+            )
+        except RecordError as error:
+            raw.close()
+            raise error.located(self._path, f"before byte {resume.anchor}{_UNPACKED}") from error
+        except OSError as error:
+            raw.close()
+            raise unreadable("file", self._path, error) from error
+
+    def _left_to_the_plan(self) -> bool:
+        # With `fail`, plans trust the inode and size of a packed file, to unpack it here only.
+        if self.packed and self._config.changed == "fail":
+            raise TaskFailedError(f"{self._path}: {REPLACED} {CHANGED_ADVICE}")
+        return False
+
     def _raw(self) -> FileIO | None:
         try:
             raw = FileIO(self._path)
-        except FileNotFoundError:
+            head = raw.read(HEAD_BYTES)
+        except GONE:
             return None
         except OSError as error:
-            raise TaskFailedError(
-                f"{self._path}: It cannot be opened: {error.strerror}."
-            ) from error
-        head = raw.read(HEAD_BYTES)
+            raise unreadable("file", self._path, error) from error
         if self._is_planned(seen(self._path, os.fstat(raw.fileno()), head)):
             raw.seek(0)
             return raw
@@ -144,7 +179,7 @@ class SplitReader:
             start=resume.anchor,
             stop=self._details.stop,
             limit=self._details.limit,
-            take_tail=self._details.tail,
+            take_tail=self._details.tail and not self._details.open_ended,
             seek_row=self._seeks(resume),
         )
 
@@ -153,15 +188,25 @@ class SplitReader:
         constants = self._constants(chunk.constants)
         reader = self._opened()
         at_end = chunk.last and not reader.cut_short
+        moving = {
+            "recordCount": pa.array(chunk.counts),
+            "anchor": pa.array(chunk.anchors),
+            **self._opened_witness().columns(chunk.anchors),
+        }
         if not at_end or not self._whole(reader.position):
-            yield self._batch(chunk, constants, rows=slice(None))
+            yield self._batch(chunk, constants, moving, rows=slice(None))
             return
         if len(chunk) > 1:
-            yield self._batch(chunk, constants, rows=slice(0, -1))
-        yield self._batch(chunk, {**constants, "done": True}, rows=slice(-1, None))
+            yield self._batch(chunk, constants, moving, rows=slice(0, -1))
+        yield self._batch(chunk, {**constants, "done": True}, moving, rows=slice(-1, None))
 
     def _batch(
-        self, chunk: Chunk, constants: Mapping[str, OffsetValue], *, rows: slice
+        self,
+        chunk: Chunk,
+        constants: Mapping[str, OffsetValue],
+        moving: Mapping[str, pa.Array],
+        *,
+        rows: slice,
     ) -> SourceBatch:
         return SourceBatch(
             topic=self._topic,
@@ -170,10 +215,7 @@ class SplitReader:
             source_partition=self._split.partition,
             offsets=BatchOffsets(
                 constant=constants,
-                columns={
-                    "recordCount": pa.array(chunk.counts[rows]),
-                    "anchor": pa.array(chunk.anchors[rows]),
-                },
+                columns={key: column[rows] for key, column in moving.items()},
             ),
         )
 

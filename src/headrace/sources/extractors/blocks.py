@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.errors import RecordError
-from headrace.sources.extractors.line_framing import Framing
+from headrace.sources.extractors.line_framing import CARRIAGE_RETURN, Framing
 from headrace.sources.extractors.rows import RowBlock
 from headrace.sources.extractors.streams import ByteStream
 
@@ -31,12 +31,20 @@ class Span:
     seek_row: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What errors say: *of* what positions are when not of the object itself; the setting of the row limit."""
+
+    of: str = ""
+    limit_key: str = "the limit"
+
+
 class BlockReader:
     """Cuts a stream that begins at *span*'s start into blocks of rows.
 
     A row longer than *max_row_bytes* is never held in memory: it raises, and the next call goes on
     behind its line end. A block is overwritten by the next call. *marks* says that a byte order mark at
-    the beginning is not text: one of UTF-8 is left out, another one is an error.
+    the beginning is not text: one of UTF-8 is left out, another one is an error. *words* are for errors.
     """
 
     def __init__(
@@ -48,9 +56,11 @@ class BlockReader:
         block_bytes: int,
         max_row_bytes: int,
         marks: bool = True,
+        words: Words = Words(),
     ) -> None:
         self._stream = stream
         self._marks = marks
+        self._words = words
         self._framing = framing
         self._span = span
         self._max_row_bytes = max_row_bytes
@@ -80,6 +90,17 @@ class BlockReader:
     def resyncs(self) -> bool:
         """Whether rows can be read behind one that was refused for its length."""
         return self._framing.resyncs
+
+    def place(self, position: int) -> str:
+        """What errors call *position*."""
+        return f"byte {position}{self._words.of}"
+
+    def too_long(self) -> RecordError:
+        """The error for a row that is longer than may be, without its place."""
+        return RecordError(
+            f"This record is longer than {self._max_row_bytes} bytes.",
+            advice=f"If it is meant to be so long, raise {self._words.limit_key}.",
+        )
 
     def next_block(self) -> RowBlock | None:
         """The next rows; ``None`` when there are no more, now and ever after.
@@ -136,8 +157,8 @@ class BlockReader:
         if self._stopped:
             return
         rest = self._used - self._consumed
-        if rest > self._max_row_bytes:
-            self._refuse(too_long(self._max_row_bytes))
+        if rest - self._half_end() > self._max_row_bytes:
+            self._refuse(self.too_long())
         if not self._drained:
             return
         if self._failure is not None:
@@ -150,6 +171,11 @@ class BlockReader:
                 )
             )
         self._stopped = True
+
+    def _half_end(self) -> int:
+        """1 when the last byte may be the first half of a line end, which does not count for a row's length."""
+        used = self._used
+        return int(not self._drained and used > 0 and self._buffer[used - 1] == CARRIAGE_RETURN)
 
     def _refuse(self, error: RecordError) -> None:
         """Raise *error* for the row at the position, and go on behind it if its end can be found."""
@@ -199,7 +225,7 @@ class BlockReader:
                     else 0
                 )
             except RecordError as error:
-                self._failure = error.located("", f"byte {self._base + self._used}")
+                self._failure = error.located("", self.place(self._base + self._used))
                 count = 0
             self._used += count
             self._drained = not count
@@ -233,11 +259,3 @@ class BlockReader:
         else:
             # The last byte may be the first one of a line end.
             self._consumed = max(self._consumed, self._used - 1)
-
-
-def too_long(limit: int) -> RecordError:
-    """The error for a row that is longer than *limit* bytes, without its place."""
-    return RecordError(
-        f"This record is longer than {limit} bytes.",
-        advice="If it is meant to be so long, raise the setting that ends with max.line.bytes.",
-    )

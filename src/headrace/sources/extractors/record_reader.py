@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
 from headrace.connect.partition import OffsetValue
-from headrace.sources.extractors.blocks import BlockReader, too_long
+from headrace.sources.extractors.blocks import BlockReader
 from headrace.sources.extractors.extractor import BadRow, Extractor
 from headrace.sources.extractors.rows import Places, RowBlock
 
@@ -122,7 +122,7 @@ class RecordReader:
             self._rows = self._blocks.next_block()
         except RecordError as error:
             self._count += error.position is None
-            place = f"byte {self.position} (record {self._count})"
+            place = f"{self._blocks.place(self.position)} (record {self._count})"
             self._error = error.located(self._native_key, place)
             if self._blocks.broken:
                 self._fatal = TaskFailedError(str(self._error))
@@ -155,7 +155,7 @@ class RecordReader:
         over = np.flatnonzero(rows.ends - rows.starts > self._max_row_bytes)
         if not len(over):
             return rows, None
-        error = too_long(self._max_row_bytes)
+        error = self._blocks.too_long()
         bad = BadRow(
             row=int(over[0]),
             reason=error.reason,
@@ -177,7 +177,7 @@ class RecordReader:
         self._error = RecordError(
             refused.reason,
             native_key=self._native_key,
-            position=f"byte {position} (record {self._count})",
+            position=f"{self._blocks.place(position)} (record {self._count})",
             advice=refused.advice,
         )
         if refused.fatal:

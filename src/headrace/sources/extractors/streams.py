@@ -48,8 +48,24 @@ def open_stream(raw: RawIOBase, compression: Compression, position: int) -> Byte
         return PlainStream(raw)
     member = _GzipMember if compression is Compression.GZIP else _ZstdFrame
     stream = UnpackedStream(raw, member)
-    stream.skip(position)
+    found = skipped(stream, position)
+    if found < position:
+        raise RecordError(
+            f"It unpacks to {found} bytes, but {position} of them are to be left out."
+        )
     return stream
+
+
+def skipped(stream: ByteStream, count: int) -> int:
+    """Read and drop *count* bytes of *stream*; returns how many there were, fewer only at its end."""
+    scratch = memoryview(bytearray(min(count, _OUTPUT_BYTES)))
+    left = count
+    while left:
+        taken = stream.read_into(scratch[: min(left, len(scratch))])
+        if not taken:
+            break
+        left -= taken
+    return count - left
 
 
 class PlainStream:
@@ -71,6 +87,7 @@ class _Member(Protocol):
     """One self-contained packed part; an object may be several of them in a row."""
 
     noun: str
+    magic: bytes
     input_bytes: int
     padding: bytes
 
@@ -81,6 +98,7 @@ class _Member(Protocol):
 
 class _GzipMember:
     noun = "gzip"
+    magic = b"\x1f\x8b"
     input_bytes = _INPUT_BYTES
     padding = b"\0"
 
@@ -98,6 +116,7 @@ class _GzipMember:
 
 class _ZstdFrame:
     noun = "zstd"
+    magic = b"\x28\xb5\x2f\xfd"
     input_bytes = _ZSTD_INPUT_BYTES
     padding = b""
 
@@ -133,19 +152,6 @@ class UnpackedStream:
         self._out = self._out[count:]
         return count
 
-    def skip(self, count: int) -> None:
-        """Read and drop *count* bytes; raises when the object holds fewer."""
-        scratch = memoryview(bytearray(min(count, _OUTPUT_BYTES)))
-        left = count
-        while left:
-            taken = self.read_into(scratch[: min(left, len(scratch))])
-            if not taken:
-                raise RecordError(
-                    f"It unpacks to {count - left} bytes, but {count} of them have been read before.",
-                    advice="The file was replaced by a shorter one; remove its offset to read it anew.",
-                )
-            left -= taken
-
     def close(self) -> None:
         """See :class:`ByteStream`."""
         self._raw.close()
@@ -165,10 +171,22 @@ class UnpackedStream:
 
     def _feed(self, packed: bytes) -> None:
         member = self._member or self._new_member()
-        out, self._packed, ended = member.feed(packed)
+        try:
+            out, self._packed, ended = member.feed(packed)
+        except RecordError as error:
+            raise self._explained(error, packed) from error
         self._out = memoryview(out)
         self._member = None if ended else member
         self._finished |= ended
+
+    def _explained(self, error: RecordError, packed: bytes) -> RecordError:
+        member = self._new_member
+        if self._member or self._finished or packed.startswith(member.magic):
+            return error
+        return RecordError(
+            error.reason,
+            advice=f"It does not begin like {member.noun}; if it is not packed so, correct files.compression.",
+        )
 
     def _drained(self) -> bool:
         """The packed bytes are used up: whether something still comes out of the open member."""

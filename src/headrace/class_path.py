@@ -1,0 +1,44 @@
+"""Classes of connectors and tasks by where they lie: ``package.module:Class``."""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TypeVar
+
+from headrace.connect.errors import TaskFailedError
+
+Kind = TypeVar("Kind")
+
+
+def class_at(path: str, kind: type[Kind]) -> Callable[[], Kind]:
+    """The class at *path*, to be called without arguments, which must be a *kind*; imports its module.
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError` when it is not there or of another kind, or
+    when its module cannot be imported; then with the file and the line. Called once for each connector, and by each slot for its task.
+    """
+    module, _, name = path.partition(":")
+    try:
+        found = attrgetter(name)(importlib.import_module(module))
+    except Exception as error:  # (a module may raise anything when it is imported)
+        raise TaskFailedError(f"{path} could not be loaded: {_reason(error)}") from error
+    if not (isinstance(found, type) and issubclass(found, kind)):
+        raise TaskFailedError(f"{path} is not a {kind.__name__}.")
+    return found
+
+
+def _reason(error: Exception) -> str:
+    """*error* with the file and the line where it was raised, if that is in a module of somebody else."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)[1:]
+        if not frame.filename.startswith("<frozen ") and frame.filename != importlib.__file__
+    ]
+    if not frames:
+        return str(error)
+    kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+    return f"{kind}{error} ({frames[-1].filename}, line {frames[-1].lineno})"

@@ -1,0 +1,43 @@
+"""What an offset says of the bytes before it, so that they can be known again. Pure.
+
+A file is the one that was read when it still begins with what was sent of it, whatever its inode, size and
+time are: so a bad record can be put right with any editor. Up to ``EDGE_BYTES`` at the beginning and before
+the position are compared; comparing everything would mean reading everything again at each start.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+from headrace.connect.partition import SourceOffset
+
+EDGE_BYTES = 1024
+CHECKED = "checked"
+CHECKSUM = "checksum"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Proof:
+    """The *checksum* of the bytes before byte *checked* of a file's (unpacked) text."""
+
+    checked: int
+    checksum: int
+
+
+def proof_of(offset: SourceOffset | None) -> Proof | None:
+    """What *offset* says, or ``None`` for one that a person or an earlier version wrote."""
+    checked, checksum = ((offset or {}).get(key) for key in (CHECKED, CHECKSUM))
+    if not isinstance(checked, int) or not isinstance(checksum, int):
+        return None
+    return Proof(checked=checked, checksum=checksum)
+
+
+def proof_from(position: int, *, head: bytes, tail: bytes) -> Proof:
+    """The proof for *position*: *head* and *tail* are the first and the last bytes before it.
+
+    Each is as long as there are bytes, at most ``EDGE_BYTES``.
+    """
+    # 31 and 32 bits, so that it is a positive number in a column of 64 bits.
+    checksum = (zlib.crc32(head) & 0x7FFFFFFF) << 32 | zlib.crc32(tail)
+    return Proof(checked=position, checksum=checksum)

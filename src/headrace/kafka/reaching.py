@@ -1,0 +1,48 @@
+"""The first contact with a cluster: waited for, and told with its address and its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from headrace.connect.errors import RetriableError
+from headrace.kafka.admin import KafkaAdmin
+from headrace.kafka.client_config import ClientConfig
+from headrace.kafka.deadline import Deadline
+
+FIRST_WORD_SECONDS: Final = 2.0
+"""A broker that answers later than this is told of."""
+
+AGAIN_SECONDS: Final = 10.0
+"""How often it is told of again, in the same words."""
+
+
+def wait_for_kafka(config: ClientConfig, deadline: Deadline, tell: Callable[[str], None]) -> None:
+    """Return once a broker has answered; *tell* is given a sentence now and then until then.
+
+    Called once, at a worker's start, by the main thread, so that a signal ends it. Raises
+    :class:`~headrace.connect.errors.RetriableError` with the address and the client's last reason after
+    *deadline*, and what no waiting mends at once.
+    """
+    admin = KafkaAdmin(config)
+    address = config.settings.get("bootstrap.servers", "")
+    patience = FIRST_WORD_SECONDS
+    while True:
+        try:
+            admin.check_reachable(Deadline.after(deadline.remaining(patience)))
+        except RetriableError as error:
+            reason = admin.last_said or str(error)
+            if deadline.expired:
+                raise RetriableError(_unreached(str(address), reason)) from error
+            tell(f"Waiting for Kafka at {address}: {reason}")
+            patience = AGAIN_SECONDS
+        else:
+            return
+
+
+def _unreached(address: str, reason: str) -> str:
+    # The end is Kafka Connect's sentence.
+    return (
+        f"Kafka at {address} was not reached: {reason.rstrip('.')}. Failed to connect to and describe "
+        "Kafka cluster. Check worker's broker connection and security properties."
+    )

@@ -1,0 +1,95 @@
+"""How log lines look: words and key=value, or JSON; in the worker's process and in its slots'."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+WORDS = "words"
+"""The field with a line's words alone, where its message repeats other fields for plain logging."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogForm:
+    """*level* is the least that is logged, as ``logging`` counts; *as_json* writes one object a line."""
+
+    level: int = logging.WARNING
+    as_json: bool = False
+
+
+class FormHandler(logging.StreamHandler[TextIO]):
+    """Writes lines of one *form* to *stream* (default: stderr), each with *fields* besides its own."""
+
+    def __init__(
+        self,
+        form: LogForm,
+        stream: TextIO | None = None,
+        *,
+        fields: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(stream or sys.stderr)
+        self.form = form
+        self._fields = dict(fields or {})
+        self.setFormatter(_formatter(as_json=form.as_json, colors=self.stream.isatty()))
+
+    def format(self, record: logging.LogRecord) -> str:
+        """*record* as a line; what it tells of itself wins over the handler's fields."""
+        for name, value in self._fields.items():
+            record.__dict__.setdefault(name, value)
+        return super().format(record)
+
+
+def form_in_use() -> LogForm:
+    """The form in which this process logs; plain words where somebody else has set its logging up."""
+    root = logging.getLogger()
+    forms = [each.form for each in root.handlers if isinstance(each, FormHandler)]
+    return LogForm(level=root.level, as_json=any(form.as_json for form in forms))
+
+
+def _formatter(*, as_json: bool, colors: bool) -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.ExtraAdder(),
+            _words_alone,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+        ],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            *(_JSON if as_json else (_trace_last, _console(colors=colors))),
+        ],
+    )
+
+
+_JSON: tuple[Processor, ...] = (
+    structlog.processors.format_exc_info,
+    structlog.processors.EventRenamer("message"),
+    structlog.processors.JSONRenderer(),
+)
+
+
+def _console(*, colors: bool) -> Processor:
+    return structlog.dev.ConsoleRenderer(
+        colors=colors, pad_event_to=0, exception_formatter=structlog.dev.plain_traceback
+    )
+
+
+def _words_alone(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
+    """Fields are shown as fields here, so the message need not repeat them."""
+    line["event"] = line.pop(WORDS, line["event"])
+    return line
+
+
+def _trace_last(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
+    """A traceback in lines of its own, not as one long quoted value."""
+    trace = line.pop("trace", None)
+    if trace is not None:
+        line["stack"] = trace
+    return line

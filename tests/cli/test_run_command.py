@@ -1,0 +1,95 @@
+"""`headrace run` before anything runs: what is refused, and how a wait for the broker ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace.testing.waiting import until
+
+NOWHERE = {
+    "bootstrap.servers": "127.0.0.1:9",
+    "key.converter": "string",
+    "value.converter": "string",
+    "state.file": "state.db",
+}
+CONNECTOR = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "in/*.log"}
+
+
+def _started(folder: Path, worker: dict[str, str], *connectors: dict[str, str]) -> list[str]:
+    """The command for these configurations, which lie in *folder*."""
+    paths = [folder / "worker.json"]
+    paths[0].write_text(json.dumps(worker))
+    for number, each in enumerate(connectors):
+        paths.append(folder / f"connector{number}.json")
+        paths[-1].write_text(json.dumps(each))
+    return [sys.executable, "-m", "headrace", "run", *map(str, paths)]
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [
+        (signal.SIGTERM, 143, "headrace: terminated."),
+        (signal.SIGINT, 130, "headrace: interrupted."),
+    ],
+)
+def test_a_signal_ends_the_wait_for_the_broker(
+    tmp_path: Path, number: signal.Signals, code: int, said: str
+) -> None:
+    """At once, with a line and no traceback."""
+    log = tmp_path / "log"
+    with log.open("w") as stream:
+        # Whoever runs the tests in the background may ignore SIGINT; a program that is started does not.
+        worker = subprocess.Popen(
+            _started(tmp_path, NOWHERE, CONNECTOR),
+            stderr=stream,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        )
+    try:
+        until(lambda: "Waiting for Kafka at 127.0.0.1:9: " in log.read_text(), seconds=30)
+        worker.send_signal(number)
+        ended = worker.wait(10)
+    finally:
+        worker.kill()
+        worker.wait()
+
+    assert code == ended
+    assert said == log.read_text().splitlines()[-1]
+    assert "Traceback" not in log.read_text()
+
+
+def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
+    """Of all connectors, and with the paths of files that cannot be read."""
+    bad = {**CONNECTOR, "tasks.max": "none"}
+    command = _started(tmp_path, NOWHERE, bad, {**CONNECTOR, "name": "d", "topic": ""})
+    ended = subprocess.run(
+        [*command, str(tmp_path / "nothing.json")], capture_output=True, text=True, check=False
+    )
+
+    assert 1 == ended.returncode
+    for told in ("connector c has", "connector d has", f"{tmp_path}/nothing.json has 1 problem"):
+        assert told in ended.stderr
+
+
+def test_an_address_without_a_port_is_refused_at_once(tmp_path: Path) -> None:
+    """With the worker's file and the key, before anything is waited for."""
+    command = _started(tmp_path, {**NOWHERE, "bootstrap.servers": "notaport"}, CONNECTOR)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert 1 == ended.returncode
+    assert f"{tmp_path}/worker.json has 1 problem:\n  bootstrap.servers: " in ended.stderr
+    assert "Invalid url in bootstrap.servers: notaport" in ended.stderr
+
+
+def test_a_state_file_in_no_folder_is_refused(tmp_path: Path) -> None:
+    """Before Kafka is looked for, and without making the folder."""
+    command = _started(tmp_path, {**NOWHERE, "state.file": "stat/worker.db"}, CONNECTOR)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert 1 == ended.returncode
+    assert f"state.file: There is no folder {tmp_path}/stat." in ended.stderr

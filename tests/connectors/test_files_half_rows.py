@@ -1,0 +1,71 @@
+"""CSV that is being written: a row is taken when it is whole, whatever line ends its fields hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.connect import ConnectError, SourceOffset, SourcePartition
+from headrace.connectors.files.connector import FilesConnector
+from headrace.testing.task_runs import LocalRun
+
+Stored = dict[SourcePartition, SourceOffset]
+
+
+def run_of(path: Path, stored: Stored, *, follow: bool = True, age: str = "0") -> LocalRun:
+    """A run over the file."""
+    given = {"files.path": str(path), "topic": "t", "files.min.age.ms": age}
+    return LocalRun(FilesConnector(), given | {"files.follow": str(follow).lower()}, stored)
+
+
+@pytest.mark.parametrize("rest", ['3,"x\nyy', '3,"x\n', '3,"', "3", '3,"x\n\n\n'])
+@pytest.mark.parametrize(("follow", "age"), [(True, "0"), (False, "60000")])
+def test_a_half_written_row_is_no_work_until_it_is_whole(
+    tmp_path: Path,
+    rest: str,
+    follow: bool,  # noqa: FBT001
+    age: str,
+) -> None:
+    """It is neither planned again and again, nor an error."""
+    path, stored = tmp_path / "a.csv", Stored()
+    path.write_text("a,b\n1,2\n" + rest)
+    run = run_of(path, stored, follow=follow, age=age)
+    assert ['{"a":"1","b":"2"}'] == [each.value for each in run.until_idle()]
+    assert [] == list(run._tasks())
+    assert [] == list(run._tasks())
+    with path.open("a") as file:
+        file.write(",z\n" if rest == "3" else 'z"\n')
+
+    (more,) = run_of(path, stored, follow=follow, age=age).until_idle()
+
+    assert more.value.startswith('{"a":"3","b":"')
+    assert more.value.endswith('z"}')
+
+
+def test_a_row_without_end_is_an_error_when_nothing_comes_any_more(tmp_path: Path) -> None:
+    """The file is old enough and not followed."""
+    path = tmp_path / "a.csv"
+    path.write_text('a,b\n1,2\n3,"x\n')
+    run = run_of(path, {}, follow=False)
+
+    with pytest.raises(ConnectError, match="never closed"):
+        run.until_idle()
+
+
+def test_a_followed_file_is_done_when_its_last_row_is_whole(tmp_path: Path) -> None:
+    """So that it is not looked into at each plan."""
+    path, stored = tmp_path / "a.csv", Stored()
+    path.write_text('a,b\n1,2\n3,"x\ny"\n')
+
+    assert 2 == len(run_of(path, stored).until_idle())
+    assert [True] == [each.get("done") for each in stored.values()]
+
+
+def test_a_row_longer_than_may_be_is_told_while_it_grows(tmp_path: Path) -> None:
+    """Waiting for its end would be waiting for ever."""
+    path = tmp_path / "a.csv"
+    path.write_text('a,b\n1,"' + "x\n" * 2_000_000)
+
+    with pytest.raises(ConnectError, match="longer than 1048576 bytes"):
+        run_of(path, {}).until_idle()

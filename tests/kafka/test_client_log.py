@@ -1,0 +1,72 @@
+"""What of the client's own lines is told, and how often."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from headrace.kafka.client_log import ClientLog
+
+TEMPLATE = "%s [%s] %s"
+NAME = "headrace.kafka.client"
+
+
+class Client:
+    """A client that says what a test wants, when it wants."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._log = ClientLog(logging.getLogger(NAME), clock=lambda: self.now)
+
+    def says(self, facility: str, text: str = "Connection refused", level: int = 40) -> None:
+        """One line, as the library hands it over."""
+        self._log.log(level, TEMPLATE, facility, "rdkafka#producer-1", text)
+
+
+def told(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[str]:
+    """The lines of at least *level*."""
+    return [each.getMessage() for each in caplog.records if each.levelno >= level]
+
+
+def test_an_outage_is_one_warning_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """Four lines a second of each client would drown the one that says what waits."""
+    caplog.set_level(logging.DEBUG, NAME)
+    client = Client()
+    for second in range(100):
+        client.now = float(second)
+        client.says("FAIL" if second % 2 else "ERROR")
+
+    line = "[rdkafka#producer-1] Connection refused"
+    counted = f"ERROR {line} (and 59 more lines about connections in between)"
+    assert [f"ERROR {line}", counted] == told(caplog)
+    assert 100 == len(told(caplog, logging.DEBUG))
+    assert {"WARNING", "DEBUG"} == {each.levelname for each in caplog.records}
+
+
+def test_a_connection_that_nobody_used_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    """Brokers close it after some minutes; and it does not use up the minute of an outage."""
+    caplog.set_level(logging.DEBUG, NAME)
+    client = Client()
+    client.says("FAIL", "Disconnected", level=logging.INFO)
+    client.says("FAIL")
+
+    assert ["FAIL [rdkafka#producer-1] Connection refused"] == told(caplog)
+
+
+def test_a_coordinator_that_is_still_loading_is_no_warning(caplog: pytest.LogCaptureFixture):
+    """A healthy fresh broker answers so, and is asked again."""
+    caplog.set_level(logging.DEBUG, NAME)
+    Client().says("GETPID", "Coordinator load in progress", level=logging.WARNING)
+
+    assert [] == told(caplog)
+    assert 1 == len(told(caplog, logging.DEBUG))
+
+
+def test_everything_else_is_told_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever is not about connections may be news each time."""
+    client = Client()
+    for _ in range(2):
+        client.says("TXNERR", "Fatal transaction error", level=logging.ERROR)
+
+    assert 2 == len(told(caplog, logging.ERROR))

@@ -1,0 +1,38 @@
+"""A broker that does not answer at the start."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.connect.errors import RetriableError
+from headrace.kafka import reaching
+from headrace.kafka.client_config import client_config
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.reaching import wait_for_kafka
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("127.0.0.1:9", "Connection refused"),
+        ("nohost.invalid:9092", "Failed to resolve 'nohost.invalid:9092'"),
+    ],
+)
+def test_waiting_is_told_with_address_and_reason(
+    monkeypatch: pytest.MonkeyPatch, address: str, reason: str
+) -> None:
+    """Soon, again now and then, and in the end."""
+    monkeypatch.setattr(reaching, "FIRST_WORD_SECONDS", 0.3)
+    monkeypatch.setattr(reaching, "AGAIN_SECONDS", 0.3)
+    told: list[str] = []
+
+    with pytest.raises(RetriableError) as caught:
+        wait_for_kafka(
+            client_config({"bootstrap.servers": address}), Deadline.after(1.2), told.append
+        )
+
+    assert len(told) > 1
+    assert all(each.startswith(f"Waiting for Kafka at {address}: ") for each in told)
+    assert reason in told[-1]
+    assert str(caught.value).startswith(f"Kafka at {address} was not reached: ")
+    assert reason in str(caught.value)

@@ -1,0 +1,172 @@
+"""Records that the broker does not take: which one is to blame, and which topic."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import KafkaError
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from headrace.broker import Broker
+from headrace.connect.errors import TaskFailedError
+from headrace.kafka.client_config import producer_config
+from headrace.kafka.client_sender import make_sender
+from headrace.kafka.sender import EncodedRecords, Sender
+from headrace.kafka.undelivered import LateRefusalError, Undelivered
+
+INNOCENT = "_INVALID_DIFFERENT_RECORD"
+
+
+def lost(name: str, value_bytes: int | None = 1) -> Undelivered:
+    """A record that failed with the client's error of that name."""
+    error = KafkaError(getattr(KafkaError, name))
+    return Undelivered(error=error, topic="t", key_bytes=None, value_bytes=value_bytes)
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "expected"),
+    [
+        (lost("MSG_SIZE_TOO_LARGE", 5), lost("MSG_SIZE_TOO_LARGE", 9), True),
+        (lost("MSG_SIZE_TOO_LARGE", 9), lost("MSG_SIZE_TOO_LARGE", None), False),
+        (lost("MSG_SIZE_TOO_LARGE", 5), lost("INVALID_RECORD", 9), False),
+        (lost(INNOCENT), lost("INVALID_RECORD"), True),
+        (lost(INNOCENT), lost(INNOCENT), False),
+        (lost("INVALID_RECORD", 5), lost("INVALID_RECORD", 9), False),
+        (lost("TOPIC_AUTHORIZATION_FAILED", 5), lost("MSG_SIZE_TOO_LARGE", 9), False),
+    ],
+)
+def test_the_record_to_blame_is_not_always_the_first(
+    first: Undelivered,
+    later: Undelivered,
+    expected: bool,  # noqa: FBT001
+) -> None:
+    """A request fails as a whole: its largest record is named, or the one that is said to be invalid."""
+    assert expected is first.tells_less_than(later)
+
+
+@pytest.mark.parametrize("name", ["TOPIC_AUTHORIZATION_FAILED", "_MSG_TIMED_OUT", INNOCENT])
+def test_what_would_befall_any_record_is_no_refusal_of_one(name: str) -> None:
+    """It is told of the topic."""
+    assert lost(name).refusal() is None
+
+
+def test_a_refusal_survives_pickling() -> None:
+    """It travels from Spark's processes to the driver."""
+    told = lost("MSG_SIZE_TOO_LARGE", 7).refusal()
+    again = pickle.loads(pickle.dumps(told))
+
+    assert str(told) == str(again)
+    assert 7 == again.value_bytes
+
+
+# ------------------------------------------------------------------ on a broker that refuses
+
+
+def denied(topic: str, operation: AclOperation) -> AclBinding:
+    """The rule that nobody may do that with *topic*."""
+    return AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        "User:ANONYMOUS",
+        "*",
+        operation,
+        AclPermissionType.DENY,
+    )
+
+
+def described(topic: str) -> AclBinding:
+    """The rule that *topic* may be seen."""
+    return AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        "User:ANONYMOUS",
+        "*",
+        AclOperation.DESCRIBE,
+        AclPermissionType.ALLOW,
+    )
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A broker that makes no topics, with one of small records, one to look at and one to know nothing of."""
+    properties = {
+        "auto.create.topics.enable": "false",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    with Broker(tmp_path_factory.mktemp("strict-broker"), properties=properties) as own:
+        admin = AdminClient({"bootstrap.servers": own.bootstrap})
+        topics = [
+            NewTopic("small", 1, 1, config={"max.message.bytes": "10000"}),
+            NewTopic("readable", 1, 1),
+            NewTopic("hidden", 1, 1),
+        ]
+        for made in admin.create_topics(topics).values():
+            made.result()
+        rules = [
+            denied("readable", AclOperation.WRITE),
+            described("readable"),
+            denied("hidden", AclOperation.ALL),
+        ]
+        for made in admin.create_acls(rules).values():
+            made.result()
+        yield own.bootstrap
+
+
+@pytest.fixture(params=["tx", None], ids=["transactional", "idempotent"])
+def sender(strict: str, request: pytest.FixtureRequest) -> Iterator[Sender]:
+    """A sender to that broker."""
+    config = producer_config({"bootstrap.servers": strict}, transactional_id=request.param)
+    made = make_sender(config)
+    made.open()
+    made.begin()
+    yield made
+    made.close()
+
+
+def sent_and_ended(sender: Sender, topic: str, *values: bytes) -> None:
+    """Send *values* and wait for the broker's word."""
+    sender.send(EncodedRecords(topic=topic, values=pa.array(values, pa.binary())))
+    sender.commit()
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(25)
+def test_a_missing_topic_is_told_within_seconds(sender: Sender) -> None:
+    """Half a minute of silence is what the client does by itself."""
+    with pytest.raises(TaskFailedError, match=r"'missing'.*Create the topic"):
+        sent_and_ended(sender, "missing", b"1")
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("topic", ["readable", "hidden"])
+def test_a_topic_that_may_not_be_written_is_named(sender: Sender, topic: str) -> None:
+    """Also where the client says only that the transaction failed."""
+    with pytest.raises(TaskFailedError, match=f"'{topic}'.*Grant this client Write"):
+        sent_and_ended(sender, topic, b"1")
+
+
+@pytest.mark.broker
+def test_the_record_that_is_too_large_for_the_topic_is_told_by_its_size(sender: Sender) -> None:
+    """Those that were sent with it are not blamed."""
+    with pytest.raises(LateRefusalError, match=r"20000 B .*'small'.*max\.message\.bytes") as caught:
+        sent_and_ended(sender, "small", b"1", b"x" * 20_000, b"2")
+
+    assert ("small", None, 20_000) == (
+        caught.value.topic,
+        caught.value.key_bytes,
+        caught.value.value_bytes,
+    )

@@ -1,0 +1,45 @@
+"""A reason that was told for a task is not told again for its connector."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from headrace.observe.events import ConnectorFailed, TaskFailed
+from headrace.observe.logs import EventLog
+
+REASON = "Line 7 of in/a.log is no JSON."
+
+
+def test_the_reason_of_a_task_is_told_once(caplog: pytest.LogCaptureFixture):
+    """The line of the connector says which task it was, and leaves the rest to the line above."""
+    tell = EventLog()
+    tell(TaskFailed(connector="c", task=0, reason=REASON))
+    tell(TaskFailed(connector="c", task=1, reason="Something else."))
+    tell(ConnectorFailed(connector="c", reason=f"Task c-0 failed: {REASON}"))
+
+    task, _, connector = (vars(record)["reason"] for record in caplog.records)
+    assert REASON == task
+    assert "Task c-0 failed, as told above" == connector
+
+
+def test_another_reason_is_told_in_full(caplog: pytest.LogCaptureFixture):
+    """Another connector's task, or an earlier life of the same connector, has told nothing of it."""
+    tell = EventLog()
+    failed = ConnectorFailed(connector="c", reason=f"Task c-0 failed: {REASON}")
+    with caplog.at_level(logging.ERROR):
+        tell(TaskFailed(connector="d", task=0, reason=REASON))
+        tell(failed)
+        tell(TaskFailed(connector="c", task=0, reason=REASON))
+        tell(failed)
+        tell(failed)
+
+    reasons = [vars(record)["reason"] for record in caplog.records]
+    assert [
+        REASON,
+        failed.reason,
+        REASON,
+        "Task c-0 failed, as told above",
+        failed.reason,
+    ] == reasons

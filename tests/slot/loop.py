@@ -1,0 +1,174 @@
+"""A task loop with everything around it in memory, without Spark and without Kafka."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headrace.connect.batch import BatchOffsets, SourceBatch
+from headrace.connect.errors import (
+    StaleTokenError,
+)
+from headrace.connect.partition import SourcePartition
+from headrace.connect.record import SourceRecord
+from headrace.connect.task import Offsets, Polled, SourceTask
+from headrace.converters import make_converter, make_header_converter
+from headrace.slot.boundary import Boundary, BoundaryRequests
+from headrace.slot.commits import AcknowledgedCommits, Commits, TransactionalCommits
+from headrace.slot.encoding import Encoder
+from headrace.slot.reading import ReadingHalf, ReadingRules
+from headrace.slot.throttle import Throttle
+from headrace.slot.work import BoundaryKind, Outcome, Progress
+from headrace.slot.writing import Outlet, WritingHalf
+from headrace.storage.offset_codec import encoded_key
+from headrace.testing.memory_sender import MemorySender
+
+FILE = SourcePartition(filename="f")
+KEY = encoded_key("c", FILE)
+
+
+def batch(*values: str, end: int) -> SourceBatch:
+    """Rows whose positions end at *end*."""
+    positions = range(end - len(values) + 1, end + 1)
+    return SourceBatch(
+        topic="t",
+        values=pa.array(values, pa.utf8()),
+        source_partition=FILE,
+        offsets=BatchOffsets(columns={"position": pa.array(positions, pa.int64())}),
+    )
+
+
+def record(value: str, position: int) -> SourceRecord:
+    """One plain record."""
+    return SourceRecord(
+        topic="t", value=value, source_partition=FILE, source_offset={"position": position}
+    )
+
+
+class ScriptedTask(SourceTask):
+    """Returns, raises or calls what its script says, poll by poll."""
+
+    def __init__(self, *script: object) -> None:
+        self.script = list(script)
+        self.shown: list[dict[SourcePartition, Any]] = []
+        self.update: Callable[[Offsets], Offsets | None] = lambda _: None
+        self.commits = 0
+
+    def start(self, config: Mapping[str, str]) -> None:
+        """Nothing to open."""
+
+    def poll(self) -> Polled:
+        """The next step of the script."""
+        step = self.script.pop(0) if self.script else None
+        if callable(step):
+            step = step()
+        if isinstance(step, Exception):
+            raise step
+        return step  # type: ignore[return-value]
+
+    def update_offsets(self, offsets: Offsets) -> Offsets | None:
+        """Note what was shown."""
+        self.shown.append(dict(offsets))
+        return self.update(offsets)
+
+    def commit(self) -> None:
+        """Count."""
+        self.commits += 1
+
+
+@dataclass
+class HeldLease:
+    """A lease under the test's control."""
+
+    end: bool = False
+    lost: bool = False
+    asked_to_end: str | None = None
+
+    def should_end(self) -> bool:
+        """As set."""
+        return self.end or self.lost or self.asked_to_end is not None
+
+    def check(self) -> None:
+        """As set."""
+        if self.lost:
+            raise StaleTokenError("lost")
+
+    def wait(self, seconds: float) -> None:
+        """Time does not pass here."""
+
+
+@dataclass
+class Loop:
+    """A task loop with everything around it in memory."""
+
+    task: SourceTask
+    kind: BoundaryKind = BoundaryKind.POLL
+    interval: float = 1.0
+    transactional: bool = True
+    planned: bool = True
+    value_converter: str = "string"
+    times: Iterator[float] | None = None
+    lease: HeldLease = field(default_factory=HeldLease)
+    progress: Progress = field(default_factory=Progress)
+    requests: BoundaryRequests = field(default_factory=BoundaryRequests)
+
+    def __post_init__(self) -> None:
+        self.sender = MemorySender(transactional=self.transactional)
+
+    def run(self) -> Outcome:
+        """Run the loop as a slot does."""
+        clock = (lambda: 0.0) if self.times is None else lambda: next(self.times)  # type: ignore[arg-type]
+        rules = ReadingRules(
+            planned=self.planned,
+            linger_seconds=None,
+            grace_seconds=5.0,
+            requests=self.requests if self.kind is BoundaryKind.CONNECTOR else None,
+        )
+        reading = ReadingHalf(
+            self.task,
+            self.lease,
+            rules,
+            self.progress,
+            throttle=Throttle(None),
+            clock=lambda: 0.0,  # type: ignore[arg-type]
+        )
+        writing = WritingHalf(self.task, self._outlet(), self.lease, self.progress, clock=clock)  # type: ignore[arg-type]
+        try:
+            writing.write(reading.frames())
+        finally:
+            writing.abandon()
+        return reading.outcome
+
+    def _outlet(self) -> Outlet:
+        return Outlet(
+            encoder=Encoder(
+                make_converter("string", {}, is_key=True),
+                make_converter(self.value_converter, {}, is_key=False),
+                make_header_converter("simple", {}),
+            ),
+            sender=self.sender,
+            commits=self._commits(),
+            boundary=Boundary(kind=self.kind, interval_seconds=self.interval, committed_at=0.0),
+        )
+
+    def _commits(self) -> Commits:
+        if self.transactional:
+            return TransactionalCommits(self.sender, "c", "offsets")
+        return AcknowledgedCommits(self.sender, "c", self.sender.offsets.update)
+
+    def values(self) -> list[str]:
+        """What a consumer sees."""
+        return [(value or b"").decode() for _, _, value in self.sender.committed]
+
+    def position(self) -> int | None:
+        """The stored position."""
+        stored = self.sender.offsets.get(KEY)
+        return None if stored is None else json.loads(stored)["position"]
+
+
+both_modes = pytest.mark.parametrize("transactional", [True, False])

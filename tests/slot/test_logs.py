@@ -1,0 +1,62 @@
+"""The log lines of a slot's process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import logging, sys
+from headrace.observe.form import LogForm
+from headrace.slot.logs import slot_log
+
+for connector, task in (("d11", 0), ("d12", 1)):
+    with slot_log(LogForm(level=logging.INFO, as_json=sys.argv[1] == "json"), connector=connector, task=task):
+        logging.getLogger("headrace.slot.run").info("It %s", "ended")
+        logging.getLogger("headrace.slot.run").debug("not this")
+print(len(logging.getLogger().handlers))
+"""
+
+
+def lines(form: str) -> list[str]:
+    """What a process writes in which two slots have run."""
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, form], capture_output=True, text=True, check=True
+    )
+    assert "0\n" == ran.stdout
+    return ran.stderr.splitlines()
+
+
+def test_each_line_says_when_and_whose_it_is() -> None:
+    """A process is used for one connector after another, and each line tells its own."""
+    first, second = lines("words")
+
+    assert "[info     ] It ended [headrace.slot.run] connector=d11 task=0" in first
+    assert first.startswith("20")
+    assert "connector=d12 task=1" in second
+
+
+def test_lines_are_json_where_the_worker_s_are() -> None:
+    """Whoever collects them reads one form."""
+    (line, _) = map(json.loads, lines("json"))
+
+    assert ("It ended", "info", "d11", 0) == tuple(
+        line[key] for key in ("message", "level", "connector", "task")
+    )
+    assert line["timestamp"]
+
+
+def test_a_process_with_logging_of_its_own_keeps_it(caplog: pytest.LogCaptureFixture) -> None:
+    """The worker's own, where slots are threads of it."""
+    import logging
+
+    from headrace.observe.form import LogForm
+    from headrace.slot.logs import slot_log
+
+    root = logging.getLogger()
+    before = (list(root.handlers), root.level)
+    with slot_log(LogForm(), connector="c", task=0):
+        assert before == (list(root.handlers), root.level)

@@ -1,0 +1,110 @@
+"""When the reading half ends, against a clock that only waiting moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from headrace.connect.errors import RetriableError, StaleTokenError
+from headrace.connect.task import Polled
+from headrace.slot.frames import Failed, Frame, Records
+from headrace.slot.reading import ReadingHalf, ReadingRules
+from headrace.slot.throttle import Throttle
+from headrace.slot.work import EndReason, Outcome, Progress
+from slot.loop import HeldLease, ScriptedTask, batch
+
+LINGER_SECONDS = 5.0
+
+
+class PassingLease(HeldLease):
+    """A lease under the test's control, whose waiting lets time pass."""
+
+    now: float = 0.0
+
+    def wait(self, seconds: float) -> None:
+        """Be *seconds* older."""
+        self.now += seconds
+
+
+@dataclass
+class Reading:
+    """A reading half of a task that is polled; *left_at* is when it ended, in seconds."""
+
+    task: ScriptedTask
+    planned: bool = False
+    lease: PassingLease = field(default_factory=PassingLease)
+
+    def read(self) -> list[Frame]:
+        """Read until it ends."""
+        rules = ReadingRules(
+            planned=self.planned,
+            linger_seconds=None if self.planned else LINGER_SECONDS,
+            grace_seconds=5.0,
+        )
+        self.half = ReadingHalf(
+            self.task,
+            self.lease,  # type: ignore[arg-type]
+            rules,
+            Progress(),
+            throttle=Throttle(None),
+            clock=lambda: self.lease.now,
+        )
+        return list(self.half.frames())
+
+
+def values(frames: list[Frame]) -> list[str]:
+    """The values of all records among *frames*."""
+    return [
+        value
+        for each in frames
+        if isinstance(each, Records)
+        for value in each.batch.values.to_pylist()
+    ]
+
+
+def test_a_source_with_nothing_for_the_time_of_the_linger_is_idle() -> None:
+    """Counted from the first empty poll after the last record."""
+    reading = Reading(ScriptedTask((), batch("a", end=1)))
+
+    assert ["a"] == values(reading.read())
+    assert Outcome.IDLE is reading.half.outcome
+    assert pytest.approx(LINGER_SECONDS, abs=0.2) == reading.lease.now
+
+
+def test_a_source_that_cannot_be_read_is_not_one_that_has_nothing() -> None:
+    """An outage longer than the linger does not end the run, and begins the linger anew."""
+    outage = [RetriableError("away", delay_seconds=1.0) for _ in range(20)]
+    reading = Reading(ScriptedTask((), *outage, batch("a", end=1)))
+
+    assert ["a"] == values(reading.read())
+    assert Outcome.IDLE is reading.half.outcome
+    assert pytest.approx(20.0 + LINGER_SECONDS, abs=0.2) == reading.lease.now
+
+
+class Costly(ScriptedTask):
+    """Does not like to be resumed where it is."""
+
+    def resumes_cheaply(self) -> bool:
+        """Never."""
+        return False
+
+
+def test_a_slot_that_waits_for_a_cheap_end_still_looks_at_its_lease() -> None:
+    """A budget lets the task go on, a lost token does not: it may read for hours without a commit."""
+
+    def lose() -> Polled:
+        reading.lease.asked_to_end = EndReason.BUDGET
+        return ()
+
+    def and_then() -> Polled:
+        reading.lease.lost = True
+        return ()
+
+    task = Costly(batch("a", end=1), lose, and_then, batch("b", end=2))
+    reading = Reading(task, planned=True)
+    frames = reading.read()
+
+    assert ["a"] == values(frames)
+    assert isinstance(frames[-1], Failed)
+    assert isinstance(frames[-1].error, StaleTokenError)

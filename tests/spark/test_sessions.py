@@ -1,0 +1,130 @@
+"""Sessions of headrace's own beside those of the program that it runs in; nothing is started here."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark import SparkContext
+
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.spark.engine import SparkEngine
+from headrace.spark.session import SparkSettings, cut_off, stop_session
+
+CONNECT = "pyspark.sql.connect.session"
+
+
+class Java:
+    """A JVM's process that notes whether it was killed."""
+
+    def __init__(self) -> None:
+        self.killed = 0
+
+    def kill(self) -> None:
+        """Note it."""
+        self.killed += 1
+
+
+class Remote:
+    """A session on a Spark Connect server."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+        self.client = SimpleNamespace(close=self._close)
+
+    def _close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def java(monkeypatch: pytest.MonkeyPatch) -> Java:
+    """The JVM that this process has started."""
+    made = Java()
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=made))
+    return made
+
+
+@pytest.fixture
+def remote(monkeypatch: pytest.MonkeyPatch) -> Remote:
+    """The Spark Connect session of this process."""
+    made = Remote()
+    kind = SimpleNamespace(_get_default_session=lambda: made)
+    monkeypatch.setitem(sys.modules, CONNECT, SimpleNamespace(SparkSession=kind))  # type: ignore[arg-type]
+    return made
+
+
+def refusal() -> str:
+    """Why an engine of headrace's own does not open a session."""
+    engine = SparkEngine(SparkSettings(), slots=1)
+    with pytest.raises(TaskFailedError) as refused:
+        engine.session()
+    engine.close()
+    return str(refused.value)
+
+
+def test_somebody_elses_session_is_not_taken_over(
+    java: Java, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is neither stopped nor is its JVM ended, and the sentence says what to do."""
+    monkeypatch.setattr(SparkContext, "_active_spark_context", object())
+
+    assert "headrace.run as spark=" in refusal()
+    assert 0 == java.killed
+
+
+def test_somebody_elses_connect_session_is_not_taken_over(java: Java, remote: Remote) -> None:
+    """The same over Spark Connect."""
+    assert "headrace.run as spark=" in refusal()
+    assert (0, 0) == (java.killed, remote.closed)
+
+
+def test_an_engine_that_is_closed_while_it_opens_starts_no_job(
+    java: Java, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a cluster without free cores the first job would keep its session for ever."""
+    session = SimpleNamespace(stop=lambda: None)
+
+    def opened(_: SparkSettings) -> object:
+        engine.close()
+        return session
+
+    discarded: list[object] = []
+    monkeypatch.setattr("headrace.spark.engine.open_session", opened)
+    monkeypatch.setattr("headrace.spark.engine.discard_session", discarded.append)
+    engine = SparkEngine(SparkSettings(), slots=1)
+    with pytest.raises(RetriableError, match="not opened any more"):
+        engine.session()
+
+    assert [session] == discarded
+    assert 1 == java.killed
+
+
+def test_what_is_half_open_is_cut_off(java: Java, remote: Remote) -> None:
+    """So that whoever waits for it fails, and nothing of it keeps the process from ending."""
+    cut_off()
+
+    assert (1, 1) == (java.killed, remote.closed)
+
+
+def test_a_session_that_does_not_stop_is_cut_off(
+    java: Java, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is away is asked for minutes."""
+    monkeypatch.setattr("headrace.spark.session._STOP_SECONDS", 0.05)
+    held = threading.Event()
+    session: Any = SimpleNamespace(stop=held.wait)
+    stop_session(session)
+    held.set()
+
+    assert 1 == java.killed
+
+
+def test_a_session_that_stops_keeps_its_java(java: Java) -> None:
+    """Its JVM ends with the process: ended sooner, PySpark's threads would complain."""
+    session: Any = SimpleNamespace(stop=lambda: None)
+    stop_session(session)
+
+    assert 0 == java.killed

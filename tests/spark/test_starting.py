@@ -1,0 +1,56 @@
+"""What is told while Spark starts."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from headrace.spark import engine as engines
+from headrace.spark.engine import SparkEngine
+from headrace.spark.session import SparkSettings
+
+
+class Session:
+    """A session that has just been opened."""
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Session:
+    """What opening one comes to, without Spark."""
+    made = Session()
+    monkeypatch.setattr(engines, "open_session", lambda _: made)
+    monkeypatch.setattr(engines, "_refuse_speculation", lambda _: None)
+    monkeypatch.setattr(engines, "_run", lambda *_: [])
+    return made
+
+
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        (SparkSettings(master="local[2]"), "local[2]"),
+        (SparkSettings(remote="sc://there:15002/;token=secret"), "sc://there:15002"),
+    ],
+)
+def test_a_start_is_told_when_it_begins_and_when_it_is_through(
+    session: Session, caplog: pytest.LogCaptureFixture, settings: SparkSettings, place: str
+) -> None:
+    """It takes ten seconds and more, of which nothing is seen otherwise; secrets are not told."""
+    caplog.set_level(logging.INFO)
+    engine = SparkEngine(settings, slots=2)
+
+    assert engine.session() is session
+    engine.session()
+    begun, ready = caplog.messages
+    assert f"Starting Spark ({place}) …" == begun
+    assert ready.startswith(f"Spark ({place}) is ready after ")
+
+
+def test_somebody_s_own_session_is_not_started(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    """So nothing is told of it."""
+    caplog.set_level(logging.INFO)
+    SparkEngine(SparkSettings(), slots=2, session=session).session()  # type: ignore[arg-type]
+
+    assert [] == caplog.messages

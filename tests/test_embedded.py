@@ -1,0 +1,20 @@
+"""``headrace.run`` on a session of somebody else's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import headrace
+from headrace.connect.errors import TaskFailedError
+
+
+def test_a_session_with_fewer_cores_than_slots_is_refused(tmp_path: Path) -> None:
+    """Before anything starts; the worker's own spark.master has no effect and is not looked at."""
+    session = SimpleNamespace(conf={"spark.master": "local[1]"})
+    worker = {"key.converter": "string", "value.converter": "string", "spark.master": "local"}
+
+    with pytest.raises(TaskFailedError, match=r"session is too small.*lower headrace\.slots to 1"):
+        headrace.run(worker, [], state_file=tmp_path / "state.db", spark=session)  # type: ignore[arg-type]

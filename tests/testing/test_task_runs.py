@@ -1,0 +1,61 @@
+"""Runs without Spark hide nothing that a worker would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headrace.connect.connector import Plan, PlanRequest
+from headrace.connect.partition import SourcePartition
+from headrace.connect.task import Split
+from headrace.testing.puppets import SOURCE, PlannedPuppet, Puppet, puppet, reading
+from headrace.testing.task_runs import Delivered, LocalRun, Stored
+
+OTHER = SourcePartition(source="other")
+WORK = Plan(shares=[[Split(partition=SOURCE)]])
+
+
+def run(behaviour: Puppet, stored: Stored | None = None) -> list[Delivered]:
+    """What a planned connector delivers that does as told."""
+    puppet("local", behaviour)
+    given: Stored = {} if stored is None else stored
+    connector = PlannedPuppet()
+    connector.start = started(connector, behaviour)  # type: ignore[method-assign]
+    return LocalRun(connector, {"name": "local"}, given).until_idle()
+
+
+def started(connector: PlannedPuppet, behaviour: Puppet) -> Callable[[object], None]:
+    """A ``start`` without a context, which a run without a worker does not give."""
+
+    def start(_: object) -> None:
+        connector._puppet = behaviour
+
+    return start
+
+
+def test_a_plan_that_never_becomes_empty_is_told() -> None:
+    """A worker would start one micro-batch after the other for it, although nothing is delivered."""
+    with pytest.raises(AssertionError, match="still something to do after 1000 rounds"):
+        run(Puppet(plan=lambda _: WORK))
+
+
+def test_work_without_an_offset_does_not_end_the_run() -> None:
+    """What a later plan has is done as well."""
+    plans = iter([WORK, WORK, Plan(offsets={OTHER: {"next": 1}}), WORK])
+    left: list[Plan] = []
+
+    def plan(_: PlanRequest) -> Plan:
+        left.append(next(plans, Plan()))
+        return left[-1]
+
+    stored: Stored = {}
+    run(Puppet(plan=plan), stored)
+
+    assert 5 == len(left)
+    assert {OTHER: {"next": 1}} == stored
+
+
+def test_an_empty_plan_is_the_end() -> None:
+    """All has been read by then."""
+    assert 25 == len(run(reading("t", 25)))
