@@ -85,7 +85,8 @@ def test_an_engine_that_is_closed_while_it_opens_starts_no_job(
     java: Java, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a cluster without free cores the first job would keep its session for ever."""
-    session = SimpleNamespace(stop=lambda: None)
+    session = SimpleNamespace(conf={})
+    jobs: list[object] = []
 
     def opened(_: SparkSettings) -> object:
         engine.close()
@@ -94,11 +95,12 @@ def test_an_engine_that_is_closed_while_it_opens_starts_no_job(
     discarded: list[object] = []
     monkeypatch.setattr("headrace.spark.engine.open_session", opened)
     monkeypatch.setattr("headrace.spark.engine.discard_session", discarded.append)
+    monkeypatch.setattr("headrace.spark.engine._run", lambda *job: jobs.append(job))
     engine = SparkEngine(SparkSettings(), slots=1)
     with pytest.raises(RetriableError, match="not opened any more"):
         engine.session()
 
-    assert [session] == discarded
+    assert ([], [session]) == (jobs, discarded)
     assert 1 == java.killed
 
 

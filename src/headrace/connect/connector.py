@@ -105,7 +105,12 @@ class SourceConnector(ABC):
 
     @abstractmethod
     def start(self, props: Mapping[str, str]) -> None:
-        """Take the configuration, which has been validated. Should not block for long."""
+        """Take the configuration, which has been validated. Should not block for long.
+
+        Raises :class:`~headrace.connect.errors.RetriableError` when the source is away for now: ``stop`` is
+        called, and a little later a new instance is started in its place, until one succeeds. Any other
+        error fails the connector.
+        """
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """One configuration per task, at most *max_tasks*. Called before each micro-batch, so it is cheap."""
