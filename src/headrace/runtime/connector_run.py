@@ -17,9 +17,7 @@ from headrace.connect.errors import (
     RetriableError,
     TaskFailedError,
 )
-from headrace.connect.task import Offsets
 from headrace.observe.events import (
-    Committed,
     ConnectorFailed,
     ConnectorIdle,
     ConnectorStarted,
@@ -32,17 +30,17 @@ from headrace.observe.events import (
 )
 from headrace.runtime.batch_run import BatchResult, BatchRun
 from headrace.runtime.driver_context import DriverContext
-from headrace.runtime.fencing import ids_to_fence
 from headrace.runtime.idle_hook import idle_update
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.runtime.offset_desk import OffsetSnapshot
+from headrace.runtime.ownership import Ownership
 from headrace.runtime.planning import checked
 from headrace.runtime.services import RunSpec, Services
 from headrace.runtime.source_waits import SourceWaits
 from headrace.runtime.standstill import Standstill
+from headrace.runtime.status_board import StatusBoard
 from headrace.runtime.work import check_room, planned_works, polled_works
 from headrace.slot.work import SlotWork
-from headrace.storage.protocols import Status, TaskCount
 
 _log = logging.getLogger(__name__)
 
@@ -70,10 +68,10 @@ class ConnectorRun:
         self._waits = SourceWaits()
         self._standstill = Standstill()
         self._connector: SourceConnector | None = None
-        self._dirty = True
+        self._ownership = Ownership(spec, services, clock=clock)
+        self._statuses = StatusBoard(spec.name, services)
         self._backoff = 0.0
         self._flushed_at = clock()
-        self._failed = set[int]()
         # A daemon: a stop during an outage must not hold the process beyond its time.
         self._thread = threading.Thread(target=self._run, name=f"headrace-{spec.name}", daemon=True)
         self.failure: Exception | None = None
@@ -125,7 +123,7 @@ class ConnectorRun:
             self._context = DriverContext(self.name, self._services.offsets, self._woken)
             self._spec = replace(self._spec, connector=type(connector)())
             raise
-        self._put_status(None, "RUNNING")
+        self._statuses.put(None, "RUNNING")
         self._services.tell(ConnectorStarted(connector=self.name))
         return True
 
@@ -151,9 +149,8 @@ class ConnectorRun:
 
     def _round(self) -> bool:
         """One round; whether the connector is through."""
-        if self._dirty:
-            self._take_over(give_up=self._stopping.is_set)
-            self._rewrite_foreign()
+        if self._ownership.dirty:
+            self._ownership.take_over(give_up=self._stopping.is_set)
         offsets = self._seen()
         if isinstance(self._spec.connector, PlannedConnector):
             return self._planned_round(self._spec.connector, offsets)
@@ -165,30 +162,8 @@ class ConnectorRun:
         self._context.see(offsets)
         return offsets
 
-    def _take_over(self, *, give_up: Callable[[], bool]) -> None:
-        """Make every earlier owner unable to write, and remember how many there may be of us."""
-        if self._spec.exactly_once:
-            services, count = self._services, self._slots()
-            stored = services.configs.task_count(self.name)
-            ids = ids_to_fence(services.group_id, self.name, stored=stored, current=count)
-            services.fence(self._spec, ids, give_up=give_up)
-            services.configs.put_task_count(self.name, TaskCount(slots=count, clean=False))
-        self._dirty = False
-
-    def _rewrite_foreign(self) -> None:
-        """Put what others stored under bytes of their own under ours, which are all that slots write.
-
-        Two forms of one offset would be left otherwise, and a reader that finds only the old one.
-        """
-        foreign = self._services.offsets.foreign(self.name)
-        if foreign:
-            self._commit(foreign)
-
-    def _slots(self) -> int:
-        return min(self._spec.max_tasks, self._services.capacity.slots)
-
     def _planned_round(self, connector: PlannedConnector, offsets: OffsetSnapshot) -> bool:
-        slots = self._slots()
+        slots = self._ownership.slots
         self._context.answer_requests()
         plan = checked(
             connector.plan(PlanRequest(slots=slots, offsets=offsets)),
@@ -197,7 +172,7 @@ class ConnectorRun:
         )
         if plan.offsets:
             # Before the work: slots commit on their own, and one of them must not be ahead of these.
-            self._commit(plan.offsets)
+            self._ownership.commit(plan.offsets)
         if plan.has_work():
             if self._stands_still(offsets):
                 return False
@@ -229,16 +204,9 @@ class ConnectorRun:
             self._flushed_at = self._clock()
             update = idle_update(self._spec, offsets)
             if update:
-                self._commit(update)
+                self._ownership.commit(update)
         self._wait_for_work(min(at_most, self._services.timing.idle_poll))
         return False
-
-    def _commit(self, offsets: Offsets) -> None:
-        # What a failure leaves open is ended by fencing, before offsets are read again.
-        self._dirty = True
-        self._services.commit_offsets(self._spec, offsets)
-        self._dirty = False
-        self._services.tell(Committed(connector=self.name, offsets=len(offsets)))
 
     def _wait_for_work(self, seconds: float) -> None:
         self._woken.wait(seconds)
@@ -284,13 +252,13 @@ class ConnectorRun:
                 MicroBatchStarted(connector=self.name, slots=len(works), total_bytes=total_bytes)
             )
             for work in works:
-                self._put_status(work.task, "RUNNING")
-            self._dirty = True
+                self._statuses.put(work.task, "RUNNING")
+            self._ownership.dirty = True
             result = run.run()
         finally:
             if not run.has_started:
                 services.capacity.give_back(len(works))
-        self._dirty = not result.clean
+        self._ownership.dirty = not result.clean
         self._judge(result)
         return result
 
@@ -314,8 +282,7 @@ class ConnectorRun:
         failed = result.failed()
         if failed:
             for task, report in failed:
-                self._failed.add(task)
-                self._put_status(task, "FAILED", trace=report.trace)
+                self._statuses.failed(task, report)
                 self._services.tell(
                     TaskFailed(
                         connector=self.name,
@@ -335,11 +302,11 @@ class ConnectorRun:
 
     def _leave(self) -> None:
         try:
-            self._let_go()
+            self._ownership.let_go()
         except RetriableError as error:
             _log.warning("%s The next start of %s does it.", error, self.name)
-        self._unassign_tasks()
-        self._put_status(None, "UNASSIGNED")
+        self._statuses.unassign_tasks()
+        self._statuses.put(None, "UNASSIGNED")
         self._services.tell(ConnectorStopped(connector=self.name))
 
     def _fail(self, error: Exception) -> None:
@@ -349,32 +316,11 @@ class ConnectorRun:
         told = None if isinstance(error, ConnectError) else trace
         self._services.tell(ConnectorFailed(connector=self.name, reason=str(error), trace=told))
         try:
-            self._unassign_tasks()
-            self._put_status(None, "FAILED", trace=trace)
+            self._statuses.unassign_tasks()
+            self._statuses.put(None, "FAILED", trace=trace)
         except Exception as also:  # noqa: BLE001 (the reason has been told; this must not take its place)
             _log.warning("The status of %s could not be written: %s", self.name, also)
         try:
-            self._let_go()
+            self._ownership.let_go()
         except Exception as also:  # noqa: BLE001 (as above)
             _log.warning("%s The next start of %s does it.", also, self.name)
-
-    def _let_go(self) -> None:
-        """Say that nothing of this connector can write any more, and see to it that it is so."""
-        if not self._spec.exactly_once:
-            return
-        if self._dirty:
-            end = self._clock() + self._services.timing.grace
-            self._take_over(give_up=lambda: self._clock() > end)
-        count = TaskCount(slots=self._slots(), clean=True)
-        self._services.configs.put_task_count(self.name, count)
-
-    def _unassign_tasks(self) -> None:
-        """Say of every task that nobody runs it any more, but of those that failed in this run."""
-        for task in self._services.statuses.statuses(self.name):
-            if task is not None and task not in self._failed:
-                self._put_status(task, "UNASSIGNED")
-
-    def _put_status(self, task: int | None, state: str, trace: str | None = None) -> None:
-        self._services.statuses.put(
-            self.name, task, Status(state=state, worker_id=self._services.worker_id, trace=trace)
-        )
