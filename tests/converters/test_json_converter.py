@@ -18,11 +18,9 @@ from headrace.connect.schema import (
     OPTIONAL_STRING,
     STRING,
     TIMESTAMP,
-    Field,
     Schema,
     SchemaType,
     arrow_type,
-    decimal,
 )
 from headrace.converters import make_converter
 
@@ -149,22 +147,6 @@ def test_defaults_replace_nulls_only_if_asked():
     plain = {"schemas_enable": "false"}
     assert [b'"d"'] == _encode(schema, column, **plain)
     assert [b"null"] == _encode(schema, column, replace_null_with_default="false", **plain)
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        Schema(type=SchemaType.STRUCT, fields=(Field("a", STRING),)),
-        Schema(type=SchemaType.ARRAY, value_schema=STRING),
-        decimal(2),
-    ],
-)
-def test_nested_values_are_refused(schema: Schema):
-    """What is not supported yet is said, with the first row that is no null."""
-    column = pa.array([None, None], arrow_type(schema))
-    with pytest.raises(RecordError, match="does not support values of schema") as caught:
-        _encode(schema, column)
-    assert 0 == caught.value.row
 
 
 def test_values_must_fit_their_schema():

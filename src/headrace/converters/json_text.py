@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 import re
 from collections.abc import Callable
 
@@ -12,10 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.java_text import java_double, java_float, json_quoted
+from headrace.converters.base64_text import base64_texts
 from headrace.converters.columns import as_binary, is_text
 
 _QUOTE = pa.scalar(b'"')
 _NOTHING = pa.scalar(b"")
+_POINT_ZERO = pa.scalar(b".0")
 _FIRST_CONTROL_FREE = 0x20
 _FIRST_OF_FOUR_BYTES = 0xF0
 _FOUR_BYTES = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
@@ -43,21 +44,26 @@ def json_floats(values: pa.Array) -> pa.BinaryArray:
 
 def json_bytes(values: pa.Array) -> pa.BinaryArray:
     """Bytes as JSON strings of base64; nulls stay null."""
-    encode = binascii.b2a_base64
-    rows = (None if row is None else encode(row, newline=False) for row in values.to_pylist())
-    told = pa.array(rows, pa.binary(), size=len(values))
+    told = base64_texts(as_binary(values))
     return pc.binary_join_element_wise(_QUOTE, told, _QUOTE, _NOTHING)
 
 
 def java_floats(values: pa.Array) -> pa.BinaryArray:
     """Floating-point numbers in their Java text form; nulls stay null."""
+    text = as_binary(values.cast(pa.utf8()))
+    whole = pc.equal(values, pc.trunc(values))
+    if pc.any(whole).as_py():
+        # Arrow writes 1 where Java writes 1.0.
+        fraction = pc.if_else(whole, _POINT_ZERO, _NOTHING)
+        text = pc.binary_join_element_wise(text, fraction, _NOTHING)
     size = pc.abs(values)
     usual = pc.or_(pc.and_(pc.greater_equal(size, 1e-3), pc.less(size, 1e7)), pc.equal(size, 0.0))
-    text = pc.replace_substring_regex(values.cast(pa.utf8()), r"^(-?[0-9]+)$", r"\1.0")
     rare = pc.invert(usual).fill_null(False)  # noqa: FBT003 (the value filled in)
+    if not pc.any(rare).as_py():
+        return text
     write: Callable[[float], str] = java_float if values.type == pa.float32() else java_double
-    rows = pa.array([write(row) for row in values.filter(rare).to_pylist()], pa.utf8())
-    return as_binary(pc.replace_with_mask(text, rare, rows))
+    rows = pa.array([write(row).encode() for row in values.filter(rare).to_pylist()], pa.binary())
+    return pc.replace_with_mask(text, rare, rows)
 
 
 def escaped(values: pa.Array) -> pa.BinaryArray:
