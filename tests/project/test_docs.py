@@ -22,6 +22,7 @@ from headrace.runtime.unsupported_keys import (
     WORKER_PREFIXES,
 )
 from headrace.runtime.worker_config import WorkerConfig
+from headrace.sources import SourceConfig
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
@@ -30,6 +31,7 @@ HOMES: dict[type[Config], str] = {
     ConnectorConfig: "run-a-worker",
     FilesConfig: "read-files",
     FileStreamSourceConfig: "file-stream",
+    SourceConfig: "write-a-native-source",
     JsonConverterConfig: "converters",
     StringConverterConfig: "converters",
 }
@@ -113,6 +115,15 @@ def test_python_in_the_readme_is_the_examples_own():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 
     assert [True] == [textwrap.indent(block, "    ") in example for block in blocks]
+
+
+def test_python_of_the_author_guide_is_the_examples_own():
+    """The classes of the page are in the example, word for word, but for the test at its end."""
+    example = (ROOT / "examples" / "letters.py").read_text()
+    page = (ROOT / "docs" / "write-a-native-source.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+
+    assert [*[True] * 4, False] == [block in example for block in blocks]
 
 
 def test_every_dependency_has_its_reason():

@@ -67,7 +67,7 @@ class TaskContext(Protocol):
 
     @property
     def offsets(self) -> OffsetReader:
-        """Reads committed source offsets; may block on the network."""
+        """Reads committed source offsets; may block on the network, and may be used on any thread."""
         ...
 
     @property
@@ -145,7 +145,8 @@ class SourceTask(ABC):
     def commit(self) -> None:
         """Called after each commit. Not a statement about every record that ``poll`` returned.
 
-        An exception is logged and changes nothing, because the commit has happened.
+        An exception of a commit hook is logged and changes nothing, because the commit has happened; the
+        hooks that are still to be called for it are called.
         """
 
     def commit_batch(self, batch: SourceBatch) -> None:

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from headrace.connect.errors import TaskFailedError
 from headrace.sources.extractors.blocks import BlockReader, Span, Words
+from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.lines import LinesExtractor
-from headrace.sources.extractors.record_reader import RecordReader, Resume
 from headrace.sources.extractors.return_framing import ReturnFraming
+from headrace.sources.extractors.row_reader import RowReader
 from headrace.sources.extractors.streams import PlainStream
 
 _LOG = logging.getLogger(__name__)
@@ -53,9 +54,7 @@ class PipeStream:
 class LineTail:
     """Complete lines, as they come; made by :func:`open_tail`, used by one thread."""
 
-    def __init__(
-        self, path: str, blocks: BlockReader, reader: RecordReader, *, sized: bool
-    ) -> None:
+    def __init__(self, path: str, blocks: BlockReader, reader: RowReader, *, sized: bool) -> None:
         self._path = path
         self._blocks = blocks
         self._reader = reader
@@ -69,7 +68,11 @@ class LineTail:
         shorter.
         """
         self._blocks.look_again()
-        chunk = self._reader.next_chunk()
+        try:
+            chunk = self._reader.next_chunk()
+        except OSError as error:
+            place = f"{self._path}, byte {self._blocks.position}"
+            raise _unreadable(place, error) from error
         if chunk is not None:
             return chunk.values, pa.array(chunk.anchors)
         self._check_size()
@@ -128,7 +131,7 @@ def open_tail(
         marks=False,
         words=Words(limit_key="file.max.line.bytes"),
     )
-    reader = RecordReader(
+    reader = RowReader(
         blocks,
         LinesExtractor(replace=True),
         native_key=path,

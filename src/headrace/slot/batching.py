@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
 from headrace.connect.batch import BatchOffsets, SourceBatch
+from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue, SourceOffset
 from headrace.connect.record import SourceRecord
-from headrace.connect.schema import JSON_DOCUMENT, Schema, arrow_type
+from headrace.connect.schema import Schema
 from headrace.slot.encoding import source_name
 
 
@@ -99,7 +98,7 @@ def _batch(group: Sequence[SourceRecord]) -> SourceBatch:
         partition=first.partition,
         source_partition=first.source_partition,
         offsets=_offsets([record.source_offset for record in group]),
-        values=_column(first.value_schema, [record.value for record in group]),
+        values=column_of(first.value_schema, [record.value for record in group]),
         value_schema=first.value_schema,
         keys=_keys(group),
         key_schema=first.key_schema,
@@ -111,7 +110,7 @@ def _batch(group: Sequence[SourceRecord]) -> SourceBatch:
 def _keys(group: Sequence[SourceRecord]) -> pa.Array | None:
     if group[0].key is None and group[0].key_schema is None:
         return None
-    return _column(group[0].key_schema, [record.key for record in group])
+    return column_of(group[0].key_schema, [record.key for record in group])
 
 
 def _offsets(offsets: Sequence[SourceOffset | None]) -> BatchOffsets | None:
@@ -134,21 +133,3 @@ def _int64(values: Sequence[object], noun: str) -> pa.Int64Array:
         return pa.array(values, pa.int64())
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise RecordError(f"The {noun} does not fit 64 bits: {error}") from error
-
-
-def _column(schema: Schema | None, values: Sequence[Any]) -> pa.Array:
-    try:
-        if schema is not None:
-            return pa.array(values, arrow_type(schema))
-        if any(isinstance(value, Mapping | list | tuple) for value in values):
-            documents = pa.array([_document(value) for value in values])
-            return pa.ExtensionArray.from_storage(JSON_DOCUMENT, documents)
-        return pa.array(values)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise RecordError(
-            f"A value does not fit {schema or 'any type that can be sent'}: {error}"
-        ) from error
-
-
-def _document(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -16,7 +17,7 @@ _ANSWER_SECONDS = 5.0
 
 
 class ChannelClient:
-    """One connection to the driver, used by one thread; reconnects when it was lost.
+    """One connection to the driver; reconnects when it was lost.
 
     Every call waits at most *answer_seconds* and raises
     :class:`~headrace.connect.errors.RetriableError` when there was no answer.
@@ -26,9 +27,15 @@ class ChannelClient:
         self._ticket = ticket
         self._answer_seconds = answer_seconds
         self._connection: socket.socket | None = None
+        # A connector may read offsets on a thread of its own.
+        self._lock = threading.Lock()
 
     def ask(self, verb: str, **words: Any) -> Message:  # noqa: ANN401 (any JSON value)
-        """Send a request about this slot's token and return the driver's answer."""
+        """Send a request about this slot's token and return the driver's answer; from any thread."""
+        with self._lock:
+            return self._answer_to(verb, words)
+
+    def _answer_to(self, verb: str, words: Mapping[str, Any]) -> Message:
         try:
             connection = self._connected()
             send_message(connection, {"verb": verb, "token": self._ticket.token, **words})

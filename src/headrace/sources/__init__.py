@@ -1,1 +1,33 @@
-"""The source framework: what turns native objects into batches of records that can be resumed anywhere."""
+"""The source framework: an author describes a source in a few small classes, and the rest is here."""
+
+from headrace.sources.config import SourceConfig
+from headrace.sources.connector import NativeConnector
+from headrace.sources.evolving import EvolvingRecord
+from headrace.sources.extractors.extractor import Extractor, StreamExtractor, ValueExtractor
+from headrace.sources.item import UNKNOWN_LENGTH, Context, NativeItem, NotAStreamError
+from headrace.sources.keys import KeyCodec, NumberKeys, TextKeys
+from headrace.sources.offset_entry import OffsetEntry, OffsetKey
+from headrace.sources.planned import PlannedNativeConnector
+from headrace.sources.source import NativeSource
+from headrace.sources.task import NativeSourceTask
+
+__all__ = [
+    "UNKNOWN_LENGTH",
+    "Context",
+    "EvolvingRecord",
+    "Extractor",
+    "KeyCodec",
+    "NativeConnector",
+    "NativeItem",
+    "NativeSource",
+    "NativeSourceTask",
+    "NotAStreamError",
+    "NumberKeys",
+    "OffsetEntry",
+    "OffsetKey",
+    "PlannedNativeConnector",
+    "SourceConfig",
+    "StreamExtractor",
+    "TextKeys",
+    "ValueExtractor",
+]

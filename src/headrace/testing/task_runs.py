@@ -9,7 +9,9 @@ from typing import Any
 from headrace.connect.batch import SourceBatch
 from headrace.connect.connector import PlannedConnector, PlanRequest, SourceConnector
 from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split, TransactionContext
+from headrace.slot.batching import batches_of as grouped
 
 Stored = MutableMapping[SourcePartition, SourceOffset]
 """The store of a test: committed offsets by source partition."""
@@ -23,6 +25,7 @@ class Delivered:
 
     topic: str
     value: Any
+    key: Any = None
     partition: SourcePartition
     offset: SourceOffset | None
 
@@ -46,6 +49,20 @@ class StoredOffsets:
     def known(self) -> Mapping[SourcePartition, SourceOffset]:
         """See :class:`~headrace.connect.partition.KnownOffsets`."""
         return self._stored
+
+
+@dataclass(frozen=True, slots=True)
+class LocalConnectorContext:
+    """A connector's context; an error that it raises is raised on the spot."""
+
+    offsets: StoredOffsets
+
+    def request_task_reconfiguration(self) -> None:
+        """Nothing to do: every round asks anew."""
+
+    def raise_error(self, error: Exception) -> None:
+        """See :class:`~headrace.connect.connector.ConnectorContext`."""
+        raise error
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,6 +116,7 @@ class LocalRun:
         A planned connector has nothing to do when its plan is empty, a polled one when a micro-batch has
         moved no offset. Raises ``AssertionError`` when there is always something to do.
         """
+        self._connector.initialize(LocalConnectorContext(StoredOffsets(self._stored)))
         self._connector.start(self._props)
         try:
             for _ in range(_MOST_ROUNDS):
@@ -122,6 +140,7 @@ class LocalRun:
     def _tasks(self) -> Iterator[SourceTask]:
         offsets = StoredOffsets(self._stored)
         if not isinstance(self._connector, PlannedConnector):
+            self._connector.context = LocalConnectorContext(offsets)
             for config in self._connector.task_configs(self._slots):
                 yield self._started(config, LocalContext(offsets=offsets))
             return
@@ -147,6 +166,7 @@ class LocalRun:
                 polled = task.poll()
                 if polled is None:
                     self._store(task.update_offsets({}) or {})
+                    task.commit()
                     return
                 self._commit(task, batches_of(polled))
         finally:
@@ -162,6 +182,7 @@ class LocalRun:
             if count:
                 offsets[batch.source_partition] = taken.offset_at(-1)
         self._store({**offsets, **(task.update_offsets(offsets) or {})})
+        task.commit()
 
     def _store(self, offsets: Offsets) -> None:
         for partition, offset in offsets.items():
@@ -172,12 +193,12 @@ class LocalRun:
 
 
 def batches_of(polled: Polled) -> Sequence[SourceBatch]:
-    """What ``poll`` returned, as batches; raises ``TypeError`` for plain records."""
-    found = [polled] if isinstance(polled, SourceBatch) else list(polled or ())
-    batches = [each for each in found if isinstance(each, SourceBatch)]
-    if len(batches) != len(found):
-        raise TypeError("Plain records cannot be run here; let poll return batches.")
-    return batches
+    """What ``poll`` returned, as batches."""
+    if isinstance(polled, SourceBatch):
+        return [polled]
+    batches = [each for each in polled or () if isinstance(each, SourceBatch)]
+    records = [each for each in polled or () if isinstance(each, SourceRecord)]
+    return batches or [batch for batch, _ in grouped(records)]
 
 
 def records_of(batch: SourceBatch) -> list[Delivered]:
@@ -186,6 +207,7 @@ def records_of(batch: SourceBatch) -> list[Delivered]:
         Delivered(
             topic=batch.topic,
             value=value,
+            key=None if batch.keys is None else batch.keys[row].as_py(),
             partition=batch.source_partition,
             offset=batch.offset_at(row),
         )

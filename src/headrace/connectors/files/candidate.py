@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.connect.task import Split
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.identity import version_of
 from headrace.connectors.files.listing import FileSeen
 from headrace.connectors.files.progress import Progress, number
 from headrace.connectors.files.proof import CHECKED, CHECKSUM
+from headrace.sources.sharing import Piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +42,6 @@ class Rules:
     follow: bool = False
     changed: str = "fail"
     split_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """A split, and the bytes that are left in it."""
-
-    split: Split
-    weight: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +106,7 @@ def check_format(candidate: Candidate, progress: Progress) -> None:
     other = progress.formats - {candidate.format}
     if other:
         raise TaskFailedError(
-            f"{candidate.file.path}: It was read as {other.pop()} up to byte {progress.anchor} and cannot "
+            f"{candidate.file.path}: It was read as {other.pop()} up to position {progress.anchor} and cannot "
             f"go on as {candidate.format}. Take the change of the format's settings back, or give the "
             "connector another name, under which all its files are read from their beginning."
         )

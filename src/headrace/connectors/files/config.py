@@ -8,8 +8,9 @@ from typing import Literal
 from headrace.connect.config import Config, Problem
 from headrace.connect.setting import setting
 from headrace.connect.setting_type import SettingType
+from headrace.sources.extractors.avro_format import DEFAULT_BLOCK_BYTES
+from headrace.sources.extractors.compression import Compression, by_name
 from headrace.sources.extractors.csv_dialect import FIELD_TYPES, CsvDialect
-from headrace.sources.extractors.streams import Compression
 
 _MIB = 1024 * 1024
 
@@ -31,17 +32,18 @@ class FilesConfig(Config):
         doc="The topic to send to. ${filename} in it stands for the file's name, with an underscore for "
         "each character that a topic's name cannot hold.",
     )
-    format: Literal["auto", "jsonl", "csv", "lines"] = setting(
+    format: Literal["auto", "jsonl", "csv", "avro", "parquet", "lines", "bytes"] = setting(
         "files.format",
         default="auto",
         importance="high",
-        doc="jsonl: each line is one JSON document. csv: each row becomes a JSON object. lines: each line "
-        "is one string. auto: by the file's extension (.jsonl, .ndjson, .csv, .tsv, .txt, .log).",
+        doc="jsonl: each line is one JSON document. csv: each row becomes a JSON object. avro, parquet: "
+        "each record or row is a struct with its schema. lines: each line is one string. bytes: the file in pieces, each of them bytes as they are. auto: by the file's extension (.jsonl, .ndjson, .csv, .tsv, .avro, .parquet, .parq, .txt, .log).",
     )
-    compression: Literal["auto", "none", "gzip", "zstd"] = setting(
+    compression: Literal["auto", "none", "gzip", "zstd", "bzip2", "xz", "snappy", "lz4"] = setting(
         "files.compression",
         default="auto",
-        doc="How files are packed. auto: by the extensions .gz and .zst.",
+        doc="How files are packed. auto: by the extensions .gz, .zst, .bz2, .xz, .sz, .snappy and .lz4; "
+        "with another extension by the first bytes, where they are no text.",
     )
     recursive: bool = setting(
         "files.recursive", default=False, doc="Whether to read the folders inside a folder, too."
@@ -59,6 +61,13 @@ class FilesConfig(Config):
         at_least=0,
         doc="How long a file must be unchanged before a last line without line end counts as a record, "
         "and before a compressed file is read.",
+    )
+    bytes_per_record: int = setting(
+        "files.bytes.per.record",
+        default=512 * 1024,
+        at_least=1,
+        at_most=256 * _MIB,
+        doc="For files.format=bytes: how many bytes a record holds; a file's last one may hold fewer.",
     )
     split_bytes: int = setting(
         "files.split.bytes",
@@ -134,14 +143,38 @@ class FilesConfig(Config):
         "boolean. Numbers keep their text. An empty field of such a type is null.",
     )
 
+    avro_max_block_bytes: int = setting(
+        "avro.max.block.bytes",
+        default=DEFAULT_BLOCK_BYTES,
+        at_least=1024,
+        at_most=1024 * _MIB,
+        doc="The largest block of an Avro file in bytes, packed and unpacked; a larger one is an error.",
+    )
+    parquet_columns: tuple[str, ...] = setting(
+        "parquet.columns",
+        default=(),
+        doc="The columns of Parquet files to read, comma separated, in the order that the records' fields "
+        "shall have. Default: all columns.",
+        valid=lambda names: None if len(set(names)) == len(names) else "Name each column once.",
+    )
+
     def check(self) -> Iterator[Problem]:
         """Rules across settings."""
+        if self.format == "parquet" and self.compression not in ("auto", "none"):
+            yield (
+                "files.compression",
+                "A Parquet file compresses its own pages; another compression around it is not read.",
+            )
+        if self.format == "parquet" and self.split_bytes:
+            yield "files.split.bytes", "A Parquet file cannot be split at any byte."
+        if self.split_bytes and self.format == "avro":
+            yield "files.split.bytes", "An Avro file cannot be split."
         if self.split_bytes and self.format == "csv":
             yield (
                 "files.split.bytes",
                 "A CSV file cannot be split, because line ends may be quoted.",
             )
-        if self.split_bytes and self.compression in ("gzip", "zstd"):
+        if self.split_bytes and self.compression not in ("auto", "none"):
             yield "files.split.bytes", "A compressed file cannot be split."
         yield from self._check_characters()
         for entry in self.csv_types:
@@ -178,12 +211,8 @@ class FilesConfig(Config):
         )
 
     def packing(self, path: str) -> Compression:
-        """How the file at *path* is packed."""
-        if self.compression != "auto":
-            return Compression(self.compression)
-        if path.endswith(".gz"):
-            return Compression.GZIP
-        return Compression.ZSTD if path.endswith(".zst") else Compression.NONE
+        """How the file at *path* is packed, as far as the settings and its name tell."""
+        return by_name(path) if self.compression == "auto" else Compression(self.compression)
 
 
 def _parts(entry: str) -> tuple[str, str, str]:

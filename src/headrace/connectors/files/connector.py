@@ -16,9 +16,9 @@ from headrace.connect.connector import ExactlyOnceSupport, Plan, PlannedConnecto
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask
-from headrace.connectors.files.candidate import Candidate, Decision, Piece, Rules
+from headrace.connectors.files.candidate import Candidate, Decision, Rules
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.formats import format_of, framing_of, signature
+from headrace.connectors.files.formats import format_of, packing_of, quoted_framing
 from headrace.connectors.files.identity import same_object
 from headrace.connectors.files.listing import (
     FileSeen,
@@ -32,9 +32,9 @@ from headrace.connectors.files.planning import decide
 from headrace.connectors.files.prefix_check import PrefixCheck
 from headrace.connectors.files.progress import Progress, by_file
 from headrace.connectors.files.row_ahead import RowAhead
-from headrace.connectors.files.sharing import shared
 from headrace.connectors.files.task import FilesTask
 from headrace.sources.extractors.streams import Compression
+from headrace.sources.sharing import Piece, shared
 
 _LOG = logging.getLogger(__name__)
 # Floating point must not make a file a moment too young after the wait.
@@ -137,21 +137,21 @@ class FilesConnector(PlannedConnector):
     def _candidate(self, file: FileSeen, progress: Progress) -> Candidate | None:
         """What is to be known of *file* to decide about it, or ``None`` when it is gone."""
         config = self._config
-        packed = config.packing(file.path) is not Compression.NONE
+        form = format_of(file.path, config)
+        packed = form.sealed or packing_of(file.path, file.head, config) is not Compression.NONE
         settled = file.age_ms(self._clock()) >= config.min_age_ms
         growing = not packed and (config.follow or not settled)
         readable = self._readable(file, progress.anchor) if growing else file.size
         if readable is None:
             return None
-        csv = format_of(file.path, config) == "csv"
         return Candidate(
             file=file,
-            format=signature(file.path, config),
+            format=form.signature(),
             packed=packed,
             settled=settled,
             readable=readable,
-            splittable=not packed and not csv,
-            open_ended=growing and csv,
+            splittable=not packed and form.splits,
+            open_ended=growing and quoted_framing(form) is not None,
             kept=self._is_kept(file, progress, settled=settled),
         )
 
@@ -160,16 +160,16 @@ class FilesConnector(PlannedConnector):
         if file.size <= start:
             return file.size
         limit = self._config.max_line_bytes
-        if format_of(file.path, self._config) != "csv":
+        framing = quoted_framing(format_of(file.path, self._config))
+        if framing is None:
             return last_line_end(file.path, start=start, size=file.size, at_most=limit)
         # Only its reader knows which line ends are quoted, so it gets all, and leaves the rest.
-        framing = framing_of(file.path, self._config)
         found = self._rows.find(file, framing, start=start, at_most=limit)
         return file.size if found else None if found is None else start
 
     def _is_kept(self, file: FileSeen, progress: Progress, *, settled: bool) -> bool:
         """Whether *file* begins with what was sent of it, as far as that is worth a look."""
-        packing = self._config.packing(file.path)
+        packing = packing_of(file.path, file.head, self._config)
         # While a packed file is young, it may be being replaced by a whole one.
         if packing is not Compression.NONE:
             same = file.size == progress.size and all(

@@ -1,88 +1,81 @@
-"""Which format a file has, and what reads it."""
+"""Which format a file has."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
 from headrace.connect.errors import TaskFailedError
-from headrace.connect.partition import OffsetValue, SourceOffset
 from headrace.connectors.files.config import FilesConfig
-from headrace.sources.extractors.csv import CsvExtractor
-from headrace.sources.extractors.csv_dialect import CsvDialect
-from headrace.sources.extractors.csv_framing import csv_framing
-from headrace.sources.extractors.extractor import Extractor
+from headrace.sources.extractors.avro_format import AvroFormat
+from headrace.sources.extractors.bytes_format import BytesFormat
+from headrace.sources.extractors.compression import EXTENSIONS, Compression, by_magic
+from headrace.sources.extractors.csv_format import csv_format
+from headrace.sources.extractors.format import Format
 from headrace.sources.extractors.jsonl import JsonLinesExtractor
 from headrace.sources.extractors.line_framing import Framing, LineFraming
 from headrace.sources.extractors.lines import LinesExtractor
+from headrace.sources.extractors.parquet_format import ParquetFormat
+from headrace.sources.extractors.row_format import RowFormat
 
 _BY_EXTENSION = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".csv": "csv",
     ".tsv": "csv",
+    ".avro": "avro",
+    ".parquet": "parquet",
+    ".parq": "parquet",
     ".txt": "lines",
     ".log": "lines",
 }
-_PACKED = (".gz", ".zst")
+_FORMATS: Mapping[str, Callable[[FilesConfig, str], Format]] = {
+    "jsonl": lambda _config, _extension: RowFormat(
+        name="jsonl", framing=LineFraming(), extractor=lambda *_: JsonLinesExtractor()
+    ),
+    "lines": lambda _config, _extension: RowFormat(
+        name="lines", framing=LineFraming(), extractor=lambda *_: LinesExtractor()
+    ),
+    "csv": lambda config, extension: csv_format(config.dialect(extension)),
+    "avro": lambda config, _extension: AvroFormat(block_bytes=config.avro_max_block_bytes),
+    "parquet": lambda config, _extension: ParquetFormat(columns=config.parquet_columns),
+    "bytes": lambda config, _extension: BytesFormat(record_bytes=config.bytes_per_record),
+}
 
 
-def extension(path: str) -> str:
-    """The extension that tells the format: of ``a.csv.gz`` it is ``.csv``."""
-    name = PurePath(path)
-    return PurePath(name.stem if name.suffix in _PACKED else name.name).suffix
-
-
-def format_of(path: str, config: FilesConfig) -> str:
-    """The format of the file at *path*; raises ``TaskFailedError`` when its name does not tell."""
-    if config.format != "auto":
-        return config.format
-    found = _BY_EXTENSION.get(extension(path))
-    if found is None:
+def format_of(path: str, config: FilesConfig) -> Format:
+    """What reads the file at *path*; raises ``TaskFailedError`` when its name does not tell the format."""
+    extension = _extension(path)
+    name = config.format if config.format != "auto" else _BY_EXTENSION.get(extension)
+    if name is None:
         known = ", ".join(_BY_EXTENSION)
         raise TaskFailedError(
             f"{path}: The extension does not tell the format (known are {known}). "
             "Set files.format, or name the files with a glob in files.path."
         )
-    return found
+    return _FORMATS[name](config, extension)
 
 
-def signature(path: str, config: FilesConfig) -> str:
-    """What an offset's ``format`` says: reading can go on only under the same one."""
-    name = format_of(path, config)
-    return config.dialect(extension(path)).signature() if name == "csv" else name
+def packing_of(path: str, head: bytes, config: FilesConfig) -> Compression:
+    """How the file at *path*, which begins with *head*, is packed.
+
+    The settings say it, or its name; or else the first bytes, where they cannot be what the format reads.
+    """
+    found = config.packing(path)
+    told = found is not Compression.NONE or config.compression != "auto"
+    if told or config.format == "bytes" or format_of(path, config).packs_itself:
+        return found
+    return by_magic(head)
 
 
-def framing_of(path: str, config: FilesConfig) -> Framing:
-    """What finds the rows of the file at *path*."""
-    if format_of(path, config) == "csv":
-        return csv_framing(config.dialect(extension(path)))
-    return LineFraming()
+def quoted_framing(form: Format) -> Framing | None:
+    """What finds the rows of *form* where some line ends are quoted; ``None`` where each line end ends a row."""
+    if not isinstance(form, RowFormat) or form.framing.resyncs:
+        return None
+    return form.framing
 
 
-def reading(
-    path: str, config: FilesConfig, offset: SourceOffset | None
-) -> tuple[Framing, Extractor]:
-    """A fresh framing and extractor for the file at *path*, going on at *offset*."""
-    name = format_of(path, config)
-    framing = framing_of(path, config)
-    if name == "jsonl":
-        return framing, JsonLinesExtractor()
-    if name == "lines":
-        return framing, LinesExtractor()
-    dialect = config.dialect(extension(path))
-    return framing, CsvExtractor(dialect, header=_header(path, dialect, offset))
-
-
-def _header(path: str, dialect: CsvDialect, offset: SourceOffset | None) -> OffsetValue:
-    """The names for a reader that begins behind the header, or ``None`` for one that meets it."""
-    if offset is None or not offset.get("anchor") or "header" in offset:
-        return offset.get("header") if offset and offset.get("anchor") else None
-    if dialect.names:
-        return json.dumps(dialect.names)
-    if dialect.header:
-        raise TaskFailedError(
-            f"{path}: Its offset points behind the header without saying what that held. "
-            "Name the fields with csv.names."
-        )
-    return None
+def _extension(path: str) -> str:
+    """The extension that tells the format: of ``a.csv.gz`` it is ``.csv``."""
+    name = PurePath(path)
+    return PurePath(name.stem if name.suffix in EXTENSIONS else name.name).suffix

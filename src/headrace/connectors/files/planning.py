@@ -11,7 +11,6 @@ from headrace.connect.task import Split
 from headrace.connectors.files.candidate import (
     Candidate,
     Decision,
-    Piece,
     Rules,
     check_format,
     details_of,
@@ -21,6 +20,7 @@ from headrace.connectors.files.identity import same_object
 from headrace.connectors.files.listing import FileSeen
 from headrace.connectors.files.progress import Progress, number, part, whole
 from headrace.connectors.files.ranges import of_ranges
+from headrace.sources.sharing import Piece
 
 
 def decide(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:

@@ -14,13 +14,13 @@ from headrace.connect.task import Split
 from headrace.connectors.files.candidate import (
     Candidate,
     Decision,
-    Piece,
     Rules,
     check_format,
     details_of,
     finished,
 )
 from headrace.connectors.files.progress import Progress, number, part, whole
+from headrace.sources.sharing import Piece
 
 
 def of_ranges(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:

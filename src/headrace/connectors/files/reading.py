@@ -14,7 +14,7 @@ from headrace.connect.partition import OffsetValue, SourceOffset
 from headrace.connect.task import Split
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.details import SplitDetails
-from headrace.connectors.files.formats import reading
+from headrace.connectors.files.formats import format_of, packing_of
 from headrace.connectors.files.identity import same_object
 from headrace.connectors.files.listing import GONE, HEAD_BYTES, FileSeen, look_at, seen, unreadable
 from headrace.connectors.files.planning import CHANGED_ADVICE, REPLACED
@@ -22,8 +22,10 @@ from headrace.connectors.files.progress import FILENAME, number
 from headrace.connectors.files.proof import CHECKED, CHECKSUM, proof_of
 from headrace.connectors.files.topics import topic_of
 from headrace.connectors.files.witness import Witness, open_witness
-from headrace.sources.extractors.blocks import BlockReader, Span, Words
-from headrace.sources.extractors.record_reader import Chunk, RecordReader, Resume
+from headrace.sources.extractors.blocks import Span
+from headrace.sources.extractors.chunk import Chunk, Resume
+from headrace.sources.extractors.format import ObjectInput, ReadLimits
+from headrace.sources.extractors.object_reader import ObjectReader
 from headrace.sources.extractors.streams import Compression
 
 _RANGED = "from"
@@ -38,9 +40,10 @@ class SplitReader:
         self._config = config
         self._details = SplitDetails.of(split.details)
         self._path = str(split.partition[FILENAME])
-        self._packing = config.packing(self._path)
+        self._packing = Compression.NONE
+        self._format = format_of(self._path, config)
         self._topic = topic_of(config.topic, self._path)
-        self._reader: RecordReader | None = None
+        self._reader: ObjectReader | None = None
         self._witness: Witness | None = None
 
     @property
@@ -54,36 +57,38 @@ class SplitReader:
         Raises :class:`~headrace.connect.errors.TaskFailedError` or
         :class:`~headrace.connect.errors.RecordError` when it cannot be read.
         """
-        framing, extractor = reading(self._path, self._config, self._split.offset)
         raw = self._raw()
         if raw is None:
             return False
+        offset = self._split.offset or {}
         resume = self._resume()
-        self._witness = self._witnessed(raw, resume)
-        if self._witness is None:
-            raw.close()
-            return self._left_to_the_plan()
-        blocks = BlockReader(
-            self._witness,
-            framing,
+        if not self._format.sealed:
+            self._witness = self._witnessed(raw, resume)
+            if self._witness is None:
+                raw.close()
+                return self._left_to_the_plan()
+        self._reader = self._format.reader(
+            ObjectInput(
+                native_key=self._path, raw=raw, compression=self._packing, stream=self._witness
+            ),
             span=self._span(resume),
-            block_bytes=self._config.batch_max_bytes,
-            max_row_bytes=self._config.max_line_bytes,
-            words=Words(of=_UNPACKED if self.packed else "", limit_key="files.max.line.bytes"),
-        )
-        self._reader = RecordReader(
-            blocks,
-            extractor,
-            native_key=self._path,
             resume=resume,
-            max_rows=self._config.batch_max_rows,
-            max_row_bytes=self._config.max_line_bytes,
+            limits=ReadLimits(
+                rows=self._config.batch_max_rows,
+                chunk_bytes=self._config.batch_max_bytes,
+                record_bytes=self._config.max_line_bytes,
+                record_key="files.max.line.bytes",
+            ),
+            constants=offset,
         )
         return True
 
     def next_batches(self) -> list[SourceBatch] | None:
-        """The next records; ``None`` after the last. Raises what :class:`RecordReader` raises."""
-        chunk = self._opened().next_chunk()
+        """The next records; ``None`` after the last. Raises what its reader raises."""
+        try:
+            chunk = self._opened().next_chunk()
+        except OSError as error:
+            raise unreadable("file", self._path, error) from error
         return None if chunk is None else list(self._batches(chunk))
 
     def end(self) -> SourceOffset | None:
@@ -91,26 +96,23 @@ class SplitReader:
         reader = self._opened()
         if reader.cut_short:
             return None
-        moving = {"anchor": reader.position, "recordCount": reader.record_count}
-        proof = self._opened_witness().proof_at(reader.position)
-        moving |= {CHECKED: proof.checked, CHECKSUM: proof.checksum}
-        constants = {**self._constants(reader.extractor.constants()), **moving}
-        return {**constants, "done": True} if self._whole(reader.position) else constants
+        place = reader.place
+        moving = {"anchor": place.anchor, "recordCount": place.record_count}
+        if self._witness is not None:
+            proof = self._witness.proof_at(place.anchor)
+            moving |= {CHECKED: proof.checked, CHECKSUM: proof.checksum}
+        constants = {**self._constants(reader.constants()), **moving}
+        return {**constants, "done": True} if self._whole(place.anchor) else constants
 
     def close(self) -> None:
         """Close the file."""
         if self._reader is not None:
             self._reader.close()
 
-    def _opened(self) -> RecordReader:
+    def _opened(self) -> ObjectReader:
         if self._reader is None:
             raise RuntimeError("the split was not opened")
         return self._reader
-
-    def _opened_witness(self) -> Witness:
-        if self._witness is None:
-            raise RuntimeError("the split was not opened")
-        return self._witness
 
     def _witnessed(self, raw: FileIO, resume: Resume) -> Witness | None:
         """The bytes to read, or ``None`` when the file does not begin with what was sent of it."""
@@ -145,6 +147,7 @@ class SplitReader:
             return None
         except OSError as error:
             raise unreadable("file", self._path, error) from error
+        self._packing = packing_of(self._path, head, self._config)
         if self._is_planned(seen(self._path, os.fstat(raw.fileno()), head)):
             raw.seek(0)
             return raw
@@ -191,9 +194,10 @@ class SplitReader:
         moving = {
             "recordCount": pa.array(chunk.counts),
             "anchor": pa.array(chunk.anchors),
-            **self._opened_witness().columns(chunk.anchors),
+            "skip": pa.array(chunk.skips),
+            **({} if self._witness is None else self._witness.columns(chunk.anchors)),
         }
-        if not at_end or not self._whole(reader.position):
+        if not at_end or not self._whole(reader.place.anchor):
             yield self._batch(chunk, constants, moving, rows=slice(None))
             return
         if len(chunk) > 1:
@@ -211,7 +215,7 @@ class SplitReader:
         return SourceBatch(
             topic=self._topic,
             values=chunk.values[rows],
-            value_schema=self._opened().extractor.value_schema,
+            value_schema=self._opened().value_schema,
             source_partition=self._split.partition,
             offsets=BatchOffsets(
                 constant=constants,
@@ -231,7 +235,7 @@ class SplitReader:
     def _whole(self, position: int) -> bool:
         """Whether *position* is where this split's partition ends, and the file is still what it was."""
         details = self._details
-        at_file_end = self._packing is not Compression.NONE or position >= details.size
+        at_file_end = self.packed or self._format.sealed or position >= details.size
         if _RANGED in self._split.partition:
             at_end = position >= (details.stop or 0) or (details.tail and at_file_end)
             return at_end and self._is_planned(look_at(self._path))

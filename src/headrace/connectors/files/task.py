@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from headrace.connect.batch import SourceBatch
 from headrace.connect.task import Offsets, SourceTask, Split
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.endings import Endings
 from headrace.connectors.files.reading import SplitReader
+from headrace.sources.endings import Endings
 
 _LOG = logging.getLogger(__name__)
 

@@ -72,7 +72,7 @@ class BlockReader:
         self._drained = False
         self._stopped = False
         self._skipping = span.seek_row
-        self._failure: RecordError | None = None
+        self._failure: RecordError | OSError | None = None
         self.cut_short = False
         """Whether the object ended before the span's limit."""
 
@@ -106,8 +106,8 @@ class BlockReader:
         """The next rows; ``None`` when there are no more, now and ever after.
 
         Raises :class:`~headrace.connect.errors.RecordError` without a position for a row at
-        :attr:`position` that is refused, and with one where the stream breaks. When it is then
-        :attr:`broken`, every further call raises the same.
+        :attr:`position` that is refused, and with one where the stream breaks; ``OSError`` where it cannot
+        be read. When it is then :attr:`broken`, every further call raises the same.
         """
         while not self._stopped:
             self._fill()
@@ -186,7 +186,7 @@ class BlockReader:
         self._skipping = True
         raise error
 
-    def _break(self, failure: RecordError) -> None:
+    def _break(self, failure: RecordError | OSError) -> None:
         """Raise *failure*, now and ever after."""
         self._failure = failure
         raise failure
@@ -227,6 +227,8 @@ class BlockReader:
             except RecordError as error:
                 self._failure = error.located("", self.place(self._base + self._used))
                 count = 0
+            except OSError as error:
+                self._failure, count = error, 0
             self._used += count
             self._drained = not count
         limit = self._span.limit

@@ -15,8 +15,8 @@ from headrace.connect.schema import JSON_DOCUMENT, Schema
 from headrace.sources.extractors.csv_dialect import CsvDialect
 from headrace.sources.extractors.csv_framing import QuotedFraming
 from headrace.sources.extractors.csv_objects import ObjectWriter
-from headrace.sources.extractors.extractor import BadRow, Extracted
 from headrace.sources.extractors.line_framing import CARRIAGE_RETURN
+from headrace.sources.extractors.row_extractor import BadRow, Extracted
 from headrace.sources.extractors.rows import Places, RowBlock
 from headrace.sources.extractors.text import not_utf8
 
@@ -39,18 +39,18 @@ class CsvExtractor:
 
     @property
     def value_schema(self) -> Schema | None:
-        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         return None
 
     def constants(self) -> Mapping[str, OffsetValue]:
-        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         if self._writer is None:
             return {}
         names = json.dumps(self._writer.names, ensure_ascii=False, separators=(",", ":"))
         return {"header": names}
 
     def extract(self, rows: RowBlock) -> Extracted:
-        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         kept = np.flatnonzero(rows.ends > rows.starts)
         try:
             if self._writer is None and len(kept):

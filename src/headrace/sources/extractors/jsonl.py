@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import JSON_DOCUMENT, Schema
-from headrace.sources.extractors.extractor import BadRow, Extracted
+from headrace.sources.extractors.row_extractor import BadRow, Extracted
 from headrace.sources.extractors.rows import Places, RowBlock
 from headrace.sources.extractors.text import not_utf8, text_column
 
@@ -22,11 +22,11 @@ class JsonLinesExtractor:
 
     @property
     def value_schema(self) -> Schema | None:
-        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         return None
 
     def extract(self, rows: RowBlock) -> Extracted:
-        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         filled = _not_empty(rows)
         checked = rows if filled is None else rows.pick(filled)
         if not _all_documents(checked):
@@ -37,7 +37,7 @@ class JsonLinesExtractor:
         return Extracted(values=_documents(values), rows=filled)
 
     def constants(self) -> Mapping[str, OffsetValue]:
-        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         return {}
 
 

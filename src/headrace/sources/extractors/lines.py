@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import STRING, Schema
-from headrace.sources.extractors.extractor import Extracted
+from headrace.sources.extractors.row_extractor import Extracted
 from headrace.sources.extractors.rows import RowBlock
 from headrace.sources.extractors.text import text_column
 
@@ -24,11 +24,11 @@ class LinesExtractor:
 
     @property
     def value_schema(self) -> Schema | None:
-        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         return STRING
 
     def extract(self, rows: RowBlock) -> Extracted:
-        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         values, bad = text_column(rows)
         if bad is not None and self._replace:
             replaced = [row.decode(errors="replace") for row in rows.column().to_pylist()]
@@ -36,5 +36,5 @@ class LinesExtractor:
         return Extracted(values=values, bad=bad)
 
     def constants(self) -> Mapping[str, OffsetValue]:
-        """See :class:`~headrace.sources.extractors.extractor.Extractor`."""
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         return {}

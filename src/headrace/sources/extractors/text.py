@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from headrace.sources.extractors.extractor import BadRow
+from headrace.sources.extractors.row_extractor import BadRow
 from headrace.sources.extractors.rows import RowBlock
 
 

@@ -14,21 +14,22 @@ from hypothesis import strategies as st
 
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.sources.extractors.blocks import BlockReader, Span
+from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.csv import CsvExtractor
 from headrace.sources.extractors.csv_dialect import CsvDialect
 from headrace.sources.extractors.csv_framing import csv_framing
-from headrace.sources.extractors.extractor import Extractor
 from headrace.sources.extractors.jsonl import JsonLinesExtractor
 from headrace.sources.extractors.line_framing import Framing, LineFraming
 from headrace.sources.extractors.lines import LinesExtractor
-from headrace.sources.extractors.record_reader import RecordReader, Resume
 from headrace.sources.extractors.return_framing import ReturnFraming
+from headrace.sources.extractors.row_extractor import RowExtractor
+from headrace.sources.extractors.row_reader import RowReader
 from headrace.sources.extractors.streams import Compression, open_stream
 
 COMMA = CsvDialect(header=False, names=("a", "b"))
 ESCAPED = CsvDialect(header=False, names=("a", "b"), escape="\\")
 BARE = CsvDialect(header=False, names=("a", "b"), quote="")
-FORMATS: dict[str, Callable[[], tuple[Framing, Extractor]]] = {
+FORMATS: dict[str, Callable[[], tuple[Framing, RowExtractor]]] = {
     "lines": lambda: (LineFraming(), LinesExtractor()),
     "returns": lambda: (ReturnFraming(), LinesExtractor(replace=True)),
     "jsonl": lambda: (LineFraming(), JsonLinesExtractor()),
@@ -50,14 +51,14 @@ def reader(
     span: Span | None = None,
     packing: Compression = Compression.NONE,
     skip: int = 0,
-) -> RecordReader:
+) -> RowReader:
     """A reader of *content*."""
     framing, extractor = FORMATS[name]()
     span = span or Span()
     first = span.start - 1 if span.seek_row else span.start
     stream = open_stream(io.BytesIO(content), packing, first)
     blocks = BlockReader(stream, framing, span=span, block_bytes=block, max_row_bytes=longest)
-    return RecordReader(
+    return RowReader(
         blocks,
         extractor,
         native_key="it",
@@ -67,7 +68,7 @@ def reader(
     )
 
 
-def seen(made: RecordReader) -> list[Seen]:
+def seen(made: RowReader) -> list[Seen]:
     """Everything that *made* says: records with their places, and errors with theirs."""
     found = list[Seen]()
     while True:
@@ -79,12 +80,12 @@ def seen(made: RecordReader) -> list[Seen]:
         except TaskFailedError as error:
             return [*found, ("end", str(error))]
         if chunk is None:
-            return [*found, ("all", made.position, made.record_count)]
+            return [*found, ("all", made.place.anchor, made.place.record_count)]
         columns = (chunk.values.to_pylist(), chunk.anchors.tolist(), chunk.counts.tolist())
         found += list(zip(*columns, strict=True))
 
 
-def records(made: RecordReader) -> list[object]:
+def records(made: RowReader) -> list[object]:
     """The values alone."""
     return [each[0] for each in seen(made)[:-1]]
 

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from headrace.connect.task import Split
-from headrace.connectors.files.candidate import Piece
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A split, and how much work it is: bytes, or whatever the pieces of one plan have in common."""
+
+    split: Split
+    weight: int
 
 
 def shared(pieces: Sequence[Piece], slots: int) -> list[list[Split]]:

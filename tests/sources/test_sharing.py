@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect import SourcePartition, Split
-from headrace.connectors.files.candidate import Piece
-from headrace.connectors.files.sharing import shared
+from headrace.sources.sharing import Piece, shared
 
 WEIGHTS = st.lists(st.integers(0, 10**9), max_size=40)
 

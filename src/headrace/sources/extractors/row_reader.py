@@ -1,49 +1,22 @@
-"""One object's records, in batches, each with the place behind it."""
+"""An object of rows, such as lines, read in chunks."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
 from headrace.connect.partition import OffsetValue
+from headrace.connect.schema import Schema
 from headrace.sources.extractors.blocks import BlockReader
-from headrace.sources.extractors.extractor import BadRow, Extractor
-from headrace.sources.extractors.rows import Places, RowBlock
+from headrace.sources.extractors.chunk import Chunk, Resume, numbered
+from headrace.sources.extractors.row_extractor import BadRow, RowExtractor
+from headrace.sources.extractors.rows import RowBlock
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resume:
-    """Where reading goes on: *skip* records behind *anchor*, after *record_count* records in all."""
-
-    anchor: int = 0
-    skip: int = 0
-    record_count: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
-    """Some records in order: their values, the byte behind each, and how many there are up to each.
-
-    *last* says that nothing but blank rows may follow.
-    """
-
-    values: pa.Array
-    anchors: Places
-    counts: Places
-    constants: Mapping[str, OffsetValue]
-    last: bool
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-
-class RecordReader:
-    """Reads *blocks*, which begin at *resume*'s anchor, through *extractor*.
+class RowReader:
+    """An ``ObjectReader`` of *blocks*, which begin at *resume*'s anchor, through *extractor*.
 
     A bad row raises once, after everything before it was returned; the next call goes on behind it, and
     it counts as a record. *native_key* is what errors call the object.
@@ -52,7 +25,7 @@ class RecordReader:
     def __init__(
         self,
         blocks: BlockReader,
-        extractor: Extractor,
+        extractor: RowExtractor,
         *,
         native_key: str,
         resume: Resume,
@@ -67,36 +40,30 @@ class RecordReader:
         self._skip = resume.skip
         self._count = resume.record_count - resume.skip
         self._rows: RowBlock | None = None
-        self._error: ConnectError | None = None
-        self._fatal: TaskFailedError | None = None
+        self._error: ConnectError | OSError | None = None
+        self._fatal: TaskFailedError | OSError | None = None
 
     @property
-    def extractor(self) -> Extractor:
-        """What reads the rows."""
-        return self._extractor
+    def value_schema(self) -> Schema | None:
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
+        return self._extractor.value_schema
 
     @property
-    def position(self) -> int:
-        """After the end: the byte behind the last row, blank rows included."""
-        return self._blocks.position
-
-    @property
-    def record_count(self) -> int:
-        """After the end: how many records there were, bad ones included."""
-        return self._count
+    def place(self) -> Resume:
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`; blank rows included."""
+        return Resume(anchor=self._blocks.position, record_count=self._count)
 
     @property
     def cut_short(self) -> bool:
-        """After the end: whether the object ended before the place where it should."""
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
         return self._blocks.cut_short
 
-    def next_chunk(self) -> Chunk | None:
-        """The next records; ``None`` when there are no more.
+    def constants(self) -> Mapping[str, OffsetValue]:
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
+        return self._extractor.constants()
 
-        Raises :class:`~headrace.connect.errors.RecordError` with the object and the position for a
-        record that cannot be read, and :class:`~headrace.connect.errors.TaskFailedError` when nothing
-        behind it can be read either.
-        """
+    def next_chunk(self) -> Chunk | None:
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
         while True:
             if self._rows is None and self._error is None:
                 self._advance()
@@ -108,7 +75,7 @@ class RecordReader:
                 return chunk
 
     def close(self) -> None:
-        """Close the object."""
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
         self._blocks.close()
 
     def _raise_pending(self) -> None:
@@ -122,14 +89,12 @@ class RecordReader:
             self._rows = self._blocks.next_block()
         except RecordError as error:
             self._count += error.position is None
-            place = f"{self._blocks.place(self.position)} (record {self._count})"
+            place = f"{self._blocks.place(self._blocks.position)} (record {self._count})"
             self._error = error.located(self._native_key, place)
             if self._blocks.broken:
                 self._fatal = TaskFailedError(str(self._error))
         except OSError as error:
-            self._error = self._fatal = TaskFailedError(
-                f"{self._native_key}, byte {self.position}: It cannot be read: {error.strerror}."
-            )
+            self._error = self._fatal = error
 
     def _chunk(self, block: RowBlock) -> Chunk | None:
         rows, refused = self._before_long(block.slice(0, self._max_rows))
@@ -144,7 +109,8 @@ class RecordReader:
             Chunk(
                 values=found.values,
                 anchors=picked.nexts[: len(found.values)] + picked.base,
-                counts=np.arange(first, first + len(found.values), dtype=np.int64),
+                skips=np.zeros(len(found.values), np.int64),
+                counts=numbered(first, len(found.values)),
                 constants=self._extractor.constants(),
                 last=self._rows is None and self._error is None,
             )
@@ -189,11 +155,4 @@ class RecordReader:
         self._skip -= dropped
         if dropped == len(chunk):
             return None
-        if not dropped:
-            return chunk
-        return dataclasses.replace(
-            chunk,
-            values=chunk.values.slice(dropped),
-            anchors=chunk.anchors[dropped:],
-            counts=chunk.counts[dropped:],
-        )
+        return chunk.behind(dropped) if dropped else chunk

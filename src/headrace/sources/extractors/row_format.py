@@ -1,0 +1,75 @@
+"""Formats whose records are rows of text: JSONL, CSV, plain lines."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headrace.connect.errors import RecordError
+from headrace.connect.partition import OffsetValue
+from headrace.sources.extractors.blocks import BlockReader, Span, Words
+from headrace.sources.extractors.chunk import Resume
+from headrace.sources.extractors.format import ObjectInput, ReadLimits
+from headrace.sources.extractors.line_framing import Framing
+from headrace.sources.extractors.row_extractor import RowExtractor
+from headrace.sources.extractors.row_reader import RowReader
+from headrace.sources.extractors.streams import Compression, open_stream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFormat:
+    """Rows as *framing* cuts them, understood by what *extractor* makes for each object.
+
+    *extractor* is given the native key, the place where reading begins and the constants of its offset.
+    """
+
+    name: str
+    framing: Framing
+    extractor: Callable[[str, Resume, Mapping[str, OffsetValue]], RowExtractor]
+    splits: bool = True
+    sealed: ClassVar[bool] = False
+    packs_itself: ClassVar[bool] = False
+
+    def signature(self) -> str:
+        """See :class:`~headrace.sources.extractors.format.Format`."""
+        return self.name
+
+    def reader(
+        self,
+        source: ObjectInput,
+        *,
+        span: Span,
+        resume: Resume,
+        limits: ReadLimits,
+        constants: Mapping[str, OffsetValue],
+    ) -> RowReader:
+        """See :class:`~headrace.sources.extractors.format.Format`."""
+        of = "" if source.compression is Compression.NONE else " of the unpacked text"
+        try:
+            extractor = self.extractor(source.native_key, resume, constants)
+            first = resume.anchor - 1 if span.seek_row else resume.anchor
+            stream = source.stream or open_stream(source.raw, source.compression, first)
+        except RecordError as error:
+            source.raw.close()
+            raise error.located(source.native_key, f"before byte {resume.anchor}{of}") from error
+        except BaseException:
+            source.raw.close()
+            raise
+        blocks = BlockReader(
+            stream,
+            self.framing,
+            span=dataclasses.replace(span, start=resume.anchor),
+            block_bytes=limits.chunk_bytes,
+            max_row_bytes=limits.record_bytes,
+            words=Words(of=of, limit_key=limits.record_key),
+        )
+        return RowReader(
+            blocks,
+            extractor,
+            native_key=source.native_key,
+            resume=resume,
+            max_rows=limits.rows,
+            max_row_bytes=limits.record_bytes,
+        )

@@ -1,0 +1,52 @@
+"""Which objects this task has begun or finished, until the offsets topic says so as well."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Generic
+
+from headrace.connect.partition import SourcePartition
+from headrace.sources.keys import K
+
+
+class Ledger(Generic[K]):
+    """Keeps an object from being read twice by one task, whatever its look-back is.
+
+    Committed offsets are seen as of the task's start, so an object stays here as long as a listing may
+    show it again. Used by the reading thread; :meth:`confirm` by the task's own.
+    """
+
+    def __init__(self) -> None:
+        self._held = dict[SourcePartition, K]()
+        self._confirmed = deque[SourcePartition]()
+
+    def __contains__(self, partition: SourcePartition) -> bool:
+        return partition in self._held
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def key_of(self, partition: SourcePartition) -> K | None:
+        """The native key of an object that is held; called by the task's own thread, too."""
+        return self._held.get(partition)
+
+    def hold(self, partition: SourcePartition, key: K) -> None:
+        """The object is being read, or has been."""
+        self._held[partition] = key
+
+    def confirm(self, partitions: Iterable[SourcePartition]) -> None:
+        """The commits that cover the last records of these objects have happened."""
+        self._confirmed.extend(partitions)
+
+    def forget_before(self, start: K | None) -> None:
+        """The next listing begins at *start*: forget what is committed and cannot be listed again."""
+        if start is None:
+            return
+        for _ in range(len(self._confirmed)):
+            partition = self._confirmed.popleft()
+            key = self._held.get(partition)
+            if key is not None and key < start:
+                del self._held[partition]
+            elif key is not None:
+                self._confirmed.append(partition)

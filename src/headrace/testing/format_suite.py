@@ -1,0 +1,102 @@
+"""What every format must do, as checks that its author runs on contents of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headrace.connect.partition import OffsetValue
+from headrace.sources.extractors.blocks import Span
+from headrace.sources.extractors.chunk import Chunk, Resume
+from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
+from headrace.sources.extractors.object_reader import ObjectReader
+from headrace.sources.extractors.streams import Compression
+
+LIMITS = ReadLimits(rows=1000, chunk_bytes=64 * 1024, record_bytes=1024 * 1024)
+FROM_THE_BEGINNING = Resume()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A record as it was read: its value as Python sees it, and the place behind it."""
+
+    value: object
+    place: Resume
+    constants: Mapping[str, OffsetValue]
+
+
+def reader_of(
+    made: Format,
+    content: bytes,
+    *,
+    resume: Resume = FROM_THE_BEGINNING,
+    constants: Mapping[str, OffsetValue] | None = None,
+    limits: ReadLimits = LIMITS,
+    compression: Compression = Compression.NONE,
+) -> ObjectReader:
+    """A reader of an object of *content*."""
+    return made.reader(
+        ObjectInput(native_key="an object", raw=io.BytesIO(content), compression=compression),  # pyright: ignore[reportArgumentType]
+        span=Span(),
+        resume=resume,
+        limits=limits,
+        constants=constants or {},
+    )
+
+
+def records_of(reader: ObjectReader) -> list[Found]:
+    """Everything *reader* reads; raises what it raises."""
+    found = list[Found]()
+    while (chunk := reader.next_chunk()) is not None:
+        found += _found(chunk)
+    reader.close()
+    return found
+
+
+def check_resume(made: Format, content: bytes, *, rows: Sequence[int] = (1, 2, 1000)) -> int:
+    """Assert that reading goes on behind every record of *content*; returns how many there are.
+
+    Whatever the size of chunks (*rows*), the same records come with the same places; behind each of them, a
+    new reader finds all that follow and nothing else; so it does with a count alone; and the place after
+    the end is behind the last record.
+    """
+    reader = reader_of(made, content)
+    records = records_of(reader)
+    assert reader.place.record_count == len(records), "the end must count every record"
+    for few in rows:
+        limits = dataclasses.replace(LIMITS, rows=few)
+        again = records_of(reader_of(made, content, limits=limits))
+        assert [each.value for each in again] == [each.value for each in records], "order repeats"
+        for index, record in enumerate(again):
+            counted = Found(
+                value=None, place=Resume(skip=index + 1, record_count=index + 1), constants={}
+            )
+            for behind in (record, counted):
+                _assert_rest(_behind(made, content, behind), again[index + 1 :], index + 2)
+    end = Found(value=None, place=reader.place, constants=reader.constants())
+    assert _behind(made, content, end) == [], "nothing is behind the end"
+    return len(records)
+
+
+def _behind(made: Format, content: bytes, record: Found) -> list[Found]:
+    return records_of(reader_of(made, content, resume=record.place, constants=record.constants))
+
+
+def _assert_rest(found: list[Found], rest: list[Found], first: int) -> None:
+    assert [each.value for each in found] == [each.value for each in rest], "values go on"
+    counts = [each.place.record_count for each in found]
+    assert counts == list(range(first, first + len(rest))), "counts go on"
+
+
+def _found(chunk: Chunk) -> list[Found]:
+    places = zip(chunk.anchors.tolist(), chunk.skips.tolist(), chunk.counts.tolist(), strict=True)
+    return [
+        Found(
+            value=value,
+            place=Resume(anchor=anchor, skip=skip, record_count=count),
+            constants=chunk.constants,
+        )
+        for value, (anchor, skip, count) in zip(chunk.values.to_pylist(), places, strict=True)
+    ]

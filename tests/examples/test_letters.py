@@ -1,0 +1,81 @@
+"""The author guide's connector: it passes the framework's suite, and runs for real."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import letters
+import pytest
+
+from headrace.admission import admitted, checked_worker
+from headrace.sources import Extractor
+from headrace.sources.extractors.by_name import extractor_named
+from headrace.standalone import standalone
+from headrace.testing.judge import committed_records
+from headrace.testing.native_suite import NativeSourceSuite
+from headrace.testing.process_engine import ProcessEngine
+
+EXAMPLES = Path(letters.__file__).parent
+
+
+def write(database: Path, *texts: str):
+    """Write letters."""
+    with closing(sqlite3.connect(database)) as opened, opened:
+        opened.execute("CREATE TABLE IF NOT EXISTS letters (id INTEGER PRIMARY KEY, content BLOB)")
+        opened.executemany(
+            "INSERT INTO letters (content) VALUES (?)", [(text.encode(),) for text in texts]
+        )
+
+
+class TestLetters(NativeSourceSuite):
+    """The contracts of the framework."""
+
+    @pytest.fixture
+    def source(self, tmp_path: Path) -> Iterator[letters.Letters]:
+        """Three letters, one of them empty."""
+        write(tmp_path / "letters.db", "a\nb\n", "", "c\n")
+        source = letters.Letters(str(tmp_path / "letters.db"))
+        yield source
+        source.close()
+
+    @pytest.fixture
+    def extractor(self) -> Extractor:
+        """Lines."""
+        return extractor_named("lines", record_bytes=4096)
+
+
+def run_once(bootstrap: str, folder: Path, topic: str):
+    """Run it until all is read, with processes in place of Spark."""
+    worker = json.loads((EXAMPLES / "letters_worker.json").read_text())
+    connector = json.loads((EXAMPLES / "letters.json").read_text())
+    config = checked_worker(worker | {"bootstrap.servers": bootstrap, "group.id": topic})
+    props = connector | {"database": str(folder / "letters.db"), "topic": topic}
+    with standalone(
+        config,
+        [admitted(props, config)],
+        state_file=folder / "state.db",
+        tell=lambda _event: None,
+        once=True,
+        engine=ProcessEngine(slots=2, python_path=[str(EXAMPLES)]),
+    ) as ready:
+        ready.worker.start(ready.specs)
+        assert {} == ready.worker.wait()
+
+
+@pytest.mark.broker
+def test_each_line_is_sent_once(bootstrap: str, tmp_path: Path):
+    """By two tasks that share the letters out, also when it is run again after more were written."""
+    topic = f"letters-{uuid.uuid4().hex[:8]}"
+    write(tmp_path / "letters.db", *(f"{number}a\n{number}b\n" for number in range(30)))
+    run_once(bootstrap, tmp_path, topic)
+    write(tmp_path / "letters.db", "late\n")
+
+    run_once(bootstrap, tmp_path, topic)
+
+    found = sorted((record.value or b"").decode() for record in committed_records(bootstrap, topic))
+    assert sorted(["late", *(f"{number}{line}" for number in range(30) for line in "ab")]) == found
