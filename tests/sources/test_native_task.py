@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -23,7 +23,13 @@ from headrace.sources import (
     SourceConfig,
     TextKeys,
 )
-from headrace.testing.task_runs import LocalRun, Stored
+from headrace.testing.task_runs import (
+    LocalContext,
+    LocalRun,
+    Stored,
+    StoredOffsets,
+    batches_of,
+)
 
 
 @dataclass
@@ -34,6 +40,7 @@ class Shelf:
     broken: dict[str, int] = field(default_factory=dict[str, int])
     opened: list[str] = field(default_factory=list[str])
     listed_from: list[str | None] = field(default_factory=list[str | None])
+    streams: list[io.BytesIO] = field(default_factory=list[io.BytesIO])
 
 
 SHELF = Shelf()
@@ -76,7 +83,8 @@ class Book(NativeItem[str]):
         SHELF.opened.append(self._name)
         content = SHELF.objects[self._name]
         after = SHELF.broken.pop(self._name, None)
-        return io.BytesIO(content) if after is None else Breaking(content, after)
+        SHELF.streams.append(io.BytesIO(content) if after is None else Breaking(content, after))
+        return SHELF.streams[-1]
 
 
 class ShelfSource(NativeSource[str]):
@@ -196,6 +204,78 @@ def test_a_cut_connection_is_opened_again_behind_what_was_read(shelf: Shelf):
 
     delivered = [each.value for each in made.delivered]
     assert ["1", "2", "3", "4"] == delivered + run(stored)
+
+
+class CountingOffsets(StoredOffsets):
+    """Counts the exchanges with the store, and what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.asked = list[int]()
+
+    def offsets(
+        self, partitions: Iterable[SourcePartition]
+    ) -> Mapping[SourcePartition, SourceOffset | None]:
+        """See :class:`~headrace.connect.partition.OffsetReader`."""
+        asked = list(partitions)
+        self.asked.append(len(asked))
+        return super().offsets(asked)
+
+
+def test_a_task_asks_only_for_its_own_objects_and_all_at_once(shelf: Shelf):
+    """D7: one exchange with the store for a listing, and none for what was read before."""
+    shelf.objects = {f"{number:02}": b"x\n" for number in range(30)}
+    offsets = CountingOffsets()
+    task = ShelfTask()
+    task.initialize(LocalContext(offsets=offsets))
+    task.start({**PROPS, "tasks.max": "3", "task.id": "1"})
+    found = 0
+    while (polled := task.poll()) is not None:
+        found += len(batches_of(polled)[0]) if polled else 0
+    task.stop()
+
+    assert 0 < found < 30
+    assert [found] == offsets.asked
+
+
+def test_a_stop_in_the_middle_closes_the_stream(shelf: Shelf):
+    """D9: whatever is queued is dropped, and nothing stays open."""
+    shelf.objects = {"a": b"line\n" * 10_000}
+    task = ShelfTask()
+    task.initialize(LocalContext(offsets=StoredOffsets({})))
+    task.start(PROPS)
+    assert task.poll()
+    task.stop()
+
+    assert [True] == [stream.closed for stream in shelf.streams]
+
+
+class Broken(ShelfSource):
+    """Its listing is a mistake of its author."""
+
+    def items(self, start_from: str | None) -> Iterator[Book]:
+        """Fails."""
+        raise ZeroDivisionError("a mistake")
+
+
+class BrokenTask(ShelfTask):
+    """Reads it."""
+
+    def source(self, config: SourceConfig) -> Broken:
+        """The broken one."""
+        return Broken()
+
+
+def test_what_ends_the_reading_thread_is_the_reason_of_the_task(shelf: Shelf):
+    """D10: with its own traceback, not that a thread has died."""
+    task = BrokenTask()
+    task.initialize(LocalContext(offsets=StoredOffsets({})))
+    task.start(PROPS)
+    with pytest.raises(ZeroDivisionError, match="a mistake") as caught:
+        task.poll()
+    task.stop()
+
+    assert "items" in [frame.name for frame in caught.traceback]
 
 
 def test_nothing_tells_the_topic(shelf: Shelf):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -27,19 +28,19 @@ class Bounds:
 class Pump(Generic[T]):
     """Runs *produce* on a thread of its own and hands over what it yields, in order.
 
-    *size* tells records and bytes of a piece. *closing* is set by :meth:`close`: whoever waits inside
+    *size* tells records and bytes of a piece. *ending* is set by :meth:`close`: whoever waits inside
     *produce* waits for it, and then returns. An exception of *produce* is raised by :meth:`take`, after
     everything that was yielded before it.
     """
 
     def __init__(
         self,
-        produce: Callable[[], Iterator[T]],
+        produce: Callable[[], Generator[T]],
         *,
         size: Callable[[T], tuple[int, int]],
         bounds: Bounds,
         name: str,
-        closing: threading.Event,
+        ending: threading.Event,
     ) -> None:
         self._produce = produce
         self._size = size
@@ -47,7 +48,7 @@ class Pump(Generic[T]):
         self._pieces = deque[T]()
         self._records = self._bytes = 0
         self._changed = threading.Condition()
-        self._closing = closing
+        self._ending = ending
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -77,7 +78,7 @@ class Pump(Generic[T]):
         A thread that hangs in the source is left behind: it can hand over nothing more.
         """
         with self._changed:
-            self._closing.set()
+            self._ending.set()
             self._pieces.clear()
             self._changed.notify_all()
         if self._thread.ident is not None:
@@ -87,9 +88,11 @@ class Pump(Generic[T]):
 
     def _run(self) -> None:
         try:
-            for piece in self._produce():
-                if not self._put(piece):
-                    return
+            # Closed here and now: what it reads is open until then.
+            with closing(self._produce()) as pieces:
+                for piece in pieces:
+                    if not self._put(piece):
+                        return
         except BaseException as error:  # noqa: BLE001 (whatever it was, poll raises it)
             with self._changed:
                 self._failure = error
@@ -99,8 +102,8 @@ class Pump(Generic[T]):
         """Queue *piece* when there is room; ``False`` when the pump was closed meanwhile."""
         records, size = self._size(piece)
         with self._changed:
-            self._changed.wait_for(lambda: self._closing.is_set() or self._has_room(records, size))
-            if self._closing.is_set():
+            self._changed.wait_for(lambda: self._ending.is_set() or self._has_room(records, size))
+            if self._ending.is_set():
                 return False
             self._pieces.append(piece)
             self._records += records

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
@@ -97,7 +97,7 @@ class Scanner(Generic[K]):
         self._backoff = Backoff()
         self.ledger = Ledger[K]()
 
-    def scanned(self) -> Iterator[Scanned]:
+    def scanned(self) -> Generator[Scanned]:
         """Everything that is new; ends when it is told to stop while it waits."""
         while True:
             found = failed = False
@@ -118,7 +118,7 @@ class Scanner(Generic[K]):
 
     def planned(
         self, splits: Iterable[Split], find: Callable[[Split], NativeItem[K]]
-    ) -> Iterator[Scanned]:
+    ) -> Generator[Scanned]:
         """Everything that is left of *splits*, and then the end. *find* opens a split's item by its key."""
         for split in splits:
             item = None

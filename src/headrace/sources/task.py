@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, ClassVar, final
 
 from headrace.connect.batch import SourceBatch
@@ -68,7 +68,7 @@ class NativeSourceTask(SourceTask):
         """See :class:`~headrace.connect.task.SourceTask`."""
         self._endings = Endings()
         self._confirming = set[SourcePartition]()
-        self._closing = threading.Event()
+        self._ending = threading.Event()
         self._splits = self.context.splits
         self._evolved = dict[SourcePartition, SourceOffset]()
         self._native: NativeSource[Any] | None = None
@@ -88,7 +88,7 @@ class NativeSourceTask(SourceTask):
             size=_size,
             bounds=Bounds(records=2 * settings.max_poll_records, bytes=settings.queue_bytes),
             name=f"read-{self.context.connector}-{self.context.task}",
-            closing=self._closing,
+            ending=self._ending,
         )
 
     @final
@@ -146,7 +146,7 @@ class NativeSourceTask(SourceTask):
         finally:
             self.close_resources()
 
-    def _produced(self) -> Iterator[Scanned]:
+    def _produced(self) -> Generator[Scanned]:
         """What the reading thread reads: this task's share of a plan, or whatever comes."""
         if self._splits:
             return self._scanner.planned(self._splits, self._found)
@@ -182,7 +182,7 @@ class NativeSourceTask(SourceTask):
             offsets=self.context.offsets,
             lookback=Lookback(settings.ring_buffer_size),
             start=_start(source, settings, config),
-            wait=self._closing.wait,
+            wait=self._ending.wait,
         )
 
 

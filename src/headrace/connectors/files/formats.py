@@ -8,13 +8,12 @@ from pathlib import PurePath
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.config import FilesConfig
 from headrace.sources.extractors.avro_format import AvroFormat
+from headrace.sources.extractors.by_name import JSONL, LINES
 from headrace.sources.extractors.bytes_format import BytesFormat
 from headrace.sources.extractors.compression import EXTENSIONS, Compression, by_magic
 from headrace.sources.extractors.csv_format import csv_format
 from headrace.sources.extractors.format import Format
-from headrace.sources.extractors.jsonl import JsonLinesExtractor
-from headrace.sources.extractors.line_framing import Framing, LineFraming
-from headrace.sources.extractors.lines import LinesExtractor
+from headrace.sources.extractors.line_framing import Framing
 from headrace.sources.extractors.parquet_format import ParquetFormat
 from headrace.sources.extractors.row_format import RowFormat
 
@@ -30,12 +29,8 @@ _BY_EXTENSION = {
     ".log": "lines",
 }
 _FORMATS: Mapping[str, Callable[[FilesConfig, str], Format]] = {
-    "jsonl": lambda _config, _extension: RowFormat(
-        name="jsonl", framing=LineFraming(), extractor=lambda *_: JsonLinesExtractor()
-    ),
-    "lines": lambda _config, _extension: RowFormat(
-        name="lines", framing=LineFraming(), extractor=lambda *_: LinesExtractor()
-    ),
+    "jsonl": lambda _config, _extension: JSONL,
+    "lines": lambda _config, _extension: LINES,
     "csv": lambda config, extension: csv_format(config.dialect(extension)),
     "avro": lambda config, _extension: AvroFormat(block_bytes=config.avro_max_block_bytes),
     "parquet": lambda config, _extension: ParquetFormat(columns=config.parquet_columns),

@@ -1,0 +1,1 @@
+"""Stores of objects behind one small protocol: local disk, S3 and what speaks like it."""

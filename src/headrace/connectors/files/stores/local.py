@@ -1,0 +1,212 @@
+"""The local disk as a store: the files below one folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from headrace.connect.errors import TaskFailedError
+from headrace.connectors.files.stores.errors import (
+    KeyNotRepresentableError,
+    ObjectChangedError,
+    ObjectGoneError,
+    StoreUnavailableError,
+)
+from headrace.connectors.files.stores.local_reader import LocalReader, version_of
+from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
+from headrace.sources.extractors.readable import Readable
+
+_UNFINISHED = ".headrace-copy-"
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+
+
+class LocalStore:
+    """The regular files below *root*; a key is the path from there, with ``/`` between its parts.
+
+    Symbolic links to folders are not followed, and those to files only where they lead to a file below
+    the root. A folder's names are sorted in memory, so the largest folder bounds it. Between the look
+    at a version and a deletion lies a moment that a disk gives no means to close.
+    """
+
+    capabilities = Capabilities()
+
+    def __init__(self, root: str) -> None:
+        self._root = os.path.realpath(root)
+        self.name = f"file://{self._root}"
+
+    def list(
+        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
+    ) -> Iterator[StoredObject]:
+        """See ``Store.list``. Folders that vanish meanwhile are empty, as their files are gone."""
+        if not os.path.isdir(self._root):  # noqa: PTH112
+            raise TaskFailedError(
+                f"{self.name}: This folder does not exist. Create it, or correct it."
+            )
+        yield from self._below("", prefix, start_after, refuse)
+
+    def head(self, key: str) -> StoredObject:
+        """See ``Store.head``."""
+        with self._telling(key):
+            status = os.stat(self._path(key))  # noqa: PTH116
+        return self._object(key, status)
+
+    def open(
+        self, key: str, version: str, position: int = 0, *, size: int | None = None
+    ) -> Readable:
+        """See ``Store.open``. That the file is still the same is looked at again at its end."""
+        with self._telling(key):
+            reader = LocalReader(self.name, key, self._path(key))
+        try:
+            self._same(self._object(key, reader.status), version)
+            if size not in (None, reader.status.st_size):
+                raise ObjectChangedError(self.name, key, f"It no longer has {size} bytes.")
+            reader.seek(position)
+            return reader
+        except BaseException:
+            reader.close()
+            raise
+
+    def copy(self, key: str, version: str, target: str) -> StoredObject:
+        """See ``Store.copy``. Durable when it returns."""
+        path = self._path(target)
+        folder = os.path.dirname(path)  # noqa: PTH120
+        unfinished = f"{folder}/{_UNFINISHED}{uuid4()}"
+        with self.open(key, version) as source, self._telling(target):
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+            try:
+                with open(unfinished, "xb") as written:  # noqa: PTH123
+                    shutil.copyfileobj(source, written, 1024 * 1024)
+                    written.flush()
+                    os.fsync(written.fileno())
+                os.replace(unfinished, path)  # noqa: PTH105
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(unfinished)  # noqa: PTH108
+            _sync(folder)
+        return self.head(target)
+
+    def delete(self, key: str, version: str) -> None:
+        """See ``Store.delete``. Folders stay, also empty ones."""
+        with suppress(ObjectGoneError), self._telling(key):
+            self._same(self.head(key), version)
+            os.unlink(self._path(key))  # noqa: PTH108
+
+    def tag(self, key: str, version: str, tags: Mapping[str, str]) -> None:
+        """Raise ``NotImplementedError``: files have no tags."""
+        raise NotImplementedError(f"{self.name}: Files on a disk have no tags.")
+
+    def _below(
+        self, folder: str, prefix: str, start_after: str, refuse: Refuse
+    ) -> Iterator[StoredObject]:
+        for entry in self._entries(folder):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            key = f"{folder}{entry.name}" + ("/" if is_folder else "")
+            if not _is_text(key):
+                # Other than text comes only from names that are not UTF-8; these sort at no place.
+                refuse(
+                    KeyNotRepresentableError(
+                        self.name,
+                        key,
+                        "Its name is not UTF-8, so no offset can name it. Rename it.",
+                    )
+                )
+            elif is_folder:
+                within = key.startswith(prefix) or prefix.startswith(key)
+                if within and (key > start_after or start_after.startswith(key)):
+                    yield from self._below(key, prefix, start_after, refuse)
+            elif key.startswith(prefix) and key > start_after:
+                yield from self._listed(key, entry)
+
+    def _entries(self, folder: str) -> Sequence[os.DirEntry[str]]:
+        try:
+            with os.scandir(f"{self._root}/{folder}") as found:
+                entries = [each for each in found if not each.name.startswith(_UNFINISHED)]
+        except OSError as error:
+            if folder and error.errno in _GONE:
+                return []
+            raise self._unreadable(folder, error) from error
+        # A folder sorts as its files' keys do: with the slash that follows its name.
+        slash = {True: b"/", False: b""}
+        entries.sort(key=lambda e: os.fsencode(e.name) + slash[e.is_dir(follow_symlinks=False)])
+        return entries
+
+    def _listed(self, key: str, entry: os.DirEntry[str]) -> Iterator[StoredObject]:
+        # A file that went meanwhile, a link that leads out, a socket: no object of this store.
+        with suppress(ObjectGoneError):
+            if entry.is_symlink():
+                found = self.head(key)
+            else:
+                with self._telling(key):
+                    found = self._object(key, entry.stat(follow_symlinks=False))
+            yield found
+
+    def _path(self, key: str) -> str:
+        parts = key.split("/")
+        if not _is_text(key) or "\0" in key or {"", ".", ".."} & set(parts):
+            raise KeyNotRepresentableError(
+                self.name, key, "No path on a disk has exactly this name. Choose another."
+            )
+        path = f"{self._root}/{key}"
+        real = os.path.realpath(path)
+        if not real.startswith(f"{self._root.rstrip('/')}/"):
+            raise ObjectGoneError(self.name, key)
+        return path
+
+    @contextmanager
+    def _telling(self, key: str) -> Generator[None]:
+        try:
+            yield
+        except StoreUnavailableError:
+            raise
+        except OSError as error:
+            if error.errno in _GONE:
+                raise ObjectGoneError(self.name, key) from error
+            if error.errno == errno.ENAMETOOLONG:
+                raise KeyNotRepresentableError(
+                    self.name, key, "It is too long for this disk. Choose a shorter one."
+                ) from error
+            raise self._unreadable(key, error) from error
+
+    def _object(self, key: str, status: os.stat_result) -> StoredObject:
+        if not stat.S_ISREG(status.st_mode):
+            raise ObjectGoneError(self.name, key)
+        return StoredObject(
+            key=key,
+            size=status.st_size,
+            version=version_of(status),
+            modified_ms=status.st_mtime_ns // 1_000_000,
+        )
+
+    def _same(self, found: StoredObject, version: str) -> None:
+        if found.version != version:
+            raise ObjectChangedError(
+                self.name, found.key, f"It is {found.version} by now, not {version}."
+            )
+
+    def _unreadable(self, key: str, error: OSError) -> TaskFailedError | StoreUnavailableError:
+        told = f"{self.name}: {key!r}: {error.strerror}."
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR):
+            return TaskFailedError(f"{told} Check the permissions of the user that runs headrace.")
+        return StoreUnavailableError(told)
+
+
+def _is_text(key: str) -> bool:
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _sync(folder: str) -> None:
+    descriptor = os.open(Path(folder), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

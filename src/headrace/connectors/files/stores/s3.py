@@ -1,0 +1,277 @@
+"""S3, and servers that speak like it, as a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from botocore.exceptions import ClientError
+
+from headrace.connectors.files.stores.config import S3Config
+from headrace.connectors.files.stores.errors import (
+    KeyNotRepresentableError,
+    ObjectChangedError,
+    ObjectGoneError,
+    StoreUnavailableError,
+)
+from headrace.connectors.files.stores.listing import OrderedListing, Page
+from headrace.connectors.files.stores.ranged_reader import Body, RangedReader
+from headrace.connectors.files.stores.retries import Retries
+from headrace.connectors.files.stores.s3_body import EmptyBody, S3Body
+from headrace.connectors.files.stores.s3_client import Operation, S3Client, client_of
+from headrace.connectors.files.stores.s3_copy import (
+    CopyLimits,
+    S3Copy,
+    quoted,
+    unquoted,
+    version_id,
+)
+from headrace.connectors.files.stores.s3_errors import status_of, telling
+from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
+from headrace.sources.extractors.readable import Readable
+
+_LONGEST_KEY = 1024
+_USUAL = frozenset({None, "STANDARD"})
+
+
+def s3_store(config: S3Config) -> S3Store:
+    """The store that *config* describes; asks nothing of the server."""
+    retries = Retries(
+        attempts=config.retries + 1,
+        first_seconds=config.backoff_ms / 1000,
+        longest_seconds=config.backoff_max_ms / 1000,
+    )
+    return S3Store(client_of(config), config.bucket, page_size=config.page_size, retries=retries)
+
+
+class S3Store:
+    """The objects of one bucket. An object's version is its ETag.
+
+    A version's id would not do: listings do not tell it. Deleting from a bucket with versions hides the
+    object and keeps its versions, since to remove one for good would uncover the one before it, to be
+    read once more.
+    """
+
+    capabilities = Capabilities(has_tags=True)
+
+    def __init__(
+        self,
+        client: S3Client,
+        bucket: str,
+        *,
+        page_size: int = 1000,
+        retries: Retries | None = None,
+        copy_limits: CopyLimits | None = None,
+    ) -> None:
+        self.name = f"s3://{bucket}"
+        self._client = client
+        self._bucket = bucket
+        self._page_size = page_size
+        self._retries = retries or Retries()
+        self._copy_limits = copy_limits or CopyLimits()
+        self._listing = OrderedListing(self.name)
+
+    def list(
+        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
+    ) -> Iterator[StoredObject]:
+        """See ``Store.list``."""
+        yield from self._listing.objects(
+            lambda after: self._pages(prefix, after, refuse), prefix, start_after
+        )
+
+    def head(self, key: str) -> StoredObject:
+        """See ``Store.head``."""
+        return self._object(key, self._head(key))
+
+    def open(
+        self, key: str, version: str, position: int = 0, *, size: int | None = None
+    ) -> Readable:
+        """See ``Store.open``."""
+        return RangedReader(
+            store=self.name,
+            key=key,
+            fetch=lambda start, stop: self._fetch(key, version, start, stop),
+            position=position,
+            size=size,
+            retries=self._retries,
+        )
+
+    def copy(self, key: str, version: str, target: str) -> StoredObject:
+        """See ``Store.copy``. Metadata and tags go with it."""
+        source = self._head(key, version)
+        self._check_key(target)
+        copying = S3Copy(self._client, self._bucket, self._copy_limits, self._call)
+        copying.copy(key, source, target)
+        copied = self.head(target)
+        if copied.size != source["ContentLength"]:
+            raise StoreUnavailableError(
+                f"{self.name}: {target!r}: The copy of {key!r} has {copied.size} bytes, but should have "
+                f"{source['ContentLength']}."
+            )
+        return copied
+
+    def delete(self, key: str, version: str) -> None:
+        """See ``Store.delete``."""
+        try:
+            self._head(key, version)
+            request = {"Bucket": self._bucket, "Key": key}
+            self._call(key, "DeleteObject", self._delete, condition=quoted(version), **request)
+        except ObjectGoneError:
+            return
+
+    def tag(self, key: str, version: str, tags: Mapping[str, str]) -> None:
+        """See ``Store.tag``. Tags cannot be put on a condition, but on the version's id where there is one."""
+        request = {"Bucket": self._bucket, "Key": key, **version_id(self._head(key, version))}
+        found = self._call(
+            key, "GetObjectTagging", self._client.get_object_tagging, needed="TagSet", **request
+        )
+        merged = {each["Key"]: each["Value"] for each in found["TagSet"]} | dict(tags)
+        tagging = {"TagSet": [{"Key": name, "Value": text} for name, text in merged.items()]}
+        self._call(
+            key, "PutObjectTagging", self._client.put_object_tagging, Tagging=tagging, **request
+        )
+
+    def _pages(self, prefix: str, after: str, refuse: Refuse) -> Iterator[Page]:
+        # Every page is asked for with the prefix: some servers forget it when they are given a token.
+        request: dict[str, Any] = {"Prefix": prefix, "MaxKeys": self._page_size}
+        # Keys then come as text that XML can hold, and are decoded here: botocore is not strict.
+        request |= {"Bucket": self._bucket, "EncodingType": "url"}
+        if after:
+            request["StartAfter"] = after
+        while True:
+            answer = self._call(
+                None, "ListObjectsV2", self._client.list_objects_v2, needed="IsTruncated", **request
+            )
+            yield list(self._objects(answer, refuse))
+            if not answer.get("IsTruncated"):
+                return
+            token = answer.get("NextContinuationToken")
+            if not token or token == request.get("ContinuationToken"):
+                raise StoreUnavailableError(
+                    f"{self.name}: The listing goes on, but the server does not say where."
+                )
+            request["ContinuationToken"] = token
+
+    def _objects(self, answer: dict[str, Any], refuse: Refuse) -> Iterator[StoredObject]:
+        encoded = answer.get("EncodingType") == "url"
+        for each in answer.get("Contents", ()):
+            try:
+                key = _decoded(each["Key"]) if encoded else each["Key"]
+            except UnicodeDecodeError:
+                refuse(
+                    KeyNotRepresentableError(
+                        self.name, each["Key"], "The key is not UTF-8. Rename the object."
+                    )
+                )
+                continue
+            storage = each.get("StorageClass")
+            yield StoredObject(
+                key=key,
+                size=each["Size"],
+                version=unquoted(each["ETag"]),
+                modified_ms=_ms(each["LastModified"]),
+                storage_class=None if storage in _USUAL else storage,
+            )
+
+    def _object(self, key: str, found: dict[str, Any]) -> StoredObject:
+        storage = found.get("StorageClass")
+        return StoredObject(
+            key=key,
+            size=found["ContentLength"],
+            version=unquoted(found["ETag"]),
+            modified_ms=_ms(found["LastModified"]),
+            storage_class=None if storage in _USUAL else storage,
+        )
+
+    def _head(self, key: str, version: str | None = None) -> dict[str, Any]:
+        self._check_key(key)
+        found = self._call(
+            key, "HeadObject", self._client.head_object, needed="ETag", Bucket=self._bucket, Key=key
+        )
+        if version is not None:
+            self._same(key, found, version)
+        return found
+
+    def _fetch(self, key: str, version: str, start: int, stop: int | None) -> Body:
+        self._check_key(key)
+        request: dict[str, Any] = {"Bucket": self._bucket, "Key": key, "IfMatch": quoted(version)}
+        if start or stop is not None:
+            last = "" if stop is None else stop - 1
+            request["Range"] = f"bytes={start}-{last}"
+        with telling(self.name, key, "GetObject"):
+            answer = self._get(**request)
+        if answer is None:
+            return EmptyBody(self._head(key, version)["ContentLength"])
+        self._same(key, answer, version)
+        return S3Body(self.name, key, answer, start)
+
+    def _get(self, **request: object) -> dict[str, Any] | None:
+        """The answer, or ``None`` for a range that begins at the object's end or behind it."""
+        try:
+            return self._client.get_object(**request)
+        except ClientError as error:
+            if status_of(error) == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                return None
+            raise
+
+    def _delete(self, *, condition: str, **request: object) -> dict[str, Any]:
+        try:
+            return self._client.delete_object(IfMatch=condition, **request)
+        except ClientError as error:
+            if status_of(error) != HTTPStatus.NOT_IMPLEMENTED:
+                raise
+            # Deletion on a condition came to S3 late; the look just before has to do.
+            return self._client.delete_object(**request)
+
+    def _same(self, key: str, found: dict[str, Any], version: str) -> None:
+        now = unquoted(found.get("ETag", ""))
+        if now != version:
+            raise ObjectChangedError(self.name, key, f"It is {now} by now, not {version}.")
+
+    def _check_key(self, key: str) -> None:
+        try:
+            length = len(key.encode())
+        except UnicodeEncodeError:
+            raise KeyNotRepresentableError(self.name, key, "The key is not UTF-8.") from None
+        if not 0 < length <= _LONGEST_KEY:
+            raise KeyNotRepresentableError(
+                self.name, key, f"A key has 1 to {_LONGEST_KEY} bytes, but this one {length}."
+            )
+
+    def _call(
+        self,
+        key: str | None,
+        asked: str,
+        operation: Operation,
+        *,
+        needed: str = "",
+        **request: object,
+    ) -> dict[str, Any]:
+        """The answer to *asked*, with retries. An answer without the member *needed* is none.
+
+        To botocore a body that was cut before its first byte is an answer without members: a listing
+        without objects, too.
+        """
+
+        def once() -> dict[str, Any]:
+            with telling(self.name, key, asked):
+                answer = operation(**request)
+            if needed and needed not in answer:
+                raise StoreUnavailableError(
+                    f"{self.name}: {asked}: The answer is incomplete: it has no {needed}."
+                )
+            return answer
+
+        return self._retries.call(once)
+
+
+def _decoded(key: str) -> str:
+    """The key that the server encoded for XML. Raises ``UnicodeDecodeError``."""
+    return unquote_to_bytes(key.replace("+", " ")).decode()
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
