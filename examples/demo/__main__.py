@@ -5,6 +5,7 @@ Exit codes: 0 every number is right, 1 something is wrong, 130 after Ctrl-C.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -21,26 +22,40 @@ from headrace.connect.errors import ConnectError
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+class Ending:
+    """Turns a signal into the end of the program, and remembers it."""
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+
+    def __call__(self, number: int, _frame: FrameType | None) -> NoReturn:
+        """Leave; all that was started is ended on the way out, which nothing may interrupt."""
+        for each in ENDINGS:
+            signal.signal(each, signal.SIG_IGN)
+        self.received = number
+        os.write(1, b"\nEnding what was started ...\n")
+        raise SystemExit(128 + number)
+
+
 def main() -> NoReturn:
     """Show it, and end with the right exit code."""
     os.chdir(ROOT)
     screen = Screen(sys.stdout)
     keep_logs(LOG, screen)
+    ending = Ending()
     for number in ENDINGS:
-        signal.signal(number, _leave)
+        signal.signal(number, ending)
     try:
         sys.exit(show(screen))
-    except ConnectError as error:
+    except Exception as error:
+        if ending.received is not None:
+            # What breaks while everything is being ended is not why it ends.
+            logging.getLogger(__name__).exception("On the way out")
+            sys.exit(128 + ending.received)
+        if not isinstance(error, ConnectError):
+            raise
         screen.say("", str(error), f"All that was said meanwhile is in {LOG}")
         sys.exit(FAILED)
-
-
-def _leave(number: int, _frame: FrameType | None) -> NoReturn:
-    # All that was started is ended on the way out, which nothing may interrupt.
-    for each in ENDINGS:
-        signal.signal(each, signal.SIG_IGN)
-    os.write(1, b"\nEnding what was started ...\n")
-    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark import SparkContext
@@ -44,7 +45,9 @@ def _end_java() -> None:
         return
     gateway.shutdown()
     process.stdin.close()
-    process.wait(_SECONDS)
+    # One that takes longer is killed with whatever else is left.
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_SECONDS)
 
 
 def _started() -> dict[int, str | None]:

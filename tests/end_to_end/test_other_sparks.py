@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,11 +18,11 @@ pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.spark, pytest.ma
 TESTS = Path(__file__).parent.parent
 
 
-def rounds(asked: dict[str, object]) -> list[dict[str, object]]:
-    """Play rounds in a process of their own; what each printed."""
+def played(program: str, asked: Mapping[str, object]) -> list[dict[str, object]]:
+    """Run *program* of this folder in a process of its own; what it printed."""
     path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-m", "end_to_end.rounds", json.dumps(asked)],
+        [sys.executable, "-m", f"end_to_end.{program}", json.dumps(asked)],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         check=False,
@@ -50,7 +50,7 @@ def test_killed_executors_of_a_cluster_lose_nothing_and_double_nothing(
         "seed": 1,
     }
 
-    assert all_right(3) == rounds(asked)
+    assert all_right(3) == played("rounds", asked)
 
 
 @pytest.fixture
@@ -74,4 +74,25 @@ def test_over_spark_connect_killed_slots_lose_nothing_and_double_nothing(
         "seed": 2,
     }
 
-    assert all_right(2) == rounds(asked)
+    assert all_right(2) == played("rounds", asked)
+
+
+def test_a_slot_that_spark_attempts_again_writes_nothing_the_second_time(
+    bootstrap: str, tmp_path: Path
+) -> None:
+    """Whether the first attempt was killed or raised: the token is claimed, and the rest planned again."""
+    asked = {"bootstrap": bootstrap, "folder": str(tmp_path), "name": "attempt"}
+
+    assert [
+        {"attempt": "killed", "wrong": ""},
+        {"attempt": "raised", "wrong": ""},
+    ] == played("attempts", asked)
+
+
+def test_a_connect_session_that_is_lost_between_micro_batches_is_opened_anew(
+    bootstrap: str, tmp_path: Path
+) -> None:
+    """Closed by the server first, then gone with the server, which is started again."""
+    asked = {"bootstrap": bootstrap, "folder": str(tmp_path), "name": "connect-lost"}
+
+    assert [{"wrong": ""}] == played("lost_connect", asked)

@@ -56,9 +56,9 @@ def test_interrupted(demonstration: subprocess.Popen[str]):
     started = [(pid, identity_of(pid)) for pid in descendants(demonstration.pid)]
 
     os.killpg(demonstration.pid, signal.SIGINT)
-    demonstration.communicate(timeout=60)
+    said, _ = demonstration.communicate(timeout=60)
 
-    assert 130 == demonstration.returncode
+    assert 130 == demonstration.returncode, said
     assert started
     # What was dead by then has no identity.
     assert [] == [pid for pid, identity in started if identity and identity == identity_of(pid)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 
@@ -16,6 +17,7 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.log import CompactedLog, LogRecord
 from headrace.kafka.sender import EncodedRecords, Sender
+from headrace.testing.judge import committed_records
 from headrace.testing.waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
@@ -140,3 +142,31 @@ def test_a_transaction_that_outlived_its_time_is_told_as_such(quick_broker: Brok
         sender.commit()
     sender.abort()
     sender.close()
+
+
+def test_a_topic_that_is_not_there_yet_when_the_broker_dies_is_no_missing_topic(
+    quick_broker: Broker,
+) -> None:
+    """The outage was longer than a missing topic is waited for; another producer makes it."""
+    props = {
+        "bootstrap.servers": quick_broker.bootstrap,
+        "topic.metadata.propagation.max.ms": "500",
+    }
+    sender = make_sender(producer_config(props, transactional_id="too-early"))
+    sender.open()
+    sender.begin()
+    quick_broker.kill()
+    sender.send(records("not-yet", 3))
+    away = threading.Timer(3.0, quick_broker.start)
+    away.start()
+    with pytest.raises(RetriableError, match="during an outage"):
+        sender.commit()
+    away.join()
+    sender.close()
+
+    again = opened(quick_broker, "too-early")
+    again.begin()
+    again.send(records("not-yet", 3))
+    again.commit()
+    again.close()
+    assert 3 == len(list(committed_records(quick_broker.bootstrap, "not-yet")))

@@ -25,6 +25,7 @@ Waiting = Callable[[str], None]
 """Told about once a second, with what for, while a producer waits. May raise to end the wait."""
 
 _STEP_SECONDS = 1.0
+_UNKNOWN_TOPIC = ("_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART")
 # Delivery reports of records that were thrown away on purpose are not failures.
 _PURGED = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
 
@@ -87,6 +88,12 @@ class TrackedProducer:
         if self._unsettled is not None and self._fatal is None:
             return ReplanError(
                 f"Nobody waited for {self._unsettled}: only the broker knows its end."
+            )
+        if self._said.was_away and kafka_error(error).name() in _UNKNOWN_TOPIC:
+            # A topic that is made by its first record cannot be made, or seen, while its broker is away;
+            # another producer finds out whether it is there.
+            return RetriableError(
+                f"The topic {topic!r} was not to be found during an outage of the broker. This may pass."
             )
         return translated(self._fatal or error, self._context(doing, topic))
 
