@@ -6,4 +6,4 @@ import sys
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "demo")]
+sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "demo"), str(Path(__file__).parent)]

@@ -6,17 +6,13 @@ import json
 import sqlite3
 import uuid
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
-import first_connector
+import once
 import pytest
 
-from headrace.admission import admitted, checked_worker
-from headrace.standalone import standalone
 from headrace.testing.judge import committed_records
-from headrace.testing.process_engine import ProcessEngine
-
-EXAMPLES = Path(first_connector.__file__).parent
 
 
 def place(database: Path, *orders: tuple[str, int]):
@@ -26,22 +22,13 @@ def place(database: Path, *orders: tuple[str, int]):
         opened.executemany("INSERT INTO orders VALUES (?, ?)", orders)
 
 
-def run_once(bootstrap: str, folder: Path, topic: str):
-    """Run it as `headrace run --once` does, with a process in place of Spark."""
-    worker = json.loads((EXAMPLES / "worker.json").read_text())
-    connector = json.loads((EXAMPLES / "first_connector.json").read_text())
-    config = checked_worker(worker | {"bootstrap.servers": bootstrap, "group.id": topic})
-    props = connector | {"database": str(folder / "orders.db"), "topic": topic}
-    with standalone(
-        config,
-        [admitted(props, config)],
-        state_file=folder / "state.db",
-        tell=lambda _event: None,
-        once=True,
-        engine=ProcessEngine(slots=1, python_path=[str(EXAMPLES)]),
-    ) as ready:
-        ready.worker.start(ready.specs)
-        assert {} == ready.worker.wait()
+run_once = partial(
+    once.run_once,
+    worker="worker.json",
+    connector="first_connector.json",
+    database="orders.db",
+    slots=1,
+)
 
 
 @pytest.mark.broker

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import letters
+import once
 import pytest
 
-from headrace.admission import admitted, checked_worker
 from headrace.sources import Extractor
 from headrace.sources.extractors.by_name import extractor_named
-from headrace.standalone import standalone
 from headrace.testing.judge import committed_records
 from headrace.testing.native_suite import NativeSourceSuite
-from headrace.testing.process_engine import ProcessEngine
-
-EXAMPLES = Path(letters.__file__).parent
 
 
 def write(database: Path, *texts: str):
@@ -49,22 +45,13 @@ class TestLetters(NativeSourceSuite):
         return extractor_named("lines", record_bytes=4096)
 
 
-def run_once(bootstrap: str, folder: Path, topic: str):
-    """Run it until all is read, with processes in place of Spark."""
-    worker = json.loads((EXAMPLES / "letters_worker.json").read_text())
-    connector = json.loads((EXAMPLES / "letters.json").read_text())
-    config = checked_worker(worker | {"bootstrap.servers": bootstrap, "group.id": topic})
-    props = connector | {"database": str(folder / "letters.db"), "topic": topic}
-    with standalone(
-        config,
-        [admitted(props, config)],
-        state_file=folder / "state.db",
-        tell=lambda _event: None,
-        once=True,
-        engine=ProcessEngine(slots=2, python_path=[str(EXAMPLES)]),
-    ) as ready:
-        ready.worker.start(ready.specs)
-        assert {} == ready.worker.wait()
+run_once = partial(
+    once.run_once,
+    worker="letters_worker.json",
+    connector="letters.json",
+    database="letters.db",
+    slots=2,
+)
 
 
 @pytest.mark.broker

@@ -33,6 +33,7 @@ from headrace.connectors.files.prefix_check import PrefixCheck
 from headrace.connectors.files.progress import Progress, by_file
 from headrace.connectors.files.row_ahead import RowAhead
 from headrace.connectors.files.task import FilesTask
+from headrace.sources.extractors.line_framing import Framing
 from headrace.sources.extractors.streams import Compression
 from headrace.sources.sharing import Piece, shared
 
@@ -138,10 +139,12 @@ class FilesConnector(PlannedConnector):
         """What is to be known of *file* to decide about it, or ``None`` when it is gone."""
         config = self._config
         form = format_of(file.path, config)
-        packed = form.sealed or packing_of(file.path, file.head, config) is not Compression.NONE
+        packing = packing_of(file.path, file.head, config)
+        packed = form.sealed or packing is not Compression.NONE
         settled = file.age_ms(self._clock()) >= config.min_age_ms
         growing = not packed and (config.follow or not settled)
-        readable = self._readable(file, progress.anchor) if growing else file.size
+        quoted = quoted_framing(form) if growing else None
+        readable = self._readable(file, quoted, progress.anchor) if growing else file.size
         if readable is None:
             return None
         return Candidate(
@@ -151,25 +154,28 @@ class FilesConnector(PlannedConnector):
             settled=settled,
             readable=readable,
             splittable=not packed and form.splits,
-            open_ended=growing and quoted_framing(form) is not None,
-            kept=self._is_kept(file, progress, settled=settled),
+            open_ended=quoted is not None,
+            kept=self._is_kept(file, packing, progress, settled=settled),
         )
 
-    def _readable(self, file: FileSeen, start: int) -> int | None:
-        """Up to which byte a growing file may be read from *start*; ``None`` when it is gone."""
+    def _readable(self, file: FileSeen, quoted: Framing | None, start: int) -> int | None:
+        """Up to which byte a growing file may be read from *start*; ``None`` when it is gone.
+
+        *quoted* finds its rows where some line ends are quoted.
+        """
         if file.size <= start:
             return file.size
         limit = self._config.max_line_bytes
-        framing = quoted_framing(format_of(file.path, self._config))
-        if framing is None:
+        if quoted is None:
             return last_line_end(file.path, start=start, size=file.size, at_most=limit)
         # Only its reader knows which line ends are quoted, so it gets all, and leaves the rest.
-        found = self._rows.find(file, framing, start=start, at_most=limit)
+        found = self._rows.find(file, quoted, start=start, at_most=limit)
         return file.size if found else None if found is None else start
 
-    def _is_kept(self, file: FileSeen, progress: Progress, *, settled: bool) -> bool:
+    def _is_kept(
+        self, file: FileSeen, packing: Compression, progress: Progress, *, settled: bool
+    ) -> bool:
         """Whether *file* begins with what was sent of it, as far as that is worth a look."""
-        packing = packing_of(file.path, file.head, self._config)
         # While a packed file is young, it may be being replaced by a whole one.
         if packing is not Compression.NONE:
             same = file.size == progress.size and all(

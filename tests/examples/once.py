@@ -1,0 +1,43 @@
+"""Runs a connector of the examples as `headrace run --once` does, with processes in place of Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import first_connector
+
+from headrace.admission import admitted, checked_worker
+from headrace.standalone import standalone
+from headrace.testing.process_engine import ProcessEngine
+
+EXAMPLES = Path(first_connector.__file__).parent
+
+
+def run_once(
+    bootstrap: str,
+    folder: Path,
+    topic: str,
+    *,
+    worker: str,
+    connector: str,
+    database: str,
+    slots: int,
+):
+    """Run *connector* until all is read. *worker* and *connector* are files of the examples."""
+    config = checked_worker(
+        json.loads((EXAMPLES / worker).read_text())
+        | {"bootstrap.servers": bootstrap, "group.id": topic}
+    )
+    props = json.loads((EXAMPLES / connector).read_text())
+    props |= {"database": str(folder / database), "topic": topic}
+    with standalone(
+        config,
+        [admitted(props, config)],
+        state_file=folder / "state.db",
+        tell=lambda _event: None,
+        once=True,
+        engine=ProcessEngine(slots=slots, python_path=[str(EXAMPLES)]),
+    ) as ready:
+        ready.worker.start(ready.specs)
+        assert {} == ready.worker.wait()
