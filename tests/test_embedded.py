@@ -18,3 +18,16 @@ def test_a_session_with_fewer_cores_than_slots_is_refused(tmp_path: Path) -> Non
 
     with pytest.raises(TaskFailedError, match=r"session is too small.*lower headrace\.slots to 1"):
         headrace.run(worker, [], state_file=tmp_path / "state.db", spark=session)  # type: ignore[arg-type]
+
+
+def test_a_session_that_has_ended_is_refused(tmp_path: Path) -> None:
+    """With what to do, in one sentence."""
+
+    def get(key: str, default: object) -> str:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    session = SimpleNamespace(conf=SimpleNamespace(get=get))
+    worker = {"key.converter": "string", "value.converter": "string"}
+
+    with pytest.raises(TaskFailedError, match=r"does not answer: .*refused. Give a running one"):
+        headrace.run(worker, [], state_file=tmp_path / "state.db", spark=session)  # type: ignore[arg-type]

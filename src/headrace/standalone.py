@@ -33,6 +33,7 @@ from headrace.runtime.state_file import new_identity
 from headrace.runtime.worker import Worker
 from headrace.runtime.worker_config import WorkerConfig
 from headrace.slot.work import BoundaryKind
+from headrace.spark.reasons import in_short
 from headrace.storage.kafka_offsets import KafkaOffsetStore
 from headrace.storage.protocols import OffsetStore, StoredConnector
 from headrace.storage.sqlite import SqliteStorage
@@ -117,7 +118,8 @@ def spark_engine(
     """The engine that *config* asks for, or one on somebody's own *session*, which stays theirs.
 
     The modules of *connectors* that are not headrace's own are shipped to Spark. Raises
-    :class:`~headrace.connect.errors.TaskFailedError` for a local *session* with fewer cores than slots.
+    :class:`~headrace.connect.errors.TaskFailedError` for a local *session* with fewer cores than slots, and
+    for one that has ended.
     """
     if session is not None:
         _refuse_small(session, config.slots)
@@ -136,8 +138,14 @@ def spark_engine(
 
 
 def _refuse_small(session: SparkSession, slots: int) -> None:
+    try:
+        master = session.conf.get("spark.master", None) or ""
+    except Exception as error:
+        raise TaskFailedError(
+            f"The Spark session that was given does not answer: {in_short(error)}. Give a running one."
+        ) from error
     # Its machine may be another one, so local[*] says nothing; slots that do not start are told then.
-    problem = shortage(session.conf.get("spark.master", None) or "", slots=slots, machine=None)
+    problem = shortage(master, slots=slots, machine=None)
     if problem:
         raise TaskFailedError(f"The Spark session is too small. {problem}")
 

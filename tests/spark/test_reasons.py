@@ -54,6 +54,8 @@ def test_a_master_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatc
         raise _LostError
 
     monkeypatch.setattr(engine, "open_session", fail)
+    # It would end the Java process that other tests share.
+    monkeypatch.setattr(engine, "discard_session", lambda _: None)
     tried = SparkEngine(SparkSettings(master="spark://127.0.0.1:1"), slots=1)
 
     with pytest.raises(TaskFailedError) as caught:
