@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-
-from pyspark import SparkContext
 
 from headrace.broker.waiting import until
 from headrace.pids import identity_of, read_stat, send
+from headrace.spark import java_process
 
 _SECONDS = 10.0
 _PROC = Path("/proc")
@@ -25,7 +23,8 @@ def nothing_left_behind() -> Iterator[None]:
         yield
     finally:
         started = _started()
-        _end_java()
+        # One that takes longer is killed with whatever else is left.
+        java_process.end(seconds=_SECONDS)
         until(lambda: not _alive(started), seconds=_SECONDS)
         for pid, identity in _alive(started).items():
             send(signal.SIGKILL, pid=pid, identity=identity)
@@ -35,19 +34,6 @@ def kill_started() -> None:
     """SIGKILL what this program has started and is still running, without asking."""
     for pid, identity in _alive(_started()).items():
         send(signal.SIGKILL, pid=pid, identity=identity)
-
-
-def _end_java() -> None:
-    # PySpark leaves it to the end of the pipe, and so to a moment after this program's own end.
-    gateway = getattr(SparkContext, "_gateway", None)
-    process = getattr(gateway, "proc", None)
-    if gateway is None or process is None:
-        return
-    gateway.shutdown()
-    process.stdin.close()
-    # One that takes longer is killed with whatever else is left.
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_SECONDS)
 
 
 def _started() -> dict[int, str | None]:

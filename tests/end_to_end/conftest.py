@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark import SparkContext
 
+from headrace.spark import java_process
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
 from headrace.testing.process_engine import ProcessEngine
@@ -19,17 +19,7 @@ def spark_engine() -> Iterator[SparkEngine]:
     engine = SparkEngine(SparkSettings(master="local[4]"), slots=4)
     yield engine
     engine.close()
-    _end_java()
-
-
-def _end_java() -> None:
-    """PySpark leaves its Java process to the end of this one, and so to a moment after it."""
-    gateway = getattr(SparkContext, "_gateway", None)
-    process = getattr(gateway, "proc", None)
-    if gateway is not None and process is not None:
-        gateway.shutdown()
-        process.stdin.close()
-        process.wait(30)
+    java_process.end(seconds=30)
 
 
 @pytest.fixture

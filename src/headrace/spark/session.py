@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 import threading
-import warnings
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from headrace.connect.errors import TaskFailedError
 from headrace.jvm.java import find_java
+from headrace.spark import java_process
 
 _log = logging.getLogger(__name__)
 
@@ -122,16 +122,7 @@ def cut_off() -> None:
     if remote is not None:
         # Left open, it would ask a server that is away for minutes when Python ends.
         remote.client.close()
-    gateway = getattr(SparkContext, "_gateway", None)
-    if gateway is not None and gateway.proc is not None:
-        logging.getLogger().addFilter(_is_no_echo)
-        warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process")
-        gateway.proc.kill()
-
-
-def _is_no_echo(record: logging.LogRecord) -> bool:
-    """Whether *record* is another one than py4j's of the error that it also raises, on the root logger."""
-    return record.msg != "Exception while sending command."
+    java_process.kill()
 
 
 def discard_session(session: SparkSession | None) -> None:
@@ -139,19 +130,7 @@ def discard_session(session: SparkSession | None) -> None:
     if session is not None:
         _stop(session)
     cut_off()
-    gateway = getattr(SparkContext, "_gateway", None)
-    if gateway is None:
-        return
-    # A JVM that is about to die still looks alive for a moment; and a live one without a session is of
-    # no use, because PySpark would not make another session in it. So it was killed.
-    gateway.proc.communicate()
-    gateway.shutdown()
-    # PySpark keeps the dead JVM's gateway in class attributes and would use it again.
-    for name in ("_gateway", "_jvm", "_active_spark_context"):
-        setattr(SparkContext, name, None)
-    SparkSession._instantiatedSession = None  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]  # noqa: SLF001
-    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
-        os.environ.pop(name, None)
+    java_process.forget()
 
 
 def _stop(session: SparkSession) -> None:
