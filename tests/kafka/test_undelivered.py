@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from functools import partial
+from typing import cast
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -21,7 +23,9 @@ from confluent_kafka.admin import (
 from headrace.broker import Broker
 from headrace.connect.errors import TaskFailedError
 from headrace.kafka.client_config import producer_config
-from headrace.kafka.client_sender import make_sender
+from headrace.kafka.client_sender import ClientSender, make_sender
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.producer import TrackedProducer
 from headrace.kafka.sender import EncodedRecords, Sender
 from headrace.kafka.undelivered import LateRefusalError, Undelivered
 
@@ -170,3 +174,44 @@ def test_the_record_that_is_too_large_for_the_topic_is_told_by_its_size(sender: 
         caught.value.key_bytes,
         caught.value.value_bytes,
     )
+
+
+class KnowingClient:
+    """A client that knows already that the topic may not be written, and says so at the door."""
+
+    def produce_batch(self, _: str, messages: list[dict[str, object]], **__: object) -> int:
+        """Refuse all of them."""
+        for message in messages:
+            message["_error"] = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+        return 0
+
+    def produce(self, *_: object, **__: object) -> None:
+        """Refuse it."""
+        raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+    def poll(self, _: float) -> int:
+        """Nothing has happened."""
+        return 0
+
+
+@pytest.mark.parametrize("headers", [None, [[("h", b"1")]]], ids=["by batch", "by row"])
+def test_what_the_client_knows_before_is_not_blamed_on_the_record(
+    headers: list[list[tuple[str, bytes]]] | None,
+) -> None:
+    """Every record would be refused, so passing over one, and then the next, would lose them all."""
+    config = producer_config({"bootstrap.servers": "127.0.0.1:1"}, transactional_id=None)
+    producer = TrackedProducer(config)
+    producer.raw = cast("Producer", KnowingClient())
+    sender = ClientSender(
+        producer,
+        opening=partial(Deadline.after, 1.0),
+        max_bytes=1_000,
+        is_transactional=False,
+        tells_places=False,
+        places_keys=True,
+    )
+
+    with pytest.raises(TaskFailedError, match=r"'hidden'.*Grant this client Write"):
+        sender.send(
+            EncodedRecords(topic="hidden", values=pa.array([b"1"], pa.binary()), headers=headers)
+        )

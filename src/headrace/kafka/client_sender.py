@@ -268,11 +268,11 @@ class ClientSender:
     def _refused(self, error: object, topic: str, row: int | None) -> ConnectError:
         """What a refusal at the door means: the end of the producer, or of this record only."""
         inner = error if isinstance(error, KafkaError) else KafkaError(KafkaError.UNKNOWN)
-        if inner.name() in _NOT_THE_RECORD:
-            self._producer.poll()
-            return self._producer.translated(inner, "writing to", topic)
-        reason = f"Kafka refused a record for topic {topic!r}: {inner.str()} ({inner.name()})."
-        return RecordError(reason, row=row)
+        if inner.name() in _OF_THE_RECORD:
+            reason = f"Kafka refused a record for topic {topic!r}: {inner.str()} ({inner.name()})."
+            return RecordError(reason, row=row)
+        self._producer.poll()
+        return self._producer.translated(inner, "writing to", topic)
 
     def _too_large(self, records: EncodedRecords, row: int) -> RecordError:
         return RecordError(
@@ -286,7 +286,8 @@ class ClientSender:
 # The client's own, of which both put a key where Java's clients put it.
 _JAVA_PARTITIONERS = ("murmur2", "murmur2_random")
 
-_NOT_THE_RECORD = frozenset({"_FATAL", "_FENCED", "_STATE", "_PURGE_QUEUE", "_UNKNOWN_TOPIC"})
+# Of anything else the next record would have to hear as well, such as that the topic may not be written.
+_OF_THE_RECORD = frozenset({"MSG_SIZE_TOO_LARGE", "_INVALID_ARG", "_UNKNOWN_PARTITION"})
 
 
 def _place(message: Delivered) -> RecordMetadata:
