@@ -110,3 +110,39 @@ def test_a_worker_s_problems_are_told_with_their_place() -> None:
         checked_worker({**WORKER, "headrace.slots": "x"}, where="worker.json")
     with pytest.raises(ConfigError, match=r"^worker\.json has 1 problem:"):
         checked_worker({**WORKER, "producer.linger.ms": "x"}, where="worker.json")
+
+
+FILES = {"name": "c", "connector.class": "files", "topic": "t"}
+AVRO = {"value.converter": "avro", "value.converter.schema.registry.url": "http://localhost:1"}
+
+
+@pytest.mark.parametrize(
+    ("props", "told"),
+    [
+        ({"files.path": "/in", "files.format": "jsonl"}, "JSON lines"),
+        ({"files.path": "/in/a.avro,/in/*.ndjson.gz"}, "JSON lines"),
+        ({"files.path": "/in/*.csv"}, "CSV rows without csv.schemas.enable=true"),
+        ({"files.path": "/in/*.csv", "csv.schemas.enable": "true"}, None),
+        ({"files.path": "/in/*.txt,/in/*.parquet"}, None),
+        ({"files.path": "/in"}, None),
+    ],
+)
+@pytest.mark.parametrize("of_worker", [True, False])
+def test_a_converter_that_would_refuse_every_value_is_refused(
+    props: dict[str, str], told: str | None, *, of_worker: bool
+) -> None:
+    """Before anything starts, whoever named it; where only the files tell, their first record does."""
+    worker = checked_worker({**WORKER, **AVRO} if of_worker else WORKER)
+    given = {**FILES, **props, **({} if of_worker else AVRO)}
+    if told is None:
+        assert "c" == admitted(given, worker).name
+        return
+
+    with pytest.raises(ConfigError) as caught:
+        admitted(given, worker)
+
+    [(key, sentence)] = caught.value.problems
+    assert "value.converter" == key
+    assert (
+        f"The converter avro needs values with a schema, and there is none for {told}." in sentence
+    )

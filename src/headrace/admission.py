@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from headrace.class_path import class_at
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.connect.errors import ConfigError, TaskFailedError
-from headrace.converters import converter_problems
+from headrace.converters import converter_problems, needs_schema
 from headrace.runtime.aliases import UnknownConnectorError, connector_path
 from headrace.runtime.config_values import config_texts
 from headrace.runtime.connector_config import (
@@ -105,9 +105,10 @@ def admitted(given: Mapping[str, object], worker: WorkerConfig) -> Admitted:
         connector = _made(props.get("connector.class", ""), worker)
     except UnknownConnectorError as error:
         raise ConfigError([*problems, ("connector.class", str(error))], where=where) from error
-    problems.extend(connector.config_class.problems(props))
+    problems.extend(connector.problems(props))
     if not problems:
         problems.extend(_promise_problems(connector, props))
+        problems.extend(_schema_problems(connector, props, worker))
     if problems:
         raise ConfigError(problems, where=where)
     config = ConnectorConfig.parse(props)
@@ -139,6 +140,19 @@ def _made(class_name: str, worker: WorkerConfig) -> SourceConnector:
     except TaskFailedError as error:
         raise UnknownConnectorError(str(error)) from error
     return found()
+
+
+def _schema_problems(
+    connector: SourceConnector, props: Mapping[str, str], worker: WorkerConfig
+) -> Iterator[tuple[str, str]]:
+    """A converter of values that would refuse each of them."""
+    named = ConnectorConfig.parse(props).converter("value", worker).class_name
+    schemaless = connector.schemaless(props) if needs_schema(named) else None
+    if schemaless is not None:
+        told = (
+            f"The converter {named} needs values with a schema, and there is none for {schemaless}."
+        )
+        yield "value.converter", f"{told} Set value.converter to json, string or bytes."
 
 
 def _promise_problems(

@@ -24,6 +24,7 @@ from headrace.observe.form import form_in_use
 from headrace.runtime.capacity import Capacity
 from headrace.runtime.channel import Channel
 from headrace.runtime.connector_config import ConnectorConfig
+from headrace.runtime.dead_letter_topic import ensure_dead_letters
 from headrace.runtime.driver_commits import DriverCommits, fence_owners
 from headrace.runtime.local_master import shortage
 from headrace.runtime.offset_desk import OffsetDesk
@@ -101,6 +102,7 @@ def standalone(
             fence=fence_owners,
             commit_offsets=DriverCommits(desk, group_id).commit,
             processes=processes or LocalProcesses(),
+            prepare=ensure_dead_letters,
             once=once,
         )
         for each in connectors:
@@ -167,6 +169,7 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
         boundary=config.boundary if worker.exactly_once else BoundaryKind.INTERVAL,
         commit_seconds=config.commit_seconds(worker),
         records_per_second=config.max_records_per_second,
+        errors=config.errors,
     )
 
 

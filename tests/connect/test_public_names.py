@@ -16,6 +16,7 @@ _PLUMBING = frozenset(
         "SettingOptions",
         "checked_values",
         "column_of",
+        "document",
         "conformed",
         "java_double",
         "java_float",

@@ -43,6 +43,19 @@ def test_a_topic_that_forgets_is_refused(kafka_admin: KafkaAdmin, new_topic: str
     )
 
 
+def test_a_plain_topic_is_made_once(kafka_admin: KafkaAdmin, new_topic: str) -> None:
+    """One that is there is left as it is."""
+    name = f"{new_topic}-plain"
+
+    made = [
+        kafka_admin.ensure_topic(name, Deadline.after(10), partitions=partitions, replication=1)
+        for partitions in (2, 3)
+    ]
+
+    assert [True, False] == made
+    assert [0, 1] == kafka_admin.partitions(name, Deadline.after(10))
+
+
 def test_a_missing_topic_is_not_made_by_asking(kafka_admin: KafkaAdmin) -> None:
     """Not even on a broker that makes topics for whoever asks."""
     assert not kafka_admin.exists("kafka-tests-nowhere", Deadline.after(10))

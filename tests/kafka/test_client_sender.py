@@ -20,7 +20,7 @@ from headrace.connect.errors import (
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.partitioner import java_partition
-from headrace.kafka.sender import EncodedRecords, Sender
+from headrace.kafka.sender import EncodedRecords, Sender, TooLargeError
 
 pytestmark = pytest.mark.broker
 
@@ -158,15 +158,16 @@ def test_a_full_queue_keeps_the_order(
 def test_a_record_that_is_too_large_is_named(
     open_sender: Opening, new_topic: str, read_committed: Callable, timestamps: int | None
 ) -> None:
-    """The rows before it are in the queue, those behind it are not, and the sender goes on."""
+    """Nothing of the call is handed over, and the sender goes on."""
     sender = open_sender(new_topic, max_request_size="1000000")
     sender.begin()
-    with pytest.raises(RecordError, match=r"max\.request\.size") as caught:
+    with pytest.raises(TooLargeError, match=r"max\.request\.size") as caught:
         sender.send(records(new_topic, b"a", b"x" * 1_000_000, b"b", timestamps=timestamps))
+    sender.send(records(new_topic, b"c", timestamps=timestamps))
     sender.commit()
 
     assert 1 == caught.value.row
-    assert {b"a"} == values_of(read_committed(new_topic))
+    assert {b"c"} == values_of(read_committed(new_topic))
 
 
 def test_a_record_of_javas_default_size_fits(

@@ -101,6 +101,17 @@ def test_plain_logging_shows_the_reason(caplog: pytest.LogCaptureFixture):
     ] == caplog.messages
 
 
+def test_what_was_passed_over_is_shown(caplog: pytest.LogCaptureFixture):
+    """Whatever errors.log.enable says, how many there were is in the log."""
+    caplog.set_level(logging.INFO)
+    EventLog()(MicroBatchEnded(connector="c", committed_records=5, dead_lettered=2))
+    EventLog()(MicroBatchEnded(connector="c", committed_records=5, skipped=3))
+    assert [
+        "A micro-batch has ended (connector=c, committed_records=5, dead_lettered=2)",
+        "A micro-batch has ended (connector=c, committed_records=5, skipped=3)",
+    ] == caplog.messages
+
+
 def test_a_reason_is_shown_once(logged_lines: Lines):
     """As a field, not in the message as well."""
     EventLog()(_WAITING)

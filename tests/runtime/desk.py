@@ -71,6 +71,7 @@ class Desk:
     statuses: MemoryStatusStore = field(default_factory=MemoryStatusStore)
     fence: Fence | None = None
     commit: Callable[[RunSpec, Offsets], None] | None = None
+    prepare: Callable[[RunSpec], None] = lambda _: None
 
     def __post_init__(self) -> None:
         self.engine = FakeEngine(self.plays)
@@ -95,6 +96,7 @@ class Desk:
             fence=self.fence or (lambda _, ids, **__: self.done.append(("fenced", list(ids)))),
             commit_offsets=self.commit or (lambda spec, offsets: desk.put(spec.name, offsets)),
             processes=Nobody(),
+            prepare=self.prepare,
             once=self.once,
         )
 

@@ -11,7 +11,7 @@ from headrace.runtime.connector_config import (
     connector_warnings,
 )
 from headrace.runtime.worker_config import WorkerConfig
-from headrace.slot.work import BoundaryKind, ConverterChoice
+from headrace.slot.work import BoundaryKind, ConverterChoice, ErrorPolicy
 
 _LEAST = {"name": "c", "connector.class": "files"}
 _WORKER = {
@@ -69,14 +69,18 @@ def test_names_have_characters_that_can_be_seen(name: str, complaint: str):
         ("exactly.once.support", "maybe"),
         ("headrace.max.records.per.second", "0"),
         ("offsets.storage.topic", "mine"),
-        ("errors.tolerance", "all"),
+        ("errors.tolerance", "some"),
+        ("errors.log.enable", "perhaps"),
         ("errors.retry.timeout", "-1"),
-        ("errors.deadletterqueue.topic.name", "dead"),
+        ("errors.deadletterqueue.topic.name", "dead letters"),
+        ("errors.deadletterqueue.topic.name", ".."),
+        ("errors.deadletterqueue.topic.replication.factor", "0"),
+        ("errors.deadletterqueue.topic.partitions", "3"),
         ("transforms", "a"),
         ("predicates", "p"),
         ("topic.creation.default.partitions", "3"),
         ("connector.plugin.version", "1"),
-        ("value.converter", "Avro"),
+        ("value.converter", "Protobuf"),
         ("producer.override.acks", "1"),
     ],
 )
@@ -180,3 +184,50 @@ def test_an_interval_of_the_worker_fits_into_the_transaction():
     longer = _worker({"producer.transaction.timeout.ms": "90000"})
     assert 60.0 == config.commit_seconds(longer)
     assert () == connector_warnings(config, longer)
+
+
+def test_bad_records_fail_the_task_unless_something_else_is_said():
+    """The defaults are Kafka Connect's."""
+    assert ErrorPolicy() == ConnectorConfig.parse(_LEAST).errors
+    assert (False, None, 3) == (
+        ErrorPolicy().tolerate,
+        ErrorPolicy().dead_letters,
+        ErrorPolicy().replication,
+    )
+
+
+def test_what_happens_to_bad_records_is_kafka_connects_keys():
+    """KIP-298's names for sinks."""
+    config = ConnectorConfig.parse(
+        {
+            **_LEAST,
+            "errors.tolerance": "all",
+            "errors.log.enable": "true",
+            "errors.log.include.messages": "true",
+            "errors.deadletterqueue.topic.name": "dead",
+            "errors.deadletterqueue.topic.replication.factor": "-1",
+            "errors.deadletterqueue.context.headers.enable": "true",
+        }
+    )
+
+    assert config.errors == ErrorPolicy(
+        tolerate=True, dead_letters="dead", replication=-1, headers=True, log=True, log_content=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("props", "words"),
+    [
+        ({"errors.deadletterqueue.topic.name": "dead"}, "has no effect"),
+        ({"errors.tolerance": "all"}, "are skipped"),
+        ({"errors.tolerance": "all", "errors.deadletterqueue.topic.name": "dead"}, None),
+        ({}, None),
+    ],
+)
+def test_settings_that_lose_records_or_do_nothing_are_told(
+    props: dict[str, str], words: str | None
+):
+    """In the log, at the start."""
+    told = connector_warnings(ConnectorConfig.parse({**_LEAST, **props}), _worker())
+
+    assert [] == list(told) if words is None else words in told[0]

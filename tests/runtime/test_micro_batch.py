@@ -9,6 +9,7 @@ from headrace.slot.work import (
     ConverterChoice,
     Delivery,
     EndReason,
+    ErrorPolicy,
     Outcome,
     SlotReport,
     SlotWork,
@@ -33,6 +34,7 @@ def work(task: int = 0) -> SlotWork:
         key_converter=BYTES,
         value_converter=BYTES,
         header_converter=BYTES,
+        errors=ErrorPolicy(tolerate=True, dead_letters="dead"),
     )
 
 

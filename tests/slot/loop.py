@@ -23,7 +23,8 @@ from headrace.slot.commits import AcknowledgedCommits, Commits, TransactionalCom
 from headrace.slot.encoding import Encoder
 from headrace.slot.reading import ReadingHalf, ReadingRules
 from headrace.slot.throttle import Throttle
-from headrace.slot.work import BoundaryKind, Outcome, Progress
+from headrace.slot.tolerance import Tolerance
+from headrace.slot.work import BoundaryKind, ErrorPolicy, Outcome, Progress
 from headrace.slot.writing import Outlet, WritingHalf
 from headrace.storage.offset_codec import encoded_key
 from headrace.testing.memory_sender import MemorySender
@@ -112,6 +113,7 @@ class Loop:
     transactional: bool = True
     planned: bool = True
     value_converter: str = "string"
+    errors: ErrorPolicy = field(default_factory=ErrorPolicy)
     times: Iterator[float] | None = None
     lease: HeldLease = field(default_factory=HeldLease)
     progress: Progress = field(default_factory=Progress)
@@ -119,6 +121,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         self.sender = MemorySender(transactional=self.transactional)
+        self.left_open = False
 
     def run(self) -> Outcome:
         """Run the loop as a slot does."""
@@ -128,6 +131,7 @@ class Loop:
             linger_seconds=None,
             grace_seconds=5.0,
             requests=self.requests if self.kind is BoundaryKind.CONNECTOR else None,
+            tolerates=self.errors.tolerate,
         )
         reading = ReadingHalf(
             self.task,
@@ -142,9 +146,11 @@ class Loop:
             writing.write(reading.frames())
         finally:
             writing.abandon()
+            self.left_open = writing.left_open
         return reading.outcome
 
     def _outlet(self) -> Outlet:
+        commits = self._commits()
         return Outlet(
             encoder=Encoder(
                 make_converter("string", {}, is_key=True),
@@ -152,7 +158,15 @@ class Loop:
                 make_header_converter("simple", {}),
             ),
             sender=self.sender,
-            commits=self._commits(),
+            commits=commits,
+            tolerance=Tolerance(
+                self.errors,
+                self.progress,
+                sender=self.sender,
+                commits=commits,
+                connector="c",
+                task=0,
+            ),
             boundary=Boundary(kind=self.kind, interval_seconds=self.interval, committed_at=0.0),
         )
 

@@ -1,5 +1,6 @@
 """The contract between connector authors and headrace: everything that a connector imports."""
 
+from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.connector import (
@@ -10,7 +11,7 @@ from headrace.connect.connector import (
     PlanRequest,
     SourceConnector,
 )
-from headrace.connect.converting import Converter, HeaderConverter
+from headrace.connect.converting import ColumnarHeaderConverter, Converter, HeaderConverter
 from headrace.connect.errors import (
     ConfigError,
     ConnectError,
@@ -23,6 +24,8 @@ from headrace.connect.errors import (
     TaskFailedError,
     TransactionTimedOutError,
 )
+from headrace.connect.explained import Explained
+from headrace.connect.header_columns import HeaderColumn, HeaderColumns
 from headrace.connect.partition import (
     KnownOffsets,
     OffsetReader,
@@ -74,16 +77,21 @@ __all__ = [
     "STRING",
     "TIME",
     "TIMESTAMP",
+    "BadRecord",
     "BatchOffsets",
+    "ColumnarHeaderConverter",
     "Config",
     "ConfigError",
     "ConnectError",
     "ConnectorContext",
     "Converter",
     "ExactlyOnceSupport",
+    "Explained",
     "FencedError",
     "Field",
     "Header",
+    "HeaderColumn",
+    "HeaderColumns",
     "HeaderConverter",
     "Headers",
     "KnownOffsets",

@@ -51,7 +51,8 @@ class SourceBatch:
 
     *values* has the Arrow type of *value_schema*; without a schema it is a column of strings, bytes,
     numbers, booleans or :data:`~headrace.connect.schema.JSON_DOCUMENT`. *keys* likewise. *headers* holds
-    one entry per row. *timestamps* is a column of milliseconds since 1970, one number for all rows, or
+    one entry per row; where all rows have the same headers,
+    :class:`~headrace.connect.header_columns.HeaderColumns` cost far less. *timestamps* is a column of milliseconds since 1970, one number for all rows, or
     ``None`` for the time of sending. *partition* is the Kafka partition of all rows, or ``None``. *offsets* of
     ``None`` remove what is stored for the source partition.
 

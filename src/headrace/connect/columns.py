@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -13,15 +14,15 @@ from headrace.connect.schema import JSON_DOCUMENT, Schema, arrow_type
 
 
 def column_of(schema: Schema | None, values: Sequence[Any]) -> pa.Array:
-    """*values* as a column of *schema*; without one, lists and maps become JSON documents.
+    """*values* as a column of *schema*; without one, lists, maps and decimals become JSON documents.
 
     Raises :class:`~headrace.connect.errors.RecordError` for a value that does not fit.
     """
     try:
         if schema is not None:
             return pa.array(values, arrow_type(schema))
-        if any(isinstance(value, Mapping | list | tuple) for value in values):
-            documents = pa.array([_document(value) for value in values])
+        if any(isinstance(value, Mapping | list | tuple | Decimal) for value in values):
+            documents = pa.array([document(value) for value in values])
             return pa.ExtensionArray.from_storage(JSON_DOCUMENT, documents)
         return pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -30,5 +31,34 @@ def column_of(schema: Schema | None, values: Sequence[Any]) -> pa.Array:
         ) from error
 
 
-def _document(value: object) -> str:
+def document(value: object) -> str:
+    """*value* as a JSON document, decimals as numbers with all their digits.
+
+    Raises ``TypeError`` or ``ValueError`` for what JSON has not.
+    """
+    try:
+        return _plain(value)
+    except TypeError:
+        return _with_decimals(value)
+
+
+def _plain(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _with_decimals(value: object) -> str:
+    if isinstance(value, Mapping):
+        items = (f"{_name(name)}:{_with_decimals(each)}" for name, each in value.items())
+        return f"{{{','.join(items)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_with_decimals, value))}]"
+    if not isinstance(value, Decimal):
+        return _plain(value)
+    if not value.is_finite():
+        raise ValueError(f"{value} is no JSON number")
+    return str(value)
+
+
+def _name(name: object) -> str:
+    # As in `json`: what is no string is its own text in JSON.
+    return _plain(name if isinstance(name, str) else _plain(name))

@@ -75,9 +75,17 @@ class Config(_Declaring):
         return ()
 
     @classmethod
-    @functools.cache
     def settings(cls) -> tuple[Setting, ...]:
-        """Every setting of this class, in the order of declaration, inherited ones first."""
+        """Every setting of this class, in the order of declaration, inherited ones first.
+
+        An override may add those of other classes, which it looks at in :meth:`check`.
+        """
+        return cls._attributes()
+
+    @classmethod
+    @functools.cache
+    def _attributes(cls) -> tuple[Setting, ...]:
+        """The settings that are attributes of this class."""
         hints = typing.get_type_hints(cls)
         return tuple(
             _declared(cls, each.name, each.metadata).of(each.name, *_annotated(hints[each.name]))
@@ -100,7 +108,7 @@ class Config(_Declaring):
     def _read(cls, props: Mapping[str, str]) -> tuple[dict[str, Any], list[Problem]]:
         values = dict[str, Any]()
         problems = list[Problem]()
-        for each in cls.settings():
+        for each in cls._attributes():
             try:
                 values[each.attribute] = each.read(props)
             except ValueError as error:

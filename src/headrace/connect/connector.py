@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar, Protocol
 
-from headrace.connect.config import Config
+from headrace.connect.config import Config, Problem
+from headrace.connect.explained import Explained
 from headrace.connect.partition import KnownOffsets, OffsetReader
 from headrace.connect.task import Offsets, SourceTask, Split
 
@@ -68,12 +69,16 @@ class Plan:
     *ask_again_after* makes of an empty plan "nothing yet": there is something that cannot be read before so
     many seconds are over (more than 0). The runtime plans again then, or earlier, when it would have looked
     anyway; a run that ends with its work does not end before that. ``None``: there is nothing to wait for.
+
+    *has_more* says that there is more to read than this plan does, which the next one reads: it is made as
+    soon as this one's work is done. Only told, to people who watch.
     """
 
     shares: Sequence[Sequence[Split]] = ()
     offsets: Offsets = field(default_factory=dict)
     total_bytes: int | None = None
     ask_again_after: float | None = None
+    has_more: bool = False
 
     def has_work(self) -> bool:
         """Whether any slot would have something to read."""
@@ -112,6 +117,13 @@ class SourceConnector(ABC):
         error fails the connector.
         """
 
+    def problems(self, props: Mapping[str, str]) -> Sequence[Problem]:
+        """What is wrong with *props*, as ``(key, sentence)``; ``config_class`` tells it.
+
+        Asked before a connector may start. An override adds what the settings alone do not show.
+        """
+        return self.config_class.problems(props)
+
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """One configuration per task, at most *max_tasks*. Called before each micro-batch, so it is cheap."""
         raise TypeError(
@@ -135,6 +147,14 @@ class SourceConnector(ABC):
     def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> bool:
         """Whether the tasks use the transaction context with this configuration (KIP-618)."""
         return False
+
+    def schemaless(self, props: Mapping[str, str]) -> str | None:
+        """The values that surely come without a schema with this configuration, in words such as "JSON lines".
+
+        A converter that needs one is refused then, before anything starts, and not at the first record.
+        ``None`` (the default): there are none, or it cannot be said. Pure.
+        """
+        return None
 
     def validate_offsets(self, props: Mapping[str, str], offsets: Offsets) -> None:
         """Refuse offsets that the tasks could not resume from, with a sentence.
@@ -168,6 +188,17 @@ class PlannedConnector(SourceConnector):
         ``ask_again_after``. The same source and the same offsets give the same plan. Raises when the source
         cannot be listed: an empty plan says that all has been read.
         """
+
+    def explain(self, request: PlanRequest) -> Iterator[Explained]:
+        """What :meth:`plan` would do, object by object, for ``headrace explain``: nothing runs.
+
+        Called after ``start``, once, instead of ``plan``. Override it to say what else there is, and why it
+        is not read; by default it tells the plan's source partitions. Raises what ``plan`` raises.
+        """
+        for slot, share in enumerate(self.plan(request).shares):
+            for split in share:
+                named = ", ".join(f"{key} {value}" for key, value in split.partition.items())
+                yield Explained(name=named, slots=(slot,))
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Not asked of a planned connector: its plan says what its tasks are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -42,4 +42,18 @@ class HeaderConverter(Protocol):
 
     def encode_header(self, topic: str, header: Header) -> bytes | None:
         """The bytes of *header*'s value; raises :class:`~headrace.connect.errors.RecordError`."""
+        ...
+
+
+@runtime_checkable
+class ColumnarHeaderConverter(HeaderConverter, Protocol):
+    """A header converter that can turn many headers of one name into bytes at once."""
+
+    def encode_headers(
+        self, topic: str, key: str, schema: Schema | None, values: pa.Array
+    ) -> pa.BinaryArray:
+        """What ``encode_header`` gives for each of *values*, in order.
+
+        Raises :class:`~headrace.connect.errors.RecordError` with ``row``.
+        """
         ...

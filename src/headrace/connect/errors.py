@@ -16,8 +16,11 @@ All of them survive pickling, because they cross from Spark's Python processes t
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Self
+
+from headrace.connect.bad_record import BadRecord
 
 
 class ConnectError(Exception):
@@ -74,7 +77,8 @@ class RecordError(ConnectError):
 
     *native_key* names the object that holds it (a file's path), *position* its place in there, *row* its
     index within the batch that was being worked on, when those are known. *advice* is one sentence that
-    says what to do.
+    says what to do. *bad* is the record itself and the offset behind it: without it nobody can go on behind
+    the record, so the task fails, whatever ``errors.tolerance`` says.
     """
 
     def __init__(
@@ -85,25 +89,35 @@ class RecordError(ConnectError):
         position: str | None = None,
         row: int | None = None,
         advice: str | None = None,
+        bad: BadRecord | None = None,
     ) -> None:
         self.reason = reason
         self.native_key = native_key
         self.position = position
         self.row = row
         self.advice = advice
-        place = ", ".join(part for part in (native_key, position) if part)
-        told = f"{place}: {reason}" if place else reason
-        super().__init__(f"{told} {advice}" if advice else told)
+        self.bad = bad
+        super().__init__(_told(self))
 
     def located(self, native_key: str, position: str) -> Self:
         """The same error with a place, for a layer that knows where the failing row came from."""
-        return type(self)(
-            self.reason,
-            native_key=self.native_key or native_key,
-            position=self.position or position,
-            row=self.row,
-            advice=self.advice,
-        )
+        error = copy.copy(self)
+        error.native_key = self.native_key or native_key
+        error.position = self.position or position
+        error.args = (_told(error),)
+        return error
+
+    def about(self, bad: BadRecord) -> Self:
+        """The same error with the record that it is about."""
+        error = copy.copy(self)
+        error.bad = bad
+        return error
+
+
+def _told(error: RecordError) -> str:
+    place = ", ".join(part for part in (error.native_key, error.position) if part)
+    told = f"{place}: {error.reason}" if place else error.reason
+    return f"{told} {error.advice}" if error.advice else told
 
 
 class ReplanError(ConnectError):

@@ -134,30 +134,37 @@ class KafkaAdmin:
         Raises :class:`~headrace.connect.errors.ConfigError` when it exists and is not compacted, because
         it would forget. A client that may not read the topic's settings is believed.
         """
-        created = self._create(topic, deadline)
+        new = NewTopic(
+            topic.name, topic.partitions, topic.replication, config={"cleanup.policy": "compact"}
+        )
+        created = self._create(new, deadline)
         if not created:
             policy = self._cleanup_policy(topic.name, deadline)
             if policy not in (None, "compact"):
                 raise ConfigError([(topic.setting, _forgets(topic, policy))])
         return created
 
-    def _create(self, topic: CompactedTopic, deadline: Deadline) -> bool:
-        new = NewTopic(
-            topic.name, topic.partitions, topic.replication, config={"cleanup.policy": "compact"}
-        )
+    def ensure_topic(
+        self, name: str, deadline: Deadline, *, partitions: int, replication: int
+    ) -> bool:
+        """Create the topic unless it exists, with the broker's settings; returns whether it was created."""
+        if self.exists(name, deadline):
+            return False
+        return self._create(NewTopic(name, partitions, replication), deadline)
 
+    def _create(self, new: NewTopic, deadline: Deadline) -> bool:
         def ask(seconds: float) -> bool:
             answer = self._client.create_topics([new], request_timeout=seconds)
             try:
-                answer[topic.name].result()
+                answer[new.topic].result()
             except KafkaException as error:
                 # Without the right to create, a topic that somebody else made is just as good.
-                if kafka_error(error).name() in _MAYBE_THERE and self.exists(topic.name, deadline):
+                if kafka_error(error).name() in _MAYBE_THERE and self.exists(new.topic, deadline):
                     return False
                 raise
             return True
 
-        return self._asked(ask, "the creation of", deadline, topic=topic.name)
+        return self._asked(ask, "the creation of", deadline, topic=new.topic)
 
     def _cleanup_policy(self, topic: str, deadline: Deadline) -> str | None:
         resource = ConfigResource(ResourceType.TOPIC, topic)

@@ -26,7 +26,7 @@ from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.errors import kafka_error
 from headrace.kafka.partitioner import java_partition
 from headrace.kafka.producer import TrackedProducer, Waiting
-from headrace.kafka.sender import EncodedRecords, OffsetEntry, Sender
+from headrace.kafka.sender import EncodedRecords, OffsetEntry, Sender, TooLargeError
 
 OPEN_SECONDS = 60.0
 _ANY_PARTITION = -1
@@ -139,23 +139,18 @@ class ClientSender:
     def send(self, records: EncodedRecords) -> None:
         """Hand over *records*; returns when all are in the client's queue, waiting while it is full."""
         self._producer.raise_undelivered()
+        self._refuse_too_large(records)
         self._producer.writes_to(records.topic)
-        refused = first_too_large(records, self._max_bytes)
-        stop = len(records) if refused is None else refused
-        for start, end in pieces(records, stop):
+        for start, end in pieces(records, len(records)):
             if needs_rows(records):
                 self._produce_rows(records, start, end)
             else:
                 self._produce_batch(records, start, self._rows.filled(records, start, end))
-        if refused is not None:
-            raise self._too_large(records, refused)
 
     def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
         """Like ``send``, one by one; needs a sender that ``tells_places``."""
         self._producer.raise_undelivered()
-        refused = first_too_large(records, self._max_bytes)
-        if refused is not None:
-            raise self._too_large(records, refused)
+        self._refuse_too_large(records)
         if not self._tells_places:
             raise ValueError("send_each needs a sender made with tells_places=True.")
         self._producer.writes_to(records.topic)
@@ -274,13 +269,15 @@ class ClientSender:
         self._producer.poll()
         return self._producer.translated(inner, "writing to", topic)
 
-    def _too_large(self, records: EncodedRecords, row: int) -> RecordError:
-        return RecordError(
-            f"a record for topic {records.topic!r} is too large: with its key and headers it does not "
-            f"fit into {self._max_bytes} bytes.",
-            row=row,
-            advice="Raise max.request.size of this producer and max.message.bytes of the topic.",
-        )
+    def _refuse_too_large(self, records: EncodedRecords) -> None:
+        row = first_too_large(records, self._max_bytes)
+        if row is not None:
+            raise TooLargeError(
+                f"a record for topic {records.topic!r} is too large: with its key and headers it does not "
+                f"fit into {self._max_bytes} bytes.",
+                row=row,
+                advice="Raise max.request.size of this producer and max.message.bytes of the topic.",
+            )
 
 
 # The client's own, of which both put a key where Java's clients put it.

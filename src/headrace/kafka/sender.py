@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from headrace.connect.errors import RecordError
 from headrace.connect.record import RecordMetadata
 
 EncodedHeaders = Sequence[tuple[str, bytes | None]]
@@ -37,6 +38,10 @@ OffsetEntry = tuple[bytes, bytes | None]
 """Key and value of a record of an offsets topic."""
 
 
+class TooLargeError(RecordError):
+    """A row is larger than the producer's limit; of the same call nothing was handed over."""
+
+
 class Sender(Protocol):
     """Sends to one Kafka cluster. One slot owns it and calls it from one thread.
 
@@ -61,8 +66,9 @@ class Sender(Protocol):
     def send(self, records: EncodedRecords) -> None:
         """Hand over *records*; returns when all are in the client's queue, waiting while it is full.
 
-        Raises :class:`~headrace.connect.errors.RecordError` with ``row`` for the first record that the
-        client refuses; rows before it are in the queue, and the caller must not commit past it.
+        Raises :class:`TooLargeError` with ``row`` for the first record that is too large, before anything,
+        and :class:`~headrace.connect.errors.RecordError` with ``row`` for one that the client refuses for
+        another reason: other rows are in the queue then, and the caller must not commit.
         """
         ...
 

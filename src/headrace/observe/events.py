@@ -31,11 +31,15 @@ class ConnectorFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatchStarted:
-    """Work was shared out; *total_bytes* is what it holds in all, if that is known."""
+    """Work was shared out; *total_bytes* is what it holds in all, if that is known.
+
+    *has_more* says that there is more, for the next micro-batch.
+    """
 
     connector: str
     slots: int
     total_bytes: int | None = None
+    has_more: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,21 +54,37 @@ class SlotClaimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotProgress:
-    """What the slots of the running micro-batch have done so far, all together; about once a second."""
+    """What the slots of the running micro-batch have done so far, all together; about once a second.
+
+    Of bad records that were passed over, *dead_lettered* are in the topic of dead letters, *skipped* nowhere;
+    *quarantined* of them are the rests of objects that are read no further.
+    """
 
     connector: str
     records: int
     bytes: int
     committed_records: int
     committed_bytes: int
+    dead_lettered: int = 0
+    skipped: int = 0
+    quarantined: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatchEnded:
-    """All slots of a micro-batch are over; *committed_records* are in Kafka for good."""
+    """All slots of a micro-batch are over; *committed_records* are in Kafka for good.
+
+    *dead_lettered* and *skipped* bad records were passed over besides, *quarantined* of them are the rests of
+    objects that are read no further; ``None`` when there were none. *has_more* says that the next one
+    follows at once with what this one was not given.
+    """
 
     connector: str
     committed_records: int
+    has_more: bool | None = None
+    dead_lettered: int | None = None
+    skipped: int | None = None
+    quarantined: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

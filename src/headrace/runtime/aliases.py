@@ -8,13 +8,18 @@ from typing import Final
 CONNECTORS: Final[Mapping[str, str]] = {
     "files": "headrace.connectors.files.connector:FilesConnector",
     "file_stream": "headrace.connectors.file_stream:FileStreamSourceConnector",
+    "aiven_s3": "headrace.connectors.files.aiven.connector:AivenS3Connector",
 }
 """Where each connector that comes with headrace lies, by its short name."""
 
 JAVA_NAMES: Final[Mapping[str, str]] = {
     "org.apache.kafka.connect.file.FileStreamSourceConnector": "file_stream",
+    # Today's, the one that its documentation names, and the one before.
+    "io.aiven.kafka.connect.s3.source.S3SourceConnector": "aiven_s3",
+    "io.aiven.kafka.connect.s3.S3SourceConnector": "aiven_s3",
+    "io.aiven.kafka.connect.s3.source.AivenKafkaConnectS3SourceConnector": "aiven_s3",
 }
-"""Our short name for each of Kafka Connect's classes that we have."""
+"""Our short name for each Java class that we have, of Kafka Connect and of others."""
 
 _MIRROR = "org.apache.kafka.connect.mirror.Mirror"
 _NOT_YET = (

@@ -29,6 +29,9 @@ class BatchResult:
     clean: bool
     lost: str | None
     committed_records: int
+    dead_lettered: int = 0
+    skipped: int = 0
+    quarantined: int = 0
 
     def failed(self) -> list[tuple[int, SlotReport]]:
         """The tasks that failed, with their reports."""
@@ -210,4 +213,7 @@ class BatchRun:
             clean=not unconfirmed and all(each.clean for each in reports),
             lost=lost,
             committed_records=self._batch.total("committed_records"),
+            dead_lettered=self._batch.total("dead_lettered"),
+            skipped=self._batch.total("skipped"),
+            quarantined=self._batch.total("quarantined"),
         )

@@ -34,6 +34,9 @@ class BatchTelling:
                 bytes=self._batch.total("bytes"),
                 committed_records=self._batch.total("committed_records"),
                 committed_bytes=self._batch.total("committed_bytes"),
+                dead_lettered=self._batch.total("dead_lettered"),
+                skipped=self._batch.total("skipped"),
+                quarantined=self._batch.total("quarantined"),
             )
         )
         waiting_for = self._batch.waiting_for()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from headrace.connect.config import Config, Problem, setting, under
+from headrace.connect.config import Problem, setting, under
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting_type import SettingType
 from headrace.kafka.client_config import ClientConfig, producer_config
 from headrace.kafka.refused import producer_refusals
+from headrace.runtime.error_settings import ErrorSettings, error_warnings
 from headrace.runtime.unsupported_keys import connector_refusals
 from headrace.runtime.worker_config import ROLES, Role, WorkerConfig, transaction_timeout_ms
 from headrace.slot.work import BoundaryKind, ConverterChoice
@@ -33,8 +34,8 @@ def _named_well(name: str) -> str | None:
     )
 
 
-class ConnectorConfig(Config):
-    """Name, class, tasks, converters and transactions of a source connector."""
+class ConnectorConfig(ErrorSettings):
+    """Name, class, tasks, converters, transactions and bad records of a source connector."""
 
     name: str = setting(
         importance="high",
@@ -215,6 +216,7 @@ def connector_warnings(config: ConnectorConfig, worker: WorkerConfig) -> tuple[s
     return (
         *_producer(config.producer(worker), worker).warnings,
         *_interval_warnings(config, worker),
+        *error_warnings(config),
     )
 
 

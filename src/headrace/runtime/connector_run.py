@@ -113,6 +113,7 @@ class ConnectorRun:
 
     def _start_connector(self) -> bool:
         """Start the connector; always true. One that has to be started later will be a new instance."""
+        self._services.prepare(self._spec)
         connector = self._connector = self._spec.connector
         try:
             connector.initialize(self._context)
@@ -180,7 +181,9 @@ class ConnectorRun:
                 self._spec, plan, group_id=self._services.group_id, timing=self._services.timing
             )
             seen = self._seen() if plan.offsets else offsets
-            result = self._micro_batch(works, seen, total_bytes=plan.total_bytes)
+            result = self._micro_batch(
+                works, seen, total_bytes=plan.total_bytes, has_more=plan.has_more
+            )
             self._standstill.ended(result, offsets)
             return False
         if plan.offsets:
@@ -233,7 +236,12 @@ class ConnectorRun:
         return self._services.once and result is not None and result.idle()
 
     def _micro_batch(
-        self, works: Sequence[SlotWork], offsets: OffsetSnapshot, *, total_bytes: int | None
+        self,
+        works: Sequence[SlotWork],
+        offsets: OffsetSnapshot,
+        *,
+        total_bytes: int | None,
+        has_more: bool = False,
     ) -> BatchResult | None:
         if not self._has_room(len(works)):
             return None
@@ -249,7 +257,12 @@ class ConnectorRun:
         )
         try:
             services.tell(
-                MicroBatchStarted(connector=self.name, slots=len(works), total_bytes=total_bytes)
+                MicroBatchStarted(
+                    connector=self.name,
+                    slots=len(works),
+                    total_bytes=total_bytes,
+                    has_more=has_more or None,
+                )
             )
             for work in works:
                 self._statuses.put(work.task, "RUNNING")
@@ -259,7 +272,7 @@ class ConnectorRun:
             if not run.has_started:
                 services.capacity.give_back(len(works))
         self._ownership.dirty = not result.clean
-        self._judge(result)
+        self._judge(result, has_more=has_more)
         return result
 
     def _has_room(self, count: int) -> bool:
@@ -275,9 +288,16 @@ class ConnectorRun:
         """Whether there is no next round: it is to stop, or the connector has reported an error."""
         return self._stopping.is_set() or self._context.has_failed
 
-    def _judge(self, result: BatchResult) -> None:
+    def _judge(self, result: BatchResult, *, has_more: bool) -> None:
         self._services.tell(
-            MicroBatchEnded(connector=self.name, committed_records=result.committed_records)
+            MicroBatchEnded(
+                connector=self.name,
+                committed_records=result.committed_records,
+                has_more=has_more or None,
+                dead_lettered=result.dead_lettered or None,
+                skipped=result.skipped or None,
+                quarantined=result.quarantined or None,
+            )
         )
         failed = result.failed()
         if failed:

@@ -14,7 +14,7 @@ from headrace.runtime.channel import Channel
 from headrace.runtime.engine import Engine
 from headrace.runtime.offset_desk import OffsetDesk
 from headrace.runtime.processes import Processes
-from headrace.slot.work import BoundaryKind, ConverterChoice, Delivery
+from headrace.slot.work import BoundaryKind, ConverterChoice, Delivery, ErrorPolicy
 from headrace.storage.protocols import ConfigStore, StatusStore
 
 
@@ -35,6 +35,7 @@ class RunSpec:
     boundary: BoundaryKind
     commit_seconds: float
     records_per_second: int | None = None
+    errors: ErrorPolicy = field(default_factory=ErrorPolicy)
 
     @property
     def exactly_once(self) -> bool:
@@ -71,7 +72,8 @@ class Services:
     """The parts of a worker that its connectors use, from their own threads.
 
     *commit_offsets* commits offsets
-    without records, in a transaction of their own when the connector is exactly-once. *once* means: end when all there is has been read.
+    without records, in a transaction of their own when the connector is exactly-once. *prepare* makes what a
+    connector needs in Kafka before it starts. *once* means: end when all there is has been read.
     """
 
     engine: Engine
@@ -88,4 +90,5 @@ class Services:
     fence: Fence
     commit_offsets: Callable[[RunSpec, Offsets], None]
     processes: Processes
+    prepare: Callable[[RunSpec], None] = lambda _: None
     once: bool = False

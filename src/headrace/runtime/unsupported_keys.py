@@ -70,11 +70,8 @@ WORKER_PREFIXES: Final = (
 CONNECTOR_DEFAULTS: Final[Mapping[str, str | None]] = {
     "config.action.reload": "restart",
     "connector.plugin.version": None,
-    "errors.log.enable": "false",
-    "errors.log.include.messages": "false",
     "errors.retry.delay.max.ms": "60000",
     "errors.retry.timeout": "0",
-    "errors.tolerance": "none",
     "header.converter.plugin.version": None,
     "key.converter.plugin.version": None,
     "offsets.storage.topic": None,

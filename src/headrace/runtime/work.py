@@ -107,4 +107,5 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
         grace_seconds=_slot_grace(timing.grace),
         linger_seconds=linger,
         records_per_second=spec.records_per_second,
+        errors=spec.errors,
     )

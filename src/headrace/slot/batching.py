@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import BatchOffsets, SourceBatch
-from headrace.connect.columns import column_of
+from headrace.connect.columns import column_of, document
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue, SourceOffset
 from headrace.connect.record import SourceRecord
@@ -20,9 +21,10 @@ from headrace.slot.encoding import source_name
 def batches_of(records: Sequence[SourceRecord]) -> Iterator[tuple[SourceBatch, list[SourceRecord]]]:
     """The batches of *records*, in order, each with the records it was made from.
 
-    Raises :class:`~headrace.connect.errors.RecordError` with its source partition and offset for a record
-    that does not fit its schema, after the batches of all before it.
+    Raises :class:`~headrace.connect.errors.RecordError` with its index, source partition and offset for a
+    record that does not fit its schema, after the batches of all before it.
     """
+    done = 0
     for _, neighbours in itertools.groupby(records, _shared):
         group = list(neighbours)
         try:
@@ -31,8 +33,9 @@ def batches_of(records: Sequence[SourceRecord]) -> Iterator[tuple[SourceBatch, l
             good = _good(group)
             if good:
                 yield _batch(group[:good]), group[:good]
-            raise _refused(group[: good + 1]) from None
+            raise _refused(group[: good + 1], done + good) from None
         yield batch, group
+        done += len(group)
 
 
 def _good(group: Sequence[SourceRecord]) -> int:
@@ -48,15 +51,38 @@ def _good(group: Sequence[SourceRecord]) -> int:
     return bisect.bisect_left(range(1, len(group) + 1), 1, key=fails)
 
 
-def _refused(group: Sequence[SourceRecord]) -> RecordError:
-    """The error of the last record of *group*, with its place."""
+def _refused(group: Sequence[SourceRecord], row: int) -> RecordError:
+    """The error of the last record of *group*, with its place and its index."""
     record = group[-1]
     try:
         _batch(group)
     except RecordError as error:
-        place = f"at source offset {record.source_offset}"
-        return error.located(source_name(record.source_partition), place)
+        bad = BadRecord(
+            source_partition=record.source_partition,
+            source_offset=record.source_offset,
+            topic=record.topic,
+            raw=_raw(record.value),
+        )
+        return RecordError(
+            error.reason,
+            native_key=source_name(record.source_partition),
+            position=f"at source offset {record.source_offset}",
+            row=row,
+            advice=error.advice,
+            bad=bad,
+        )
     raise RuntimeError("a record was refused once, and not again")
+
+
+def _raw(value: object) -> bytes | None:
+    """*value* as bytes for a dead letter: as it is, or as JSON; ``None`` where it is neither."""
+    if isinstance(value, bytes):
+        return value
+    try:
+        text = value if isinstance(value, str) else document(value)
+        return None if value is None else text.encode()
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _shared(record: SourceRecord) -> tuple[object, ...]:

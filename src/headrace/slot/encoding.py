@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.converting import Converter, HeaderConverter
+from headrace.connect.converting import ColumnarHeaderConverter, Converter, HeaderConverter
 from headrace.connect.errors import RecordError
+from headrace.connect.header_columns import HeaderColumn, HeaderColumns
 from headrace.connect.record import Headers
 from headrace.kafka.sender import EncodedHeaders, EncodedRecords
 
@@ -26,19 +30,56 @@ class Encoder:
             partition=batch.partition,
             timestamps=batch.timestamps,
             headers=self._encoded_headers(batch),
-            keys=None
-            if batch.keys is None
-            else self._keys.encode(batch.topic, batch.key_schema, batch.keys),
+            keys=self._encoded_keys(batch),
             values=self._values.encode(batch.topic, batch.value_schema, batch.values),
         )
+
+    def refused_by(self, batch: SourceBatch) -> tuple[str, object]:
+        """The stage (KIP-298) and the converter that refuse *batch*, which :meth:`encoded` did."""
+        attempts = (
+            ("HEADER_CONVERTER", self._headers, self._encoded_headers),
+            ("KEY_CONVERTER", self._keys, self._encoded_keys),
+        )
+        for stage, converter, attempt in attempts:
+            try:
+                attempt(batch)
+            except RecordError:
+                return stage, converter
+        return "VALUE_CONVERTER", self._values
+
+    def _encoded_keys(self, batch: SourceBatch) -> pa.BinaryArray | None:
+        if batch.keys is None:
+            return None
+        return self._keys.encode(batch.topic, batch.key_schema, batch.keys)
 
     def _encoded_headers(self, batch: SourceBatch) -> list[EncodedHeaders] | None:
         if batch.headers is None:
             return None
+        if isinstance(batch.headers, HeaderColumns):
+            return self._encoded_columns(batch.topic, batch.headers)
         return [
             self._encoded_row(batch.topic, headers, row)
             for row, headers in enumerate(batch.headers)
         ]
+
+    def _encoded_columns(self, topic: str, headers: HeaderColumns) -> list[EncodedHeaders]:
+        if not headers.columns:
+            return [()] * len(headers)
+        columns = (self._encoded_column(topic, each, len(headers)) for each in headers.columns)
+        return list(zip(*columns, strict=True))
+
+    def _encoded_column(
+        self, topic: str, column: HeaderColumn, rows: int
+    ) -> Sequence[tuple[str, bytes | None]]:
+        key, values = column.key, column.values
+        if values is None:
+            return [*self._encoded_row(topic, (column.at(0),), 0)] * rows if rows else []
+        if not isinstance(self._headers, ColumnarHeaderConverter):
+            return [
+                self._encoded_row(topic, (column.at(row),), row)[0] for row in range(len(values))
+            ]
+        encoded = self._headers.encode_headers(topic, key, column.schema, values)
+        return [(key, each) for each in cast("list[bytes | None]", encoded.to_pylist())]
 
     def _encoded_row(self, topic: str, headers: Headers, row: int) -> EncodedHeaders:
         convert = self._headers.encode_header

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.connect.batch import SourceBatch
+from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets
 
@@ -16,6 +17,23 @@ class Records:
 
     batch: SourceBatch
     originals: Sequence[SourceRecord] | None = None
+
+    def slice(self, start: int, length: int) -> Records:
+        """*length* rows from *start*, without copying."""
+        originals = self.originals
+        cut = None if originals is None else originals[start : start + length]
+        return Records(self.batch.slice(start, length), cut)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that could not be read, in its place among the others; *error* says which, in ``bad``.
+
+    *original* is the plain record, if there is one. It obeys the ends of transactions as records do.
+    """
+
+    error: RecordError
+    original: SourceRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +67,4 @@ class Failed:
     error: Exception
 
 
-Frame = Records | OffsetsOnly | EndOfPoll | Commit | Abort | Failed
+Frame = Records | DeadLetter | OffsetsOnly | EndOfPoll | Commit | Abort | Failed

@@ -33,6 +33,18 @@ class CommitHooks:
             originals = frame.originals or records_of(frame.batch)
             self._records.extend(zip(originals, places, strict=True))
 
+    def passed_over(self, frame: Records) -> None:
+        """Note that the rows of *frame* moved their offsets, but are not in their topic."""
+        if self._wants_batches:
+            self._batches.append(frame.batch)
+        for record in frame.originals or (records_of(frame.batch) if self.wants_records else ()):
+            self.never_sent(record)
+
+    def never_sent(self, record: SourceRecord) -> None:
+        """Note that *record* moved its offset, but is not in its topic."""
+        if self.wants_records:
+            self._records.append((record, None))
+
     def committed(self) -> None:
         """Call the hooks; an exception of one is logged and keeps none of the others from being called."""
         batches, self._batches = self._batches, []

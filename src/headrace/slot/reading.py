@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.errors import RetriableError
+from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Polled, SourceTask
 from headrace.slot.batching import batches_of
 from headrace.slot.boundary import BoundaryRequests
-from headrace.slot.frames import Abort, Commit, EndOfPoll, Failed, Frame, Records
+from headrace.slot.frames import Abort, Commit, DeadLetter, EndOfPoll, Failed, Frame, Records
 from headrace.slot.lease import Lease
 from headrace.slot.throttle import Throttle
+from headrace.slot.tolerance import untolerated
 from headrace.slot.work import EndReason, Outcome, Progress
 
 _log = logging.getLogger(__name__)
@@ -24,6 +25,9 @@ _log = logging.getLogger(__name__)
 # enough not to be noticed.
 _EMPTY_POLL_SECONDS = 0.05
 _RETRY_SECONDS = 1.0
+# So few are tried at first behind a bad one, because its whole batch has to be looked at again.
+_FEW_RECORDS = 16
+_GROWTH = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +35,15 @@ class ReadingRules:
     """When reading ends. *linger_seconds* is how long polls may stay empty; ``None``: for ever.
 
     *requests* are there when the connector places the ends of transactions; reading then goes on to the
-    next one for at most *grace_seconds* after it was asked to end.
+    next one for at most *grace_seconds* after it was asked to end. *tolerates* says that a record that cannot
+    be read is passed over.
     """
 
     planned: bool
     linger_seconds: float | None
     grace_seconds: float
     requests: BoundaryRequests | None = None
+    tolerates: bool = False
 
 
 class ReadingHalf:
@@ -63,6 +69,7 @@ class ReadingHalf:
         self._asked_at: float | None = None
         self._at_boundary = True
         self._failing = False
+        self._passed: tuple[object, ...] | None = None
         self.outcome = Outcome.ASKED
 
     def frames(self) -> Iterator[Frame]:
@@ -79,7 +86,7 @@ class ReadingHalf:
                     return
                 yield from self._frames_of(polled)
         except Exception as error:  # noqa: BLE001 - whatever the task raised is for the writing half
-            yield Failed(error)
+            yield Failed(untolerated(error) if self._rules.tolerates else error)
 
     def _should_end(self) -> bool:
         if self._lease.should_end():
@@ -108,9 +115,13 @@ class ReadingHalf:
         self._lease.check()
         return True
 
-    def _polled(self) -> Polled:
+    def _polled(self) -> Polled | RecordError:
         try:
             polled = self._task.poll()
+        except RecordError as error:
+            if not self._passes_over(error):
+                raise
+            polled = error
         except RetriableError as error:
             _log.warning("poll will be called again: %s", error)
             delay = error.delay_seconds or _RETRY_SECONDS
@@ -124,11 +135,27 @@ class ReadingHalf:
         self._progress.source_away = None
         return polled
 
-    def _frames_of(self, polled: Polled) -> Iterator[Frame]:
+    def _passes_over(self, error: RecordError) -> bool:
+        """Whether *error* is about one record; raises when it is the one that was passed over just now."""
+        bad = error.bad
+        if not self._rules.tolerates or bad is None:
+            return False
+        told = (str(error), bad.source_partition, bad.source_offset)
+        if told == self._passed:
+            raise TaskFailedError(
+                f"{error} It was passed over, and poll raises it again: after a RecordError the next call of "
+                "poll must go on behind the record."
+            )
+        self._passed = told
+        return True
+
+    def _frames_of(self, polled: Polled | RecordError) -> Iterator[Frame]:
         count = 0
         for frame in self._record_frames(polled):
-            count += len(frame.batch) if isinstance(frame, Records) else 0
-            self._at_boundary = not isinstance(frame, Records)
+            if isinstance(frame, Records):
+                self._passed = None
+            count += _records_in(frame)
+            self._at_boundary = not isinstance(frame, Records | DeadLetter)
             yield frame
         yield EndOfPoll(count)
         yield from self._batch_requests()
@@ -150,8 +177,11 @@ class ReadingHalf:
             self._at_boundary = True
             yield Commit()
 
-    def _record_frames(self, polled: Polled) -> Iterator[Frame]:
+    def _record_frames(self, polled: Polled | RecordError) -> Iterator[Frame]:
         if polled is None:
+            return
+        if isinstance(polled, RecordError):
+            yield DeadLetter(polled)
             return
         if isinstance(polled, SourceBatch):
             polled = [polled]
@@ -175,12 +205,33 @@ class ReadingHalf:
     def _plain_frames(self, records: Sequence[SourceRecord]) -> Iterator[Frame]:
         requests = self._rules.requests
         if requests is None or not requests.cuts_at_records():
-            for batch, originals in batches_of(records):
-                yield from self._paced(batch, originals)
+            yield from self._batched(records)
             return
         for record in records:
-            yield from (Records(batch, originals) for batch, originals in batches_of([record]))
+            yield from self._batched([record])
             if requests.aborts_after(record):
                 yield Abort()
             if requests.commits_after(record):
                 yield Commit()
+
+    def _batched(self, records: Sequence[SourceRecord]) -> Iterator[Frame]:
+        """*records* in batches; those that do not fit their schemas are passed over, if that is asked for."""
+        start, size = 0, len(records)
+        while start < len(records):
+            piece = records[start : start + size]
+            try:
+                for batch, originals in batches_of(piece):
+                    yield from self._paced(batch, originals)
+            except RecordError as error:
+                if not self._rules.tolerates or error.row is None:
+                    raise
+                yield DeadLetter(error, piece[error.row])
+                start, size = start + error.row + 1, _FEW_RECORDS
+            else:
+                start, size = start + len(piece), size * _GROWTH
+
+
+def _records_in(frame: Frame) -> int:
+    if isinstance(frame, Records):
+        return len(frame.batch)
+    return int(isinstance(frame, DeadLetter))

@@ -29,6 +29,7 @@ from headrace.slot.hooks import overrides
 from headrace.slot.lease import Lease
 from headrace.slot.reading import ReadingHalf, ReadingRules
 from headrace.slot.throttle import Throttle
+from headrace.slot.tolerance import Tolerance
 from headrace.slot.work import BoundaryKind, Delivery, Outcome, Progress, SlotWork
 from headrace.slot.writing import Outlet, WritingHalf
 
@@ -152,13 +153,23 @@ class SlotRun:
             linger_seconds=self._work.linger_seconds,
             grace_seconds=self._work.grace_seconds,
             requests=requests,
+            tolerates=self._work.errors.tolerate,
         )
 
     def _outlet(self, sender: Sender) -> Outlet:
         work = self._work
+        commits = self._commits(sender)
         return Outlet(
             sender=sender,
-            commits=self._commits(sender),
+            commits=commits,
+            tolerance=Tolerance(
+                work.errors,
+                self._progress,
+                sender=sender,
+                commits=commits,
+                connector=work.connector,
+                task=work.task,
+            ),
             boundary=Boundary(
                 kind=work.boundary,
                 interval_seconds=work.commit_seconds,

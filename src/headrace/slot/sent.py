@@ -56,6 +56,10 @@ class SentRows:
         while self._nbytes - self._rows[0].nbytes > self._most_bytes:
             self._nbytes -= self._rows.popleft().nbytes
 
+    def take_back(self) -> None:
+        """What was noted last was not handed over after all."""
+        self._nbytes -= self._rows.pop().nbytes
+
     def forget(self) -> None:
         """Everything is acknowledged, or thrown away."""
         self._rows.clear()

@@ -71,6 +71,23 @@ class ConverterChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorPolicy:
+    """What happens to a record that cannot be read, converted or sent (KIP-298).
+
+    With *tolerate* it is passed over: it goes to the topic *dead_letters*, with headers that tell of it if
+    *headers* says so; without a topic it is skipped. *log* tells of each in the log, *log_content* with what
+    it holds. *replication* is that of a topic that has to be made.
+    """
+
+    tolerate: bool = False
+    dead_letters: str | None = None
+    replication: int = 3
+    headers: bool = False
+    log: bool = False
+    log_content: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SlotWork:
     """Everything one slot needs; the answer to a granted claim. Durations are in seconds.
 
@@ -96,11 +113,12 @@ class SlotWork:
     grace_seconds: float = 5.0
     linger_seconds: float | None = None
     records_per_second: int | None = None
+    errors: ErrorPolicy = ErrorPolicy()
 
     def as_message(self) -> dict[str, Any]:
         """The work as JSON values."""
         message = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        for name in ("key_converter", "value_converter", "header_converter"):
+        for name in ("key_converter", "value_converter", "header_converter", "errors"):
             message[name] = dataclasses.asdict(message[name])
         message["splits"] = [_split_message(split) for split in self.splits]
         return message
@@ -111,6 +129,7 @@ class SlotWork:
         given = dict(message)
         for name in ("key_converter", "value_converter", "header_converter"):
             given[name] = ConverterChoice(**given[name])
+        given["errors"] = ErrorPolicy(**given["errors"])
         given["splits"] = tuple(_split(each) for each in given["splits"])
         given["delivery"] = Delivery(given["delivery"])
         given["boundary"] = BoundaryKind(given["boundary"])
@@ -131,7 +150,9 @@ def _split(message: Sequence[Any]) -> Split:
 class Progress:
     """What a slot has done so far in this micro-batch. Written by the slot's thread, read by its heartbeat.
 
-    *waiting_for* is what sending waits for, *source_away* why ``poll`` has to be called again.
+    *waiting_for* is what sending waits for, *source_away* why ``poll`` has to be called again. Of records that
+    were passed over, *dead_lettered* are in the topic of dead letters and *skipped* are nowhere; *quarantined*
+    of them are the rests of objects that are read no further. All three count what is committed.
     """
 
     records: int = 0
@@ -139,6 +160,9 @@ class Progress:
     committed_records: int = 0
     committed_bytes: int = 0
     transactions: int = 0
+    dead_lettered: int = 0
+    skipped: int = 0
+    quarantined: int = 0
     waiting_for: str | None = None
     source_away: str | None = None
     stopping_task: bool = False

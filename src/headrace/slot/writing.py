@@ -7,22 +7,39 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
 from headrace.connect.task import SourceTask
-from headrace.kafka.sender import EncodedRecords, Sender
+from headrace.kafka.sender import EncodedRecords, Sender, TooLargeError
 from headrace.kafka.undelivered import LateRefusalError
 from headrace.slot.boundary import Boundary
 from headrace.slot.commits import Commits
+from headrace.slot.dead_letters import PassedOver, class_name
 from headrace.slot.encoding import Encoder, located
-from headrace.slot.frames import Abort, Commit, EndOfPoll, Failed, Frame, OffsetsOnly, Records
+from headrace.slot.frames import (
+    Abort,
+    Commit,
+    DeadLetter,
+    EndOfPoll,
+    Failed,
+    Frame,
+    OffsetsOnly,
+    Records,
+)
 from headrace.slot.hooks import CommitHooks
 from headrace.slot.lease import Lease
 from headrace.slot.pending import PendingOffsets, checked_update
+from headrace.slot.raw_rows import raw_key, raw_value
 from headrace.slot.sent import SentRows
+from headrace.slot.tolerance import Tolerance
 from headrace.slot.work import Progress
 
 _log = logging.getLogger(__name__)
+
+# So few rows are tried at first behind a bad one: what is refused costs no more than what is sent.
+_FEW_ROWS = 16
+_GROWTH = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +50,7 @@ class Outlet:
     sender: Sender
     commits: Commits
     boundary: Boundary
+    tolerance: Tolerance
 
 
 class WritingHalf:
@@ -74,7 +92,7 @@ class WritingHalf:
                 self._write(frame)
             self._end()
         except LateRefusalError as error:
-            raise self._sent.located(error) from error
+            raise self._outlet.tolerance.too_late(self._sent.located(error)) from error
 
     def abandon(self) -> None:
         """Throw away what is not committed; its offsets do not move, so it will be read again."""
@@ -84,6 +102,9 @@ class WritingHalf:
         match frame:
             case Records():
                 self._send(frame)
+                self._commit_if(due=self._outlet.boundary.due_after_records(self._clock()))
+            case DeadLetter():
+                self._bury(frame)
                 self._commit_if(due=self._outlet.boundary.due_after_records(self._clock()))
             case OffsetsOnly():
                 self._pending.put_all(frame.offsets)
@@ -98,25 +119,90 @@ class WritingHalf:
                 raise frame.error
 
     def _send(self, frame: Records) -> None:
-        batch = frame.batch
-        try:
-            encoded = self._outlet.encoder.encoded(batch)
-        except RecordError as error:
+        error = self._tried(frame)
+        if error is None:
+            return
+        if self._outlet.tolerance.is_on:
+            self._send_around(error, frame)
+            return
+        if not isinstance(error, TooLargeError):
             self._send_up_to(error, frame)
             self._end()
-            raise located(error, batch) from error
-        self._hand_over(frame, encoded)
+        raise located(error, frame.batch) from error
+
+    def _tried(self, frame: Records) -> RecordError | None:
+        """Send all of *frame*; or nothing of it, and return why one of its rows is refused."""
+        try:
+            encoded = self._outlet.encoder.encoded(frame.batch)
+        except RecordError as error:
+            return error
+        return self._hand_over(frame, encoded)
 
     def _send_up_to(self, error: RecordError, frame: Records) -> None:
         if error.row:
-            head = frame.batch.slice(0, error.row)
-            originals = None if frame.originals is None else frame.originals[: error.row]
             # A converter that refuses a column for its type refuses what precedes the first value, too.
-            self._send(Records(head, originals))
+            self._send(frame.slice(0, error.row))
 
-    def _hand_over(self, frame: Records, encoded: EncodedRecords) -> None:
+    def _send_around(self, error: RecordError | None, frame: Records) -> None:
+        """Send the rows of *frame*, of which *error* refuses one, and pass over those that are refused."""
+        start, piece = 0, frame
+        while start < len(frame.batch):
+            if error is None:
+                start += len(piece.batch)
+                size = len(piece.batch) * _GROWTH
+            elif len(piece.batch) == 1:
+                self._pass_over(error, piece)
+                start, size = start + 1, _FEW_ROWS
+            else:
+                before = len(piece.batch) // 2 if error.row is None else error.row
+                size = min(max(1, before), len(piece.batch) - 1)
+            piece = frame.slice(start, size)
+            error = self._tried(piece) if len(piece.batch) else None
+
+    def _pass_over(self, error: RecordError, frame: Records) -> None:
+        """The only row of *frame* is refused for *error*."""
+        batch, error.row = frame.batch, 0
+        stage, by = (
+            ("KAFKA_PRODUCE", self._outlet.sender)
+            if isinstance(error, TooLargeError)
+            else self._outlet.encoder.refused_by(batch)
+        )
+        self._let_go(
+            PassedOver(
+                error=located(error, batch),
+                bad=BadRecord(
+                    source_partition=batch.source_partition,
+                    source_offset=batch.offset_at(0),
+                    topic=batch.topic,
+                    raw=raw_value(batch),
+                ),
+                stage=stage,
+                class_name=class_name(by),
+                key=raw_key(batch),
+            )
+        )
+        self._hooks.passed_over(frame)
+
+    def _bury(self, frame: DeadLetter) -> None:
+        error, original = frame.error, frame.original
+        assert error.bad is not None, "reading hands over what can be passed over only"
+        stage = "TASK_POLL" if original is None else "VALUE_CONVERTER"
+        self._let_go(
+            PassedOver(error=error, bad=error.bad, stage=stage, class_name=class_name(self._task))
+        )
+        if original is not None:
+            self._hooks.never_sent(original)
+
+    def _let_go(self, passed: PassedOver) -> None:
+        self._lease.check()
+        self._outlet.tolerance.pass_over(passed)
+        self._uncommitted = True
+        self._pending.put(passed.bad.source_partition, passed.bad.source_offset)
+
+    def _hand_over(self, frame: Records, encoded: EncodedRecords) -> TooLargeError | None:
+        """Hand over all rows, or none and return why; raises for a row that is refused in between."""
         if not len(encoded):
-            return
+            return None
         self._lease.check()
         self._outlet.commits.before_records()
         self._sent.note(frame.batch, encoded)
@@ -126,12 +212,16 @@ class WritingHalf:
             else:
                 self._outlet.sender.send(encoded)
                 self._hooks.sent(frame, [])
+        except TooLargeError as error:
+            self._sent.take_back()
+            return error
         except RecordError as error:
             # Rows behind the refused one may be in the queue: nothing of this transaction may stay.
             raise located(error, frame.batch) from error
         self._uncommitted = True
         self._count(frame.batch)
         self._pending.put(frame.batch.source_partition, frame.batch.offset_at(-1))
+        return None
 
     def _count(self, batch: SourceBatch) -> None:
         self._progress.records += len(batch)
@@ -157,6 +247,7 @@ class WritingHalf:
             self._progress.transactions += 1
         self._progress.committed_records = self._progress.records
         self._progress.committed_bytes = self._progress.bytes
+        self._outlet.tolerance.committed()
         self._progress.waiting_for = None
         self._uncommitted = False
         self._sent.forget()
@@ -175,4 +266,5 @@ class WritingHalf:
         self._outlet.commits.abort()
         self._sent.forget()
         self._hooks.dropped()
+        self._outlet.tolerance.dropped()
         self._commit()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
@@ -171,7 +172,9 @@ def _parsed(text: bytes | None) -> object:
 
 def _values(parsed: dict[str, object]) -> dict[str, OffsetValue] | Unreadable:
     values: dict[str, OffsetValue] = {}
-    for key, value in parsed.items():
+    for name, value in parsed.items():
+        # A million offsets have the same few names.
+        key = sys.intern(name)
         match value:
             case None | bool() | str() | float():
                 values[key] = value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from kafka.consumer.fetcher import ConsumerRecord
@@ -31,10 +31,19 @@ class Verdict:
         return not (self.lost or self.twice or self.foreign)
 
 
-def judged(bootstrap: str, topic: str, expected: Iterable[bytes]) -> Verdict:
-    """Compare *topic*'s committed values with the *expected* ones, as multisets."""
+def judged(
+    bootstrap: str,
+    topic: str,
+    expected: Iterable[bytes],
+    *,
+    form: Callable[[bytes], bytes] = bytes,
+) -> Verdict:
+    """Compare *topic*'s committed values, in the *form* that makes equal ones equal, with the *expected* ones.
+
+    As multisets; null counts as no bytes.
+    """
     wanted = Counter(expected)
-    found = Counter(record.value for record in committed_records(bootstrap, topic))
+    found = Counter(form(record.value or b"") for record in committed_records(bootstrap, topic))
     extra = found - wanted
     foreign = sum(count for value, count in extra.items() if value not in wanted)
     return Verdict(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from headrace.connect.errors import FencedError, RecordError
 from headrace.connect.record import RecordMetadata
-from headrace.kafka.sender import EncodedRecords, OffsetEntry
+from headrace.kafka.sender import EncodedHeaders, EncodedRecords, OffsetEntry, TooLargeError
 from headrace.kafka.undelivered import LateRefusalError
 
 Sent = tuple[str, bytes | None, bytes | None]
@@ -19,7 +19,8 @@ class MemorySender:
     """Implements ``Sender``. *committed* is what a ``read_committed`` consumer would see, in order.
 
     Set *fenced* to make every later call fail as after a newer owner's ``open``; put values into
-    *refuses* that the client is to refuse, into *refuses_late* those that the broker is to refuse.
+    *refuses* that the client is to refuse, into *refuses_late* those that the broker is to refuse. Values
+    that have more than *most_bytes* with their headers are too large. *headers* has those of each committed record.
     """
 
     transactional: bool = True
@@ -28,11 +29,14 @@ class MemorySender:
     commits: int = 0
     aborts: int = 0
     fenced: bool = False
+    headers: list[EncodedHeaders] = field(default_factory=list[EncodedHeaders])
+    most_bytes: int | None = None
     refuses: set[bytes] = field(default_factory=set[bytes])
     refuses_late: set[bytes] = field(default_factory=set[bytes])
     closed: bool = False
     _open: bool = False
     _records: list[Sent] = field(default_factory=list[Sent])
+    _headers: list[EncodedHeaders] = field(default_factory=list[EncodedHeaders])
     _entries: list[OffsetEntry] = field(default_factory=list[OffsetEntry])
 
     def open(self) -> None:
@@ -53,12 +57,15 @@ class MemorySender:
             raise RuntimeError("send was called without a transaction")
         values = records.values.to_pylist()
         keys = [None] * len(values) if records.keys is None else records.keys.to_pylist()
+        headers = records.headers or [()] * len(values)
+        self._refuse_too_large(values, headers)
         refused: int | None = None
         for row, (key, value) in enumerate(zip(keys, values, strict=True)):
             if value in self.refuses:
                 refused = row if refused is None else refused
             else:
                 self._records.append((records.topic, key, value))
+                self._headers.append(headers[row])
         if refused is not None:
             raise RecordError("The record is refused.", row=refused)
 
@@ -89,6 +96,7 @@ class MemorySender:
     def abort(self) -> None:
         """Forget everything of the transaction."""
         self._records.clear()
+        self._headers.clear()
         self._entries.clear()
         self._open = False
         self.aborts += 1
@@ -106,9 +114,21 @@ class MemorySender:
 
     def _publish(self) -> None:
         self.committed.extend(self._records)
+        self.headers.extend(self._headers)
         self.offsets.update(self._entries)
         self._records.clear()
+        self._headers.clear()
         self._entries.clear()
+
+    def _refuse_too_large(
+        self, values: Sequence[bytes | None], headers: Sequence[EncodedHeaders]
+    ) -> None:
+        if self.most_bytes is None:
+            return
+        for row, value in enumerate(values):
+            around = sum(len(key) + len(content or b"") for key, content in headers[row])
+            if len(value or b"") + around > self.most_bytes:
+                raise TooLargeError("The record is too large.", row=row)
 
     def _refuse_late(self) -> None:
         for topic, key, value in self._records:

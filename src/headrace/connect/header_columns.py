@@ -1,0 +1,71 @@
+"""Headers of many records as columns: what a batch has whose records all have the same headers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import pyarrow as pa
+
+from headrace.connect.record import Header, Headers
+from headrace.connect.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderColumn:
+    """One header of every row: the same *value* for all, or one of *values* for each.
+
+    *values* has the Arrow type of *schema*, as the values of a batch have.
+    """
+
+    key: str
+    value: object = None
+    values: pa.Array | None = None
+    schema: Schema | None = None
+
+    def at(self, row: int) -> Header:
+        """The header of *row*."""
+        value = self.value if self.values is None else self.values[row].as_py()
+        return Header(self.key, value, self.schema)
+
+    def slice(self, start: int, length: int) -> HeaderColumn:
+        """The headers of *length* rows from *start*, without copying."""
+        if self.values is None:
+            return self
+        cut = self.values.slice(start, length)
+        return HeaderColumn(key=self.key, values=cut, schema=self.schema)
+
+
+class HeaderColumns(Sequence[Headers]):
+    """The headers of *rows* rows, all of which have the same ones; to be had row by row as well.
+
+    Raises ``ValueError`` for a column of another length.
+    """
+
+    __slots__ = ("_rows", "columns")
+
+    def __init__(self, columns: Sequence[HeaderColumn], *, rows: int) -> None:
+        for each in columns:
+            if each.values is not None and len(each.values) != rows:
+                raise ValueError(f"The header {each.key!r} has {len(each.values)} of {rows} rows.")
+        self.columns = tuple(columns)
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @overload
+    def __getitem__(self, index: int) -> Headers: ...
+    @overload
+    def __getitem__(self, index: slice) -> HeaderColumns: ...
+    def __getitem__(self, index: int | slice) -> Headers | HeaderColumns:
+        """One row's headers, or those of several rows in a row, without copying."""
+        if isinstance(index, slice):
+            start, stop, step = index.indices(self._rows)
+            if step != 1:
+                raise ValueError("Headers are cut in pieces of rows that follow each other.")
+            length = max(0, stop - start)
+            return HeaderColumns([one.slice(start, length) for one in self.columns], rows=length)
+        row = range(self._rows)[index]
+        return tuple(one.at(row) for one in self.columns)

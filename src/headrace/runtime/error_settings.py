@@ -1,0 +1,112 @@
+"""The settings that say what happens to records that cannot be read, converted or sent (KIP-298)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from headrace.connect.config import Config, setting
+from headrace.connect.setting_type import SettingType
+from headrace.slot.work import ErrorPolicy
+
+_ALL: Final = "all"
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+def _topic_name(name: str) -> str | None:
+    if not name or (_TOPIC.fullmatch(name) and name not in (".", "..")):
+        return None
+    return "It is not a name that a topic of Kafka may have"
+
+
+def _replication(number: int) -> str | None:
+    if number == -1 or number >= 1:
+        return None
+    return "Value must be at least 1, or -1 for the brokers' default"
+
+
+class ErrorSettings(Config):
+    """Whether bad records fail the task, and where they go otherwise; part of every connector's configuration."""
+
+    errors_tolerance: str = setting(
+        default="none",
+        one_of=("none", _ALL),
+        doc="What happens to a record that cannot be read, converted or sent: none fails the task, all passes "
+        "over it and goes on.",
+        group="Error Handling",
+        order=3,
+        width="SHORT",
+        display_name="Error Tolerance",
+    )
+    errors_log_enable: bool = setting(
+        default=False,
+        doc="Whether each record that is passed over is told in the log.",
+        group="Error Handling",
+        order=4,
+        width="SHORT",
+        display_name="Log Errors",
+    )
+    errors_log_include_messages: bool = setting(
+        default=False,
+        doc="Whether the log shows what such a record holds, too.",
+        group="Error Handling",
+        order=5,
+        width="SHORT",
+        display_name="Log Error Details",
+    )
+    errors_deadletterqueue_topic_name: str = setting(
+        default="",
+        valid=_topic_name,
+        doc="The topic that records that are passed over are sent to; empty: they are skipped.",
+        group="Error Handling",
+        order=6,
+        width="MEDIUM",
+        display_name="Dead Letter Queue Topic Name",
+    )
+    errors_deadletterqueue_topic_replication_factor: int = setting(
+        default=3,
+        kind=SettingType.SHORT,
+        valid=_replication,
+        doc="How many copies that topic has when it has to be made.",
+        group="Error Handling",
+        order=7,
+        width="MEDIUM",
+        display_name="Dead Letter Queue Topic Replication Factor",
+    )
+    errors_deadletterqueue_context_headers_enable: bool = setting(
+        default=False,
+        doc="Whether dead letters have headers, beginning with __connect.errors., that tell what was wrong "
+        "and where.",
+        group="Error Handling",
+        order=8,
+        width="MEDIUM",
+        display_name="Enable Error Context Headers",
+    )
+
+    @property
+    def errors(self) -> ErrorPolicy:
+        """What the tasks do with bad records."""
+        return ErrorPolicy(
+            tolerate=self.errors_tolerance == _ALL,
+            dead_letters=self.errors_deadletterqueue_topic_name or None,
+            replication=self.errors_deadletterqueue_topic_replication_factor,
+            headers=self.errors_deadletterqueue_context_headers_enable,
+            log=self.errors_log_enable,
+            log_content=self.errors_log_include_messages,
+        )
+
+
+def error_warnings(settings: ErrorSettings) -> Iterator[str]:
+    """Sentences about settings that have no effect, or one that is easily overlooked. Pure."""
+    policy = settings.errors
+    if policy.dead_letters is not None and not policy.tolerate:
+        yield (
+            "errors.deadletterqueue.topic.name has no effect, because errors.tolerance is none: a record that "
+            "cannot be read fails the task."
+        )
+    if policy.tolerate and policy.dead_letters is None:
+        yield (
+            "errors.tolerance is all, and errors.deadletterqueue.topic.name is not set: records that cannot be "
+            "read, converted or sent are skipped. Only their number is told."
+        )

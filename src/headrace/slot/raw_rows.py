@@ -1,0 +1,38 @@
+"""A row that cannot be converted or sent, as bytes for its dead letter; pure."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.errors import RecordError
+from headrace.converters import make_converter
+
+
+def raw_value(batch: SourceBatch) -> bytes | None:
+    """The first row's value: as it is when it is text or bytes, otherwise as JSON; ``None`` where there are no bytes."""
+    found = _bytes_of(batch.values)
+    return found if found is not None else _json_of(batch)
+
+
+def raw_key(batch: SourceBatch) -> bytes | None:
+    """The first row's key when it is text or bytes."""
+    return None if batch.keys is None else _bytes_of(batch.keys)
+
+
+def _bytes_of(column: pa.Array) -> bytes | None:
+    found = column[0].as_py()
+    if isinstance(found, str):
+        return found.encode()
+    return found if isinstance(found, bytes) else None
+
+
+def _json_of(batch: SourceBatch) -> bytes | None:
+    if batch.values[0].as_py() is None:
+        return None
+    converter = make_converter("json", {"schemas.enable": "false"}, is_key=False)
+    try:
+        encoded = converter.encode(batch.topic, batch.value_schema, batch.values.slice(0, 1))
+    except RecordError:
+        return None
+    return encoded[0].as_py()
