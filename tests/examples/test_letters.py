@@ -16,6 +16,7 @@ import pytest
 from headrace.sources import Extractor
 from headrace.sources.extractors.by_name import extractor_named
 from headrace.testing.judge import committed_records
+from headrace.testing.native_connector_suite import NativeConnectorSuite
 from headrace.testing.native_suite import NativeSourceSuite
 
 
@@ -43,6 +44,22 @@ class TestLetters(NativeSourceSuite):
     def extractor(self) -> Extractor:
         """Lines."""
         return extractor_named("lines", record_bytes=4096)
+
+
+class TestLettersConnector(NativeConnectorSuite):
+    """Those of a whole connector."""
+
+    @pytest.fixture
+    def connector(self) -> type[letters.LettersConnector]:
+        """Letters."""
+        return letters.LettersConnector
+
+    @pytest.fixture
+    def props(self, tmp_path: Path) -> dict[str, str]:
+        """Three letters, one of them empty."""
+        database = tmp_path / "letters.db"
+        write(database, "a\nb\n", "", "c\n")
+        return {"topic": "letters", "database": str(database), "extractor.class": "lines"}
 
 
 run_once = partial(

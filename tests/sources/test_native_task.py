@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 import pytest
 
@@ -14,139 +12,22 @@ from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.sources import (
     Context,
-    EvolvingRecord,
-    NativeConnector,
     NativeItem,
-    NativeSource,
-    NativeSourceTask,
-    PlannedNativeConnector,
     SourceConfig,
-    TextKeys,
 )
-from headrace.testing.task_runs import (
-    LocalContext,
-    LocalRun,
-    Stored,
-    StoredOffsets,
-    batches_of,
+from headrace.testing.task_runs import LocalContext, LocalRun, StoredOffsets, batches_of
+from sources.shelf import (
+    KINDS,
+    PROPS,
+    Book,
+    LouderConnector,
+    Shelf,
+    ShelfConnector,
+    ShelfSource,
+    ShelfTask,
+    played,
+    run,
 )
-
-
-@dataclass
-class Shelf:
-    """Objects by name; *broken* makes the next opening of an object fail after so many bytes."""
-
-    objects: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    broken: dict[str, int] = field(default_factory=dict[str, int])
-    opened: list[str] = field(default_factory=list[str])
-    listed_from: list[str | None] = field(default_factory=list[str | None])
-    streams: list[io.BytesIO] = field(default_factory=list[io.BytesIO])
-
-
-SHELF = Shelf()
-
-
-@pytest.fixture(autouse=True)
-def shelf() -> Shelf:
-    """An empty shelf, which the connector reads."""
-    SHELF.__init__()
-    return SHELF
-
-
-class Breaking(io.BytesIO):
-    """A stream whose connection is cut behind *after* bytes."""
-
-    def __init__(self, content: bytes, after: int) -> None:
-        super().__init__(content)
-        self._after = after
-
-    def readinto(self, target: object) -> int:
-        """Reads until the connection is cut."""
-        view = memoryview(target)[: max(0, self._after - self.tell())]  # pyright: ignore[reportArgumentType]
-        if not view:
-            raise ConnectionResetError("cut")
-        return super().readinto(view)
-
-
-class Book(NativeItem[str]):
-    """One object of the shelf."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def context(self) -> Context[str]:
-        """Its name is its key."""
-        return Context(native_key=self._name)
-
-    def open(self) -> io.BytesIO:
-        """Its content, once with a cut."""
-        SHELF.opened.append(self._name)
-        content = SHELF.objects[self._name]
-        after = SHELF.broken.pop(self._name, None)
-        SHELF.streams.append(io.BytesIO(content) if after is None else Breaking(content, after))
-        return SHELF.streams[-1]
-
-
-class ShelfSource(NativeSource[str]):
-    """Lists the shelf."""
-
-    name = "shelf"
-    item_class = Book
-
-    def items(self, start_from: str | None) -> Iterator[Book]:
-        """By name."""
-        SHELF.listed_from.append(start_from)
-        return iter([Book(name) for name in sorted(SHELF.objects) if name >= (start_from or "")])
-
-    def item(self, native_key: str) -> Book:
-        """By its name, wherever it was listed."""
-        return Book(native_key)
-
-    def key_codec(self) -> TextKeys:
-        """Names are text."""
-        return TextKeys()
-
-
-class ShelfTask(NativeSourceTask):
-    """Reads the shelf."""
-
-    def source(self, config: SourceConfig) -> ShelfSource:
-        """The one shelf there is."""
-        return ShelfSource()
-
-
-class ShelfConnector(NativeConnector):
-    """The shelf as a connector."""
-
-    config_class = SourceConfig
-    task_class = ShelfTask
-    source_class = ShelfSource
-
-
-class PlannedShelfConnector(PlannedNativeConnector):
-    """The shelf, listed on the driver."""
-
-    config_class = SourceConfig
-    task_class = ShelfTask
-    source_class = ShelfSource
-
-
-KINDS = [ShelfConnector, PlannedShelfConnector]
-PROPS = {"topic": "books", "extractor.class": "lines", "max.poll.records": "2"}
-
-
-def run(
-    stored: Stored,
-    stop_after: int | None = None,
-    *,
-    kind: Callable[[], SourceConnector] = ShelfConnector,
-    slots: int = 1,
-    **more: str,
-) -> list[object]:
-    """The values that a run delivers, which ends after so many records as if killed."""
-    props = {**PROPS, **{key.replace("_", "."): value for key, value in more.items()}}
-    made = LocalRun(kind(), props, stored, slots=slots, stop_after=stop_after)
-    return [each.value for each in made.until_idle()]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -288,23 +169,6 @@ def test_nothing_tells_the_topic(shelf: Shelf):
         LocalRun(ShelfConnector(), {"extractor.class": "lines"}, {}).until_idle()
 
 
-class Louder(ShelfTask):
-    """Changes each record."""
-
-    def last_evolution(self, record: EvolvingRecord) -> EvolvingRecord:
-        """An exclamation mark, a key, and a property of the entry."""
-        record.value = f"{record.value}!"
-        record.key = record.context.native_key
-        record.entry.set("said", record.value)
-        return record
-
-
-class LouderConnector(ShelfConnector):
-    """The shelf, louder."""
-
-    task_class = Louder
-
-
 def test_the_last_evolution_sees_each_record_once(shelf: Shelf):
     """It may change value, key and entry; what it sets in the entry is stored with its record."""
     shelf.objects = {"a": b"1\n2\n3\n"}
@@ -342,3 +206,40 @@ def test_an_extractor_of_streams_on_items_that_are_none_is_a_mistake_of_the_conf
     """It is found before anything runs."""
     with pytest.raises(ConfigError, match="The items of shelf are no streams of bytes"):
         ThingConnector().start(PROPS)
+
+
+@pytest.mark.parametrize("size", ["0", "1", "1000"])
+def test_a_single_object_is_sent_once_by_a_running_task(shelf: Shelf, size: str):
+    """D1, D2: however often it is listed, while the task's view of the store is as old as itself."""
+    shelf.objects = {"a": b"1\n"}
+
+    loop = played(ShelfTask(), {**PROPS, "ring.buffer.size": size}, idles=3)
+
+    assert ["1"] == loop.values()
+    assert len(shelf.listed_from) > 3
+
+
+def test_the_end_of_an_object_without_records_is_a_transaction_of_offsets_only(shelf: Shelf):
+    """D8: nothing but the entry is written."""
+    shelf.objects = {"a": b""}
+    stored = dict[SourcePartition, SourceOffset]()
+
+    loop = played(ShelfTask(), {**PROPS, "ring.buffer.size": "0"}, stored=stored)
+
+    assert ([], 1) == (loop.sender.committed, loop.sender.commits)
+    assert [True] == [offset["done"] for offset in stored.values()]
+
+
+def test_the_end_of_an_object_is_no_poll_without_records(shelf: Shelf):
+    """The task loop waits after such a poll, and ends a run that is to end when there is nothing more."""
+    shelf.objects = {f"{number:02}": b"" if number % 3 else b"x\n" for number in range(30)}
+    task = ShelfTask()
+    task.initialize(LocalContext(offsets=StoredOffsets({})))
+    task.start(PROPS)
+
+    counts = list[int]()
+    while (polled := task.poll()) is not None:
+        counts += [len(each) for each in batches_of(polled)] or [0]
+    task.stop()
+
+    assert [1] * 10 == counts

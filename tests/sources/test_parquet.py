@@ -185,6 +185,27 @@ def test_what_is_no_sound_file_is_said(content: bytes, told: str):
         records_of(reader_of(PARQUET, content))
 
 
+@pytest.mark.parametrize("group", range(3))
+def test_a_row_group_that_says_it_has_fewer_rows_is_an_error(group: int):
+    """Arrow believes it, and the rows that it leaves out would be missing without a word."""
+    content = letters(9)
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    found = 0
+    for place in range(footer, len(content) - 8):
+        changed = bytearray(content)
+        changed[place] ^= 8 if group < 2 else 2
+        try:
+            rows = pq.read_metadata(io.BytesIO(bytes(changed)))
+        except (pa.ArrowException, OSError):
+            continue
+        counts = [rows.row_group(each).num_rows for each in range(rows.num_row_groups)]
+        if len(counts) == 3 and rows.num_rows == 9 and counts[group] == 0:
+            found += 1
+            with pytest.raises(TaskFailedError, match=r"its footer: .* rows, and it says"):
+                reader_of(PARQUET, bytes(changed))
+    assert found
+
+
 def test_a_damaged_page_is_an_error_behind_what_was_sound():
     """The row groups before it are read, and the error comes again when asked again."""
     content = letters(12, compression="none", use_dictionary=False, write_page_checksum=True)

@@ -12,12 +12,13 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.errors import RecordError
 from headrace.sources.extractors.blocks import BlockReader, Span
 from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.csv import CsvExtractor
 from headrace.sources.extractors.csv_dialect import CsvDialect
 from headrace.sources.extractors.csv_framing import csv_framing
+from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.jsonl import JsonLinesExtractor
 from headrace.sources.extractors.line_framing import Framing, LineFraming
 from headrace.sources.extractors.lines import LinesExtractor
@@ -77,8 +78,10 @@ def seen(made: RowReader) -> list[Seen]:
         except RecordError as error:
             found.append(("error", error.position, error.reason))
             continue
-        except TaskFailedError as error:
-            return [*found, ("end", str(error))]
+        except DamagedObjectError as error:
+            with pytest.raises(DamagedObjectError):
+                made.next_chunk()
+            return [*found, ("error", error.position, error.reason), ("end", str(error))]
         if chunk is None:
             return [*found, ("all", made.place.anchor, made.place.record_count)]
         columns = (chunk.values.to_pylist(), chunk.anchors.tolist(), chunk.counts.tolist())

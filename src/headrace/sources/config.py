@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
 
 from headrace.connect.config import Config, Problem, setting
+from headrace.connect.setting import Setting
 from headrace.sources.distribution import DISTRIBUTIONS
-from headrace.sources.extractors.by_name import EXTRACTORS
+from headrace.sources.extractors.by_name import FORMATS
+from headrace.sources.key_template import template_problem
 
+START_KEY = "native.start.key"
 _MIB = 1024 * 1024
 
 
 class SourceConfig(Config):
-    """Extend it with what the source needs. Keys and defaults are those of the seed's framework."""
+    """Extend it with what the source needs. Keys and defaults are those of the seed's framework.
+
+    To narrow one of these settings, declare its attribute again; to take it from the user, name it in
+    :attr:`fixed`.
+    """
+
+    fixed: ClassVar[Mapping[str, str | None]] = {}
+    """Keys that the user must not set, with the value that each always has; ``None``: it has no effect.
+
+    Inherited ones are to be named again.
+    """
 
     topic: str | None = setting(
         default=None,
         importance="high",
         non_empty=True,
         doc="The topic to send to. Default: what the object or its key tells.",
+    )
+    key_template: str | None = setting(
+        "native.key.template",
+        default=None,
+        non_empty=True,
+        valid=template_problem,
+        doc="The form of objects' keys, such as {{topic}}/{{partition}}-{{start_offset}}.jsonl. The topic, the "
+        "Kafka partition and the key of records are what stands in the places of {{topic}}, {{partition}} and "
+        "{{key}}; {{start_offset}} and {{timestamp}} are passed over. A key of another form tells nothing.",
     )
     max_poll_records: int = setting(
         default=500,
@@ -54,10 +77,17 @@ class SourceConfig(Config):
         at_least=0,
         doc="The most objects that one plan reads, where the driver plans; 0 for no limit.",
     )
+    changed: Literal["fail", "reread", "ignore"] = setting(
+        "native.changed",
+        default="fail",
+        doc="What to do with an object that has another version than when records of it were sent: fail, "
+        "reread it from its beginning, or ignore what is new in it. Noticed where the source tells versions, "
+        "of the objects that a listing shows.",
+    )
     extractor: str = setting(
         "extractor.class",
         default="bytes",
-        one_of=tuple(EXTRACTORS),
+        one_of=tuple(FORMATS),
         ignore_case=True,
         doc="How an object becomes records.",
     )
@@ -68,6 +98,47 @@ class SourceConfig(Config):
         doc="For the extractor bytes: how many bytes a record holds.",
     )
 
+    json_null: Literal["value", "tombstone"] = setting(
+        "json.null",
+        default="value",
+        doc="For the extractor jsonl: what a line null is, a value as any other one, or a tombstone, which is "
+        "a record without value.",
+    )
+    json_numbers: Literal["error", "decimal", "string"] = setting(
+        "json.numbers",
+        default="error",
+        doc="Where JSON documents are parsed, which is for a last evolution of single records: what becomes "
+        "of an integer beyond 64 bits, and of a number with more digits than a double keeps. The record is an "
+        "error, or the number is a decimal.Decimal, or a string.",
+    )
+
+    @classmethod
+    def settings(cls) -> tuple[Setting, ...]:
+        """Those that the user may set."""
+        return tuple(each for each in super().settings() if each.name not in cls.fixed)
+
     def check(self) -> Iterator[Problem]:
         """Override it for rules of your own, and go on with these."""
         yield from ()
+
+    @classmethod
+    def _read(cls, props: Mapping[str, str]) -> tuple[dict[str, Any], list[Problem]]:
+        unknown = cls.fixed.keys() - {each.name for each in cls._attributes()}
+        if unknown:
+            raise TypeError(f"{cls.__name__}.fixed names {unknown}, which are no settings of it.")
+        always = {key: value for key, value in cls.fixed.items() if value is not None}
+        theirs = {key: value for key, value in props.items() if key not in cls.fixed}
+        values, problems = super()._read({**theirs, **always})
+        wrong = [key for key, _ in problems if key in always]
+        if wrong:
+            raise TypeError(
+                f"{cls.__name__}.fixed has a value for {wrong} that cannot be: {problems}"
+            )
+        refused = [(key, _refusal(value)) for key, value in cls.fixed.items() if key in props]
+        return values, [*refused, *problems]
+
+
+def _refusal(value: str | None) -> str:
+    if value is None:
+        return "It has no effect with this connector. Remove it."
+    return f"It is always {value!r} with this connector. Remove it."

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from headrace.connect.config import Problem
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.connect.errors import ConfigError
 from headrace.connect.task import SourceTask
+from headrace.sources.config import START_KEY
 from headrace.sources.item import NativeItem
 from headrace.sources.marks import TASK_ID, TASKS, marks_for
 from headrace.sources.source import NativeSource
 from headrace.sources.task import NativeSourceTask
+
+_log = logging.getLogger(__name__)
+_SCHEMALESS: Mapping[str, str] = {"jsonl": "JSON lines", "csv": "CSV rows"}
+_BOUNDARY, _CONNECTOR = "transaction.boundary", "connector"
 
 
 class NativeConnector(SourceConnector):
@@ -23,13 +30,21 @@ class NativeConnector(SourceConnector):
     source_class: ClassVar[type[NativeSource[Any]]]
     """What the task's ``source`` returns."""
 
+    def problems(self, props: Mapping[str, str]) -> Sequence[Problem]:
+        """See :class:`~headrace.connect.connector.SourceConnector`; an extractor that cannot read the items."""
+        return native_problems(self.source_class, self.task_class, props)
+
+    def schemaless(self, props: Mapping[str, str]) -> str | None:
+        """See :class:`~headrace.connect.connector.SourceConnector`."""
+        return native_schemaless(self.task_class, props)
+
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`.
 
-        Raises :class:`~headrace.connect.errors.ConfigError` for an extractor that cannot read the items.
+        Raises :class:`~headrace.connect.errors.ConfigError` for what :meth:`problems` tells.
         """
         self._props = dict(props)
-        check_native(self.source_class, self.task_class, props)
+        check_native(self, self.source_class, props)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """One for each task; with them where the first listing begins."""
@@ -38,18 +53,73 @@ class NativeConnector(SourceConnector):
         return [{**shared, TASK_ID: str(task)} for task in range(max_tasks)]
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport:
-        """Supported: each record's offset says how many records of its object were sent."""
-        return ExactlyOnceSupport.SUPPORTED
+        """See :func:`native_support`."""
+        return native_support(self.source_class, props)
+
+    def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> bool:
+        """They do: each object is a transaction then."""
+        return True
+
+
+def native_support(source: type[NativeSource[Any]], props: Mapping[str, str]) -> ExactlyOnceSupport:
+    """Supported where each record's offset says how many records of its object were sent.
+
+    Where objects cannot be gone on with, only if each of them is a transaction of its own.
+    """
+    whole = props.get(_BOUNDARY, "").strip().lower() == _CONNECTOR
+    supported = source.resumes or whole
+    return ExactlyOnceSupport.SUPPORTED if supported else ExactlyOnceSupport.UNSUPPORTED
+
+
+def native_schemaless(task_class: type[SourceTask], props: Mapping[str, str]) -> str | None:
+    """What ``extractor.class`` names, where it makes values without schema and nobody changes them."""
+    assert issubclass(task_class, NativeSourceTask)
+    base = NativeSourceTask
+    own = (
+        task_class.extractor is not base.extractor
+        or task_class.last_evolution is not base.last_evolution
+        or task_class.last_evolution_of_batch is not base.last_evolution_of_batch
+    )
+    if own:
+        return None
+    return _SCHEMALESS.get(task_class.config_class.parse(props).extractor.lower())
 
 
 def check_native(
-    source: type[NativeSource[Any]], task_class: type[SourceTask], props: Mapping[str, str]
+    connector: SourceConnector, source: type[NativeSource[Any]], props: Mapping[str, str]
 ) -> None:
-    """Refuse an extractor of streams where items are none; for connectors of native sources."""
-    task = task_class()
-    assert isinstance(task, NativeSourceTask)
-    if source.item_class.open is not NativeItem.open:
-        return
-    if task.extractor(task.configure(props)).needs_stream:
-        told = f"The items of {source.name} are no streams of bytes"
-        raise ConfigError([("extractor.class", f"{told}; choose an extractor that needs none.")])
+    """Refuse *props* that are wrong, and log what they cost where they are not exactly-once."""
+    problems = connector.problems(props)
+    if problems:
+        raise ConfigError(problems)
+    if connector.exactly_once_support(props) is ExactlyOnceSupport.UNSUPPORTED:
+        _log.warning(
+            "Connector %s: Objects of %s cannot be gone on with in their middle. One that is interrupted is "
+            "read again from its beginning, and its records come twice. For exactly-once, set "
+            "transaction.boundary=connector on a worker with exactly-once: each object is a transaction then.",
+            props.get("name"),
+            source.name,
+        )
+
+
+def native_problems(
+    source: type[NativeSource[Any]], task_class: type[SourceTask], props: Mapping[str, str]
+) -> Sequence[Problem]:
+    """What is wrong with *props*, an extractor of streams where items are none included.
+
+    For connectors of native sources.
+    """
+    assert issubclass(task_class, NativeSourceTask)
+    problems = list(task_class.config_class.problems(props))
+    if START_KEY in props and source.key_codec is NativeSource.key_codec:
+        problems.append((START_KEY, f"The keys of {source.name} have no text form. Remove it."))
+    if not problems and source.item_class.open is NativeItem.open:
+        task = task_class()
+        try:
+            needs_stream = task.extractor(task.configure(props)).needs_stream
+        finally:
+            task.close_resources()
+        if needs_stream:
+            told = f"The items of {source.name} are no streams of bytes"
+            problems.append(("extractor.class", f"{told}; choose an extractor that needs none."))
+    return problems

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 
@@ -15,9 +16,15 @@ class Endings:
         self._ends = dict[SourcePartition, SourceOffset]()
 
     def sent(self, partition: SourcePartition, offset: SourceOffset) -> None:
-        """A batch that ends at *offset* was returned."""
+        """A batch that ends at *offset* was returned; an end before it was none, the object begins anew."""
         self._last[partition] = offset
+        self._ends.pop(partition, None)
         self._covered.discard(partition)
+
+    def passed(self, error: RecordError) -> None:
+        """A record that cannot be read is raised; what comes next is behind it, if it can be passed over."""
+        if error.bad is not None:
+            self.sent(error.bad.source_partition, error.bad.source_offset or {})
 
     def ended(self, partition: SourcePartition, offset: SourceOffset) -> None:
         """Nothing comes after what was sent of *partition*, and *offset* says so."""

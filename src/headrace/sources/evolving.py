@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.record import Headers, SourceRecord
 from headrace.connect.schema import JSON_DOCUMENT, Schema
+from headrace.sources.destination import no_topic
 from headrace.sources.item import Context
 from headrace.sources.item_reader import ItemToRead
-from headrace.sources.offset_entry import RECORD_COUNT, OffsetEntry
+from headrace.sources.json_numbers import Numbers, parsed
+from headrace.sources.offset_entry import KEPT, RECORD_COUNT, OffsetEntry
 
 
 @dataclass(slots=True, kw_only=True)
 class EvolvingRecord:
     """What the last evolution may change: everything but where the record came from.
 
-    A JSON document is there as Python's lists, dictionaries and numbers. *entry* is a copy of the
+    *topic* and *partition* are what was told before, an empty topic that nobody has told any. A JSON document is there as Python's
+    lists, dictionaries and numbers, as ``json.numbers`` says. *entry* is a copy of the
     object's as of this record: what is set in it is stored with this record's offset.
     """
 
@@ -37,15 +40,65 @@ class EvolvingRecord:
 
 
 Evolution = Callable[[EvolvingRecord], EvolvingRecord]
+BatchEvolution = Callable[[SourceBatch, Context[Any]], SourceBatch]
 
 
-def evolved(batch: SourceBatch, work: ItemToRead, evolve: Evolution) -> list[SourceRecord]:
-    """The records of *batch*, which were read of *work*, after *evolve* saw each of them once."""
+def evolved(
+    batch: SourceBatch, work: ItemToRead, evolve: Evolution, numbers: Numbers
+) -> tuple[list[SourceRecord], RecordError | None]:
+    """The records of *batch*, which were read of *work*, after *evolve* saw each of them once.
+
+    They end before the first one that *numbers* refuses, and the error is that one's.
+    """
     documents = batch.values.type == JSON_DOCUMENT
-    return [
-        _evolved(batch, row, json.loads(value) if documents else value, work=work, evolve=evolve)
-        for row, value in enumerate(batch.values.to_pylist())
-    ]
+    found = list[SourceRecord]()
+    for row, value in enumerate(batch.values.to_pylist()):
+        seen = value
+        if documents and value is not None:
+            try:
+                seen = parsed(value, numbers)
+            except RecordError as error:
+                return found, _refused(batch, row, work, error)
+        found.append(_evolved(batch, row, seen, work=work, evolve=evolve))
+    return found, None
+
+
+def _refused(batch: SourceBatch, row: int, work: ItemToRead, error: RecordError) -> RecordError:
+    """*error* with its place, and with the record that it is about."""
+    offset = batch.offset_at(row) or {}
+    key, count = str(work.context.native_key), offset[RECORD_COUNT]
+    known = {"object": key, "version": work.version, "record": count}
+    bad = BadRecord(
+        source_partition=batch.source_partition,
+        source_offset=offset,
+        topic=batch.topic or None,
+        raw=str(batch.values[row].as_py()).encode(),
+        reference={name: value for name, value in known.items() if value is not None},
+    )
+    return error.located(key, f"record {count}").about(bad)
+
+
+def evolved_batch(batch: SourceBatch, work: ItemToRead, evolve: BatchEvolution) -> SourceBatch:
+    """*batch*, which was read of *work*, after *evolve* saw it.
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError` when it is not the same rows any more.
+    """
+    found, key = evolve(batch, work.context), work.context.native_key
+    if len(found) != len(batch) or found.source_partition != batch.source_partition:
+        raise TaskFailedError(
+            f"{key}: last_evolution_of_batch was given {len(batch)} rows of {batch.source_partition} and gave "
+            f"{len(found)} of {found.source_partition}. It must give the same rows, changed or not."
+        )
+    for row in {0, len(batch) - 1}:
+        before, after = batch.offset_at(row) or {}, found.offset_at(row) or {}
+        if any(before.get(name) != after.get(name) for name in KEPT):
+            raise TaskFailedError(
+                f"{key}: last_evolution_of_batch changed the offset {before} to {after}. It may add "
+                "properties; those of the framework must stay."
+            )
+    if not found.topic:
+        raise no_topic(key)
+    return found
 
 
 def _evolved(
@@ -59,6 +112,7 @@ def _evolved(
             entry=work.entry.from_properties({**work.entry.properties(), **count}),
             topic=batch.topic,
             partition=batch.partition,
+            key=None if batch.keys is None else batch.keys[row].as_py(),
             value=value,
             value_schema=batch.value_schema,
         )
@@ -68,6 +122,8 @@ def _evolved(
             f"{work.context.native_key}: last_evolution gave a record the entry of another object, "
             f"{record.entry.key}. Set properties of the entry it was given."
         )
+    if not record.topic:
+        raise no_topic(work.context.native_key)
     return SourceRecord(
         topic=record.topic,
         partition=record.partition,

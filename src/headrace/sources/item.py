@@ -57,5 +57,9 @@ class NativeItem(ABC, Generic[K]):
         return UNKNOWN_LENGTH
 
     def version(self) -> str | None:
-        """A text that changes when the object's content does, such as an entity tag; ``None``: not known."""
+        """A text that changes when the object's content does, such as an entity tag; ``None``: not known.
+
+        Asked of each object that a listing shows, so it should be what the listing told; and again when the
+        object is opened after a failure. What happens to a changed one, ``native.changed`` says.
+        """
         return None

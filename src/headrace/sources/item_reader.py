@@ -10,23 +10,33 @@ from typing import Any
 import pyarrow as pa
 
 from headrace.connect.batch import BatchOffsets, SourceBatch
+from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.sources.destination import Destination
 from headrace.sources.extractors.chunk import Chunk, Resume
 from headrace.sources.extractors.extractor import Extractor
 from headrace.sources.extractors.format import ReadLimits
+from headrace.sources.extractors.unreadable import UnreadableRecordError
 from headrace.sources.item import Context, NativeItem
-from headrace.sources.offset_entry import RECORD_COUNT, OffsetEntry
-
-VERSION, DONE = "version", "done"
+from headrace.sources.offset_entry import (
+    ANCHOR,
+    DONE,
+    FORMAT,
+    RECORD_COUNT,
+    SKIP,
+    VERSION,
+    OffsetEntry,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemToRead:
-    """An item, its context and entry, and what was stored about it, if anything was."""
+    """An item, its context, entry and version, and what was stored about it, if anything was."""
 
     item: NativeItem[Any]
     context: Context[Any]
     entry: OffsetEntry
+    version: str | None = None
     offset: SourceOffset | None = None
 
     @property
@@ -36,14 +46,24 @@ class ItemToRead:
 
     def place(self) -> Resume:
         """Where reading goes on. An entry with a count of its own passes over so many records."""
-        count, anchor = self.entry.record_count, self._number("anchor")
+        count, anchor = self.entry.record_count, self._number(ANCHOR)
         if anchor is None or count != self._number(RECORD_COUNT):
             return Resume(skip=count, record_count=count)
-        return Resume(anchor=anchor, skip=self._number("skip") or 0, record_count=count)
+        return Resume(anchor=anchor, skip=self._number(SKIP) or 0, record_count=count)
 
-    def behind(self, batch: SourceBatch) -> ItemToRead:
-        """The same item, to go on behind *batch*."""
-        offset = batch.offset_at(-1) or {}
+    def going_on_as(self, form: str) -> str:
+        """*form*; raises ``TaskFailedError`` when the item was begun in another one, whose places differ."""
+        begun = (self.offset or {}).get(FORMAT, form)
+        if begun != form:
+            raise TaskFailedError(
+                f"{self.context.native_key}: It was read as {begun} up to record {self.entry.record_count} and "
+                f"cannot go on as {form}. Take the change of the extractor's settings back, or give the "
+                "connector another name, under which everything is read from its beginning."
+            )
+        return form
+
+    def behind(self, offset: SourceOffset) -> ItemToRead:
+        """The same item, to go on behind the record of that *offset*."""
         count = {RECORD_COUNT: offset[RECORD_COUNT]}
         entry = self.entry.from_properties({**self.entry.properties(), **count})
         return dataclasses.replace(self, offset=offset, entry=entry)
@@ -57,43 +77,67 @@ class ItemReader:
     """Reads one item; made again behind the last batch when the source failed."""
 
     def __init__(
-        self, work: ItemToRead, extractor: Extractor, *, topic: str, limits: ReadLimits
+        self,
+        work: ItemToRead,
+        extractor: Extractor,
+        *,
+        goes_to: Destination,
+        limits: ReadLimits,
     ) -> None:
         self._work = work
-        self._topic = topic
+        self._goes_to = goes_to
+        known = {} if work.version is None else {VERSION: work.version}
+        self._constants: Mapping[str, OffsetValue] = {
+            **work.entry.own_offset(),
+            **known,
+            FORMAT: work.going_on_as(extractor.signature()),
+        }
         self._reader = extractor.reader(work.item, work.place(), limits, work.offset or {})
-        self._constants = {**work.entry.own_offset(), **self._version()}
 
     def next_batch(self) -> SourceBatch | None:
-        """The next records; ``None`` after the last. Raises what the extractor's reader raises."""
-        chunk = self._reader.next_chunk()
+        """The next records; ``None`` after the last. Raises what the extractor's reader raises.
+
+        A :class:`~headrace.connect.errors.RecordError` tells the offset behind its record where there is one.
+        """
+        try:
+            chunk = self._reader.next_chunk()
+        except UnreadableRecordError as error:
+            raise self._passed(error) from error
         return None if chunk is None else self._batch(chunk)
 
     def end(self) -> SourceOffset:
         """After the last record: the offset that says that all was read."""
-        place = self._reader.place
-        return {
-            **self._constants,
-            **self._reader.constants(),
-            RECORD_COUNT: place.record_count,
-            "anchor": place.anchor,
-            "skip": place.skip,
-            DONE: True,
-        }
+        offset = self._offset(self._reader.place, self._reader.constants())
+        return {**offset, DONE: True}
 
     def close(self) -> None:
         """Close the item's stream."""
         self._reader.close()
 
-    def _version(self) -> Mapping[str, OffsetValue]:
-        version = self._work.item.version()
-        return {} if version is None else {VERSION: version}
+    def _passed(self, error: UnreadableRecordError) -> RecordError:
+        """*error* with the offset behind its record."""
+        return error.with_offset(
+            self._work.partition,
+            self._offset(error.record.behind, error.record.constants),
+            topic=self._goes_to.topic or None,
+            version=self._constants.get(VERSION),
+        )
+
+    def _offset(self, place: Resume, constants: Mapping[str, OffsetValue]) -> SourceOffset:
+        return {
+            **self._constants,
+            **constants,
+            RECORD_COUNT: place.record_count,
+            ANCHOR: place.anchor,
+            SKIP: place.skip,
+        }
 
     def _batch(self, chunk: Chunk) -> SourceBatch:
-        columns = {RECORD_COUNT: chunk.counts, "anchor": chunk.anchors, "skip": chunk.skips}
+        columns = {RECORD_COUNT: chunk.counts, ANCHOR: chunk.anchors, SKIP: chunk.skips}
         return SourceBatch(
-            topic=self._topic,
-            partition=self._work.context.partition,
+            topic=self._goes_to.topic,
+            partition=self._goes_to.partition,
+            keys=None if self._goes_to.key is None else pa.array([self._goes_to.key] * len(chunk)),
             values=chunk.values,
             value_schema=self._reader.value_schema,
             source_partition=self._work.partition,

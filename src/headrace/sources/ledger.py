@@ -18,7 +18,7 @@ class Ledger(Generic[K]):
     """
 
     def __init__(self) -> None:
-        self._held = dict[SourcePartition, K]()
+        self._held = dict[SourcePartition, tuple[K, str | None]]()
         self._confirmed = deque[SourcePartition]()
 
     def __contains__(self, partition: SourcePartition) -> bool:
@@ -29,11 +29,17 @@ class Ledger(Generic[K]):
 
     def key_of(self, partition: SourcePartition) -> K | None:
         """The native key of an object that is held; called by the task's own thread, too."""
-        return self._held.get(partition)
+        held = self._held.get(partition)
+        return held and held[0]
 
-    def hold(self, partition: SourcePartition, key: K) -> None:
-        """The object is being read, or has been."""
-        self._held[partition] = key
+    def version_of(self, partition: SourcePartition) -> str | None:
+        """The version of an object that is held, if it is known."""
+        held = self._held.get(partition)
+        return held and held[1]
+
+    def hold(self, partition: SourcePartition, key: K, version: str | None) -> None:
+        """The object is being read in this *version*, or has been."""
+        self._held[partition] = key, version
 
     def confirm(self, partitions: Iterable[SourcePartition]) -> None:
         """The commits that cover the last records of these objects have happened."""
@@ -45,8 +51,8 @@ class Ledger(Generic[K]):
             return
         for _ in range(len(self._confirmed)):
             partition = self._confirmed.popleft()
-            key = self._held.get(partition)
-            if key is not None and key < start:
+            held = self._held.get(partition)
+            if held is not None and held[0] < start:
                 del self._held[partition]
-            elif key is not None:
+            elif held is not None:
                 self._confirmed.append(partition)

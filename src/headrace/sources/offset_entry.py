@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from headrace.connect.errors import OffsetsError
 from headrace.connect.partition import OffsetValue, SourcePartition
 from headrace.sources.entry_codec import loaded, stored
 
-RECORD_COUNT = "recordCount"
+RECORD_COUNT, VERSION, DONE = "recordCount", "version", "done"
+FORMAT = "format"
+ANCHOR, SKIP = "anchor", "skip"
+PLACE: Final = frozenset({RECORD_COUNT, ANCHOR, SKIP})
+"""What moves with every record in its offset."""
+
+KEPT: Final = PLACE | {VERSION, FORMAT, DONE}
+"""The properties of an offset that are the framework's own."""
 
 
 class OffsetKey:
@@ -46,7 +53,7 @@ class OffsetEntry:
 
     *properties* may hold null, booleans, integers of 64 bits, finite floats, strings, bytes, and lists and
     maps of these. *restricted* are properties that :meth:`set` refuses, besides those of the key and the
-    record count. Used on one thread; copies what it is given and what it gives.
+    framework's own: recordCount, anchor, skip, version, format and done. Used on one thread; copies what it is given and what it gives.
     """
 
     def __init__(
@@ -58,7 +65,7 @@ class OffsetEntry:
     ) -> None:
         given = {name: value for name, value in (properties or {}).items() if value is not None}
         self._key = key
-        self._restricted = restricted | set(key.partition) | {RECORD_COUNT}
+        self._restricted = restricted | set(key.partition) | KEPT
         self._count = _counted(given.pop(RECORD_COUNT, 0))
         self._own = {
             name: copy.deepcopy(value) for name, value in given.items() if name not in key.partition
@@ -112,13 +119,14 @@ class OffsetEntry:
         self._count += 1
 
     def own_offset(self) -> dict[str, OffsetValue]:
-        """The author's own properties as they are stored, without key and record count."""
-        return stored(self._own)
+        """The author's own properties as they are stored, without those of the key and the framework's."""
+        return stored({name: value for name, value in self._own.items() if name not in KEPT})
 
 
 def entry_data(partition: SourcePartition, offset: Mapping[str, OffsetValue]) -> dict[str, object]:
     """The data of an entry that was stored as *offset* of *partition*: what its properties were."""
-    return {**partition, **loaded(offset)}
+    own = {name: value for name, value in offset.items() if name not in KEPT - {RECORD_COUNT}}
+    return {**partition, **loaded(own)}
 
 
 def _counted(count: object) -> int:

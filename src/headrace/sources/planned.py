@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from headrace.connect.config import Problem
 from headrace.connect.connector import ExactlyOnceSupport, Plan, PlannedConnector, PlanRequest
 from headrace.connect.errors import ConfigError, RetriableError
+from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Split
-from headrace.sources.connector import check_native
+from headrace.sources.acknowledging import Acknowledging
+from headrace.sources.connector import (
+    check_native,
+    native_problems,
+    native_schemaless,
+    native_support,
+)
 from headrace.sources.item import UNKNOWN_LENGTH, NativeItem, NotAStreamError
-from headrace.sources.item_reader import DONE
 from headrace.sources.keys import KeyCodec
+from headrace.sources.listing import Lister
+from headrace.sources.offset_entry import DONE, VERSION
+from headrace.sources.overwritten import Overwritten, is_changed
 from headrace.sources.sharing import Piece, shared
 from headrace.sources.source import NativeSource
 from headrace.sources.task import KEY, NativeSourceTask
@@ -32,26 +42,48 @@ class PlannedNativeConnector(PlannedConnector):
     source_class: type[NativeSource[Any]]
     """What the task's ``source`` returns."""
 
+    def problems(self, props: Mapping[str, str]) -> Sequence[Problem]:
+        """See :class:`~headrace.connect.connector.SourceConnector`.
+
+        An extractor that cannot read the items, and a source that cannot be planned, are problems.
+        """
+        return (
+            *native_problems(self.source_class, self.task_class, props),
+            *_planning_problems(self.source_class),
+        )
+
+    def schemaless(self, props: Mapping[str, str]) -> str | None:
+        """See :class:`~headrace.connect.connector.SourceConnector`."""
+        return native_schemaless(self.task_class, props)
+
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`.
 
-        Raises :class:`~headrace.connect.errors.ConfigError` for an extractor that cannot read the items,
-        and for a source that cannot be planned.
+        Raises :class:`~headrace.connect.errors.ConfigError` for what :meth:`problems` tells.
         """
-        check_native(self.source_class, self.task_class, props)
+        check_native(self, self.source_class, props)
         self._task = self.task_class()
         assert isinstance(self._task, NativeSourceTask)
         self._settings = self._task.configure(props)
         self._source = self._task.source(self._settings)
         self._codec = _codec_of(self._source)
+        self._overwritten = Overwritten(self._settings.changed)
+        self._lister = Lister(self._source)
+        self._acknowledging = Acknowledging(self._source)
+        self._acknowledged = set[SourcePartition]()
 
     def plan(self, request: PlanRequest) -> Plan:
         """See :class:`~headrace.connect.connector.PlannedConnector`."""
-        known = request.offsets.known()
-        pieces = list(itertools.islice(self._new(known), self._settings.max_objects or None))
-        return Plan(
-            shares=shared(pieces, request.slots), total_bytes=sum(each.weight for each in pieces)
-        )
+        plan = self._planned(request)
+        for key in self._acknowledging.tell():
+            self._acknowledged.add(self._source.offset_key(key).partition)
+        return plan
+
+    def explain(self, request: PlanRequest) -> Iterator[Explained]:
+        """See :class:`~headrace.connect.connector.PlannedConnector`. Acknowledges nothing."""
+        for slot, share in enumerate(self._planned(request).shares):
+            for split in share:
+                yield Explained(name=str(split.details[KEY]), slots=(slot,))
 
     def stop(self) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
@@ -62,31 +94,69 @@ class PlannedNativeConnector(PlannedConnector):
             self._task.close_resources()
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport:
-        """Supported: each record's offset says how many records of its object were sent."""
-        return ExactlyOnceSupport.SUPPORTED
+        """See :func:`~headrace.sources.connector.native_support`."""
+        return native_support(self.source_class, props)
+
+    def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> bool:
+        """They do: each object is a transaction then."""
+        return True
+
+    def _planned(self, request: PlanRequest) -> Plan:
+        limit = self._settings.max_objects
+        new = self._new(request.offsets.known())
+        pieces = list(itertools.islice(new, limit or None))
+        return Plan(
+            shares=shared(pieces, request.slots),
+            total_bytes=sum(each.weight for each in pieces),
+            has_more=bool(limit) and len(pieces) == limit and next(new, None) is not None,
+        )
 
     def _new(self, known: Mapping[SourcePartition, SourceOffset]) -> Iterator[Piece]:
         """What is not done yet, in the order of keys."""
         first = self._settings.native_start_key
         start = None if first is None else self._codec.decode(first)
         try:
-            for item in self._source.items(start):
+            for item in self._lister.listed(start):
                 key = item.context().native_key
                 partition = self._source.offset_key(key).partition
-                offset = known.get(partition)
-                if offset is None or not offset.get(DONE):
+                left, offset = self._left(item, partition, known.get(partition))
+                if left:
                     details = {KEY: self._codec.encode(key)}
                     split = Split(partition=partition, offset=offset, details=details)
                     yield Piece(split=split, weight=_bytes_of(item))
         except OSError as error:
             raise RetriableError(f"{self._source.name} cannot be listed now: {error}") from error
 
+    def _left(
+        self, item: NativeItem[Any], partition: SourcePartition, offset: SourceOffset | None
+    ) -> tuple[bool, SourceOffset | None]:
+        """Whether anything of *item* is to be read, and behind which offset.
+
+        Raises :class:`~headrace.connect.errors.TaskFailedError` for an overwritten one, if that is to fail.
+        """
+        key, sent, now = item.context().native_key, (offset or {}).get(VERSION), item.version()
+        if is_changed(sent, now):
+            return self._overwritten.is_reread(key, sent=sent, now=now), None
+        done = offset is not None and bool(offset.get(DONE))
+        if done and partition not in self._acknowledged:
+            self._acknowledging.note(key, sent)
+        return not done, offset
+
+
+def _planning_problems(source: type[NativeSource[Any]]) -> Iterator[Problem]:
+    if NativeSource.item is source.item or NativeSource.key_codec is source.key_codec:
+        yield "connector.class", _cannot_plan(source)
+
+
+def _cannot_plan(source: type[NativeSource[Any]]) -> str:
+    told = f"{source.name} cannot be planned: it must override key_codec and item"
+    return f"{told}, or be run by a NativeConnector."
+
 
 def _codec_of(source: NativeSource[Any]) -> KeyCodec[Any]:
     codec = source.key_codec()
-    if codec is None or type(source).item is NativeSource.item:
-        told = f"{source.name} cannot be planned: it must override key_codec and item"
-        raise ConfigError([("connector.class", f"{told}, or be run by a NativeConnector.")])
+    if codec is None:
+        raise ConfigError([("connector.class", _cannot_plan(type(source)))])
     return codec
 
 

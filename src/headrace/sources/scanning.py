@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic
 
+from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
-from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
+from headrace.connect.errors import RecordError, RetriableError
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.sources.backoff import Backoff
+from headrace.sources.choosing import Chooser, ScanRules
+from headrace.sources.destination import Destination, no_topic
 from headrace.sources.extractors.extractor import Extractor
-from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.item import NativeItem
-from headrace.sources.item_reader import DONE, ItemReader, ItemToRead
+from headrace.sources.item_reader import ItemReader, ItemToRead
 from headrace.sources.keys import K
-from headrace.sources.ledger import Ledger
+from headrace.sources.listing import Lister
 from headrace.sources.lookback import Lookback
-from headrace.sources.offset_entry import entry_data
 from headrace.sources.source import NativeSource
 
 _log = logging.getLogger(__name__)
@@ -47,6 +47,13 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenOff:
+    """What was read of an item is not followed by the rest of it: the item begins again, or is left alone."""
+
+    partition: SourcePartition
+
+
+@dataclass(frozen=True, slots=True)
 class Idle:
     """A listing showed nothing new."""
 
@@ -56,24 +63,15 @@ class Finished:
     """All that was planned has been read."""
 
 
-Scanned = Read | Ended | Idle | Finished | RecordError | RetriableError
+Scanned = Read | Ended | BrokenOff | Idle | Finished | RecordError | RetriableError
 """What the reading thread hands over, in order. Errors are raised by ``poll`` and do not end the thread."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScanRules:
-    """What the configuration says. *owns* tells whether this task reads an object."""
-
-    topic: str | None
-    limits: ReadLimits
-    owns: Callable[[SourcePartition, int | None], bool]
 
 
 class Scanner(Generic[K]):
     """Reads *source* through *extractor*, item after item, for ever; used on one thread.
 
-    *ledger* and *offsets* know what was read; *lookback* where the next listing begins, *start* where the
-    first one does as long as that does not know. *wait* waits so many seconds; true says to stop.
+    *offsets* know what was read before; *lookback* where the next listing begins, *start* where the first one
+    does as long as that does not know. *wait* waits so many seconds; true says to stop.
     """
 
     def __init__(
@@ -90,12 +88,12 @@ class Scanner(Generic[K]):
         self._source = source
         self._extractor = extractor
         self._rules = rules
-        self._offsets = offsets
         self._lookback = lookback
         self._start = start
         self._wait = wait
         self._backoff = Backoff()
-        self.ledger = Ledger[K]()
+        self._lister = Lister(source)
+        self.chooser = Chooser(source, rules, offsets=offsets, lookback=lookback)
 
     def scanned(self) -> Generator[Scanned]:
         """Everything that is new; ends when it is told to stop while it waits."""
@@ -121,72 +119,52 @@ class Scanner(Generic[K]):
     ) -> Generator[Scanned]:
         """Everything that is left of *splits*, and then the end. *find* opens a split's item by its key."""
         for split in splits:
-            item = None
-            while item is None:
+            works = None
+            while works is None:
                 try:
-                    item = find(split)
+                    works = list(self.chooser.left_of(find(split), split.offset))
                 except (OSError, RetriableError) as error:
                     yield self._told(error, f"{dict(split.partition)} cannot be found")
                     if self._wait(self._backoff.next_seconds()):
                         return
-            for work in self._unless_done(self._work(item), split.offset):
+            for work in works:
                 yield from self._read(work)
         yield Finished()
 
-    def _work(self, item: NativeItem[K]) -> ItemToRead:
-        context = item.context()
-        entry = self._source.entry_from_context(context)
-        return ItemToRead(item=item, context=context, entry=entry)
-
     def _new_items(self) -> Iterator[ItemToRead]:
         start = self._lookback.start
-        self.ledger.forget_before(start)
-        items = iter(self._source.items(self._start if start is None else start))
+        self.chooser.ledger.forget_before(start)
+        items = self._lister.listed(self._start if start is None else start)
         while window := list(itertools.islice(items, _WINDOW)):
-            yield from self._new_among(window)
-
-    def _new_among(self, window: Sequence[NativeItem[K]]) -> Iterator[ItemToRead]:
-        """The items of *window* to read, looked up in the store together."""
-        works = map(self._work, window)
-        ours = [each for each in works if self._is_ours(each)]
-        stored = self._offsets.offsets([each.partition for each in ours]) if ours else {}
-        for work in ours:
-            if work.partition not in self.ledger:
-                self.ledger.hold(work.partition, work.context.native_key)
-                yield from self._unless_done(work, stored[work.partition])
-
-    def _is_ours(self, work: ItemToRead) -> bool:
-        return work.partition not in self.ledger and self._rules.owns(
-            work.partition, work.context.partition
-        )
-
-    def _unless_done(self, work: ItemToRead, offset: SourceOffset | None) -> Iterator[ItemToRead]:
-        if offset is None:
-            yield work
-            return
-        if offset.get(DONE):
-            self._lookback.add(work.context.native_key)
-            self.ledger.confirm([work.partition])
-            return
-        entry = self._source.entry_from_data(entry_data(work.partition, offset))
-        yield work if entry is None else dataclasses.replace(work, entry=entry, offset=offset)
+            yield from self.chooser.new_among(window)
 
     def _read(self, work: ItemToRead) -> Iterator[Scanned]:
         """All of one item. When the source fails, it is opened again behind what was read."""
+        failed = False
         while True:
             try:
+                if failed:
+                    again = self.chooser.again(work)
+                    if again is None or again.offset != work.offset:
+                        yield BrokenOff(work.partition)
+                    if again is None:
+                        return
+                    work = again
                 reader = ItemReader(
-                    work, self._extractor, topic=self._topic(work), limits=self._rules.limits
+                    work, self._extractor, goes_to=self._goes_to(work), limits=self._rules.limits
                 )
+                failed = False
                 try:
                     for each in _pieces(reader, work):
-                        if isinstance(each, Read):
-                            work = work.behind(each.batch)
+                        offset = _offset_behind(each)
+                        if offset is not None:
+                            work = work.behind(offset)
                             self._backoff.reset()
                         yield each
                 finally:
                     reader.close()
             except (OSError, RetriableError) as error:
+                failed = True
                 yield self._told(error, f"{work.context.native_key} cannot be read")
                 if self._wait(self._backoff.next_seconds()):
                     return
@@ -194,13 +172,11 @@ class Scanner(Generic[K]):
             self._lookback.add(work.context.native_key)
             return
 
-    def _topic(self, work: ItemToRead) -> str:
-        topic = self._rules.topic or work.context.topic
-        if topic is None:
-            raise TaskFailedError(
-                f"{work.context.native_key}: Nothing tells the topic of its records. Set topic."
-            )
-        return topic
+    def _goes_to(self, work: ItemToRead) -> Destination:
+        goes_to = self._rules.goes_to(work.context)
+        if not goes_to.topic and not self._rules.topic_later:
+            raise no_topic(work.context.native_key)
+        return goes_to
 
     def _told(self, error: OSError | RetriableError, what: str) -> RetriableError:
         _log.debug("%s: %s", what, error)
@@ -220,3 +196,14 @@ def _pieces(reader: ItemReader, work: ItemToRead) -> Iterator[Scanned]:
             yield Ended(work.partition, reader.end())
             return
         yield Read(batch, work)
+
+
+def _offset_behind(piece: Scanned) -> SourceOffset | None:
+    """Where reading goes on behind *piece* of an item, if the item has more."""
+    match piece:
+        case Read(batch=batch):
+            return batch.offset_at(-1)
+        case RecordError(bad=BadRecord(source_offset=offset)):
+            return offset
+        case _:
+            return None

@@ -23,7 +23,7 @@ def shared(pieces: Sequence[Piece], slots: int) -> list[list[Split]]:
     The heaviest piece goes first, always to the lightest share; the same pieces give the same shares.
     """
     weights = [(0, slot) for slot in range(min(slots, len(pieces)))]
-    owner = dict[int, int]()
+    owner = [0] * len(pieces)
     for index in sorted(range(len(pieces)), key=lambda index: -pieces[index].weight):
         weight, slot = weights[0]
         heapq.heapreplace(weights, (weight + max(1, pieces[index].weight), slot))

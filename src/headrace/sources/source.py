@@ -24,13 +24,22 @@ class NativeSource(ABC, Generic[K]):
     item_class: ClassVar[type[NativeItem[K]]]  # pyright: ignore[reportGeneralTypeIssues]
     """What :meth:`items` yields: tells before anything runs whether items are streams of bytes."""
 
+    resumes: ClassVar[bool] = True
+    """Whether an object can be gone on with in its middle.
+
+    ``False`` where its records do not come in the same order each time, or :meth:`entry_from_data` gives no
+    entry: an object that was half read is read from its beginning. It is then exactly-once where each object
+    is a transaction of its own, which ``transaction.boundary=connector`` makes it.
+    """
+
     @abstractmethod
     def items(self, start_from: K | None) -> Iterator[NativeItem[K]]:
         """The objects there are now, in the order of their keys, from *start_from* on (``None``: all).
 
         Whether *start_from* itself is among them does not matter. A source that cannot start in the
-        middle yields all of them, which costs time and nothing else. Called again and again while the
-        task runs. Raises ``OSError`` or :class:`~headrace.connect.errors.RetriableError` when the source
+        middle yields all of them, which costs time and nothing else. A listing may be cut at a page, of two
+        objects at least: it is asked again from its last key on, until nothing follows. Called again and
+        again while the task runs. Raises ``OSError`` or :class:`~headrace.connect.errors.RetriableError` when the source
         does not answer: ending early says that there is no more.
         """
 
@@ -66,8 +75,8 @@ class NativeSource(ABC, Generic[K]):
     def entry_from_data(self, data: Mapping[str, object]) -> OffsetEntry | None:
         """The entry that had *data* as its properties.
 
-        ``None`` reads an object that was half sent from its beginning: for objects whose records do not
-        come in the same order each time.
+        ``None`` says that an object that was half sent is read from its beginning: for a class that says
+        :attr:`resumes` ``= False``, and only there.
         """
         codec = self.key_codec()
         text = data.get("key")
@@ -77,6 +86,15 @@ class NativeSource(ABC, Generic[K]):
                 f"{dict(data)}"
             )
         return OffsetEntry(self.offset_key(codec.decode(text)), data)
+
+    def acknowledge(self, read: Mapping[K, str | None]) -> None:
+        """The objects *read* are done: the commit that covers their last records has happened.
+
+        The place to acknowledge, delete or move them. Each key comes with the version that was read, if
+        there is one: an object that has another one by now should be left. Told at least once for each
+        object that a listing still shows, so also after a crash, and again while it raises; called on the
+        task's own thread beside :meth:`items`, or on the driver where that plans.
+        """
 
     def close(self) -> None:
         """Release what the source holds; called once, when the task ends."""

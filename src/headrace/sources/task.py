@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from abc import abstractmethod
-from collections.abc import Generator, Mapping, Sequence
-from typing import Any, ClassVar, final
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, final
 
 from headrace.connect.batch import SourceBatch
+from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split
+from headrace.sources.choosing import ScanRules
 from headrace.sources.config import SourceConfig
+from headrace.sources.destination import Destination, destination
 from headrace.sources.distribution import owner
 from headrace.sources.endings import Endings
-from headrace.sources.evolving import EvolvingRecord, evolved
+from headrace.sources.evolving import EvolvingRecord, evolved, evolved_batch
 from headrace.sources.extractors.by_name import extractor_named
 from headrace.sources.extractors.extractor import Extractor
 from headrace.sources.extractors.format import ReadLimits
-from headrace.sources.item import NativeItem
-from headrace.sources.item_reader import DONE
+from headrace.sources.item import Context, NativeItem
+from headrace.sources.json_numbers import Numbers
+from headrace.sources.key_template import KeyTemplate
 from headrace.sources.lookback import Lookback
 from headrace.sources.marks import TASK_ID, TASKS, Marker, told_keys
+from headrace.sources.offset_entry import DONE, KEPT, PLACE
 from headrace.sources.pump import Bounds, Pump
-from headrace.sources.scanning import Ended, Finished, Idle, Read, Scanned, Scanner, ScanRules
+from headrace.sources.scanning import BrokenOff, Ended, Finished, Idle, Read, Scanned, Scanner
 from headrace.sources.source import NativeSource
 
 KEY = "key"
 """Under which a planned split's details hold the text of a native key."""
 
 _POLL_SECONDS = 0.5
+# A poll without records counts as idle and is waited after, so the end of an object is none.
+_ENDS_AT_ONCE = 1000
 _CHUNK_BYTES = _RECORD_BYTES = 1024 * 1024
 
 
@@ -51,14 +60,28 @@ class NativeSourceTask(SourceTask):
 
     def extractor(self, config: Any) -> Extractor:  # noqa: ANN401 (an object of the author's own config class)
         """What turns items into records; the default is what ``extractor.class`` names."""
-        return extractor_named(config.extractor, record_bytes=config.extractor_buffer)
+        return extractor_named(
+            config.extractor,
+            record_bytes=config.extractor_buffer,
+            tombstones=config.json_null == "tombstone",
+        )
 
     def last_evolution(self, record: EvolvingRecord) -> EvolvingRecord:
         """A last change to a record before it is converted; sees each once, in order.
 
-        Overriding it makes records travel one by one, which is several times slower.
+        Its topic and partition are what the configuration or the item's context tells; a topic that nobody
+        has told is empty, and has to be set here. Overriding it makes records travel one by one, which is
+        several times slower: see :meth:`last_evolution_of_batch`.
         """
         return record
+
+    def last_evolution_of_batch(self, batch: SourceBatch, context: Context[Any]) -> SourceBatch:
+        """The same for some records of one item at once; override this one or :meth:`last_evolution`.
+
+        Returns as many rows, in the same order and of the same source partition. Properties may be added to
+        ``batch.offsets``; those of the framework (recordCount, anchor, skip, version, format) stay as they are.
+        """
+        return batch
 
     def close_resources(self) -> None:
         """Release what :meth:`configure` took. Called once, when the task ends, whatever happened."""
@@ -67,13 +90,17 @@ class NativeSourceTask(SourceTask):
     def start(self, config: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.task.SourceTask`."""
         self._endings = Endings()
-        self._confirming = set[SourcePartition]()
+        self._confirming = dict[SourcePartition, SourceOffset]()
         self._ending = threading.Event()
         self._splits = self.context.splits
         self._evolved = dict[SourcePartition, SourceOffset]()
         self._native: NativeSource[Any] | None = None
         self._pump: Pump[Scanned] | None = None
+        self._inside: SourcePartition | None = None
+        self._waiting = deque[Read | RecordError]()
+        self._evolves = _evolves(type(self))
         settings = self.configure(config)
+        self._numbers: Numbers = settings.json_numbers
         self._native = source = self.source(settings)
         self._scanner = self._scanner_of(source, settings, config)
         self._marker = Marker(
@@ -81,7 +108,7 @@ class NativeSourceTask(SourceTask):
             # What is planned is listed from the beginning.
             size=0 if self._splits else settings.ring_buffer_size,
             codec=source.key_codec(),
-            key_of=self._scanner.ledger.key_of,
+            key_of=self._scanner.chooser.ledger.key_of,
         )
         self._pump = Pump(
             self._produced,
@@ -96,45 +123,97 @@ class NativeSourceTask(SourceTask):
         """See :class:`~headrace.connect.task.SourceTask`."""
         assert self._pump is not None
         self._pump.start()
-        piece = self._pump.take(_POLL_SECONDS)
+        if self._waiting:
+            return self._result(self._waiting.popleft())
+        for _ in range(_ENDS_AT_ONCE):
+            piece = self._pump.take(_POLL_SECONDS)
+            if not isinstance(piece, Ended | BrokenOff):
+                return self._result(piece)
+            self._left(piece)
+            if self.context.transaction is not None:
+                break
+        return ()
+
+    def _result(self, piece: Read | Idle | Finished | Exception | None) -> Polled:
         if piece is None:
             return ()
         if isinstance(piece, Idle | Finished):
             return None
+        if isinstance(piece, RecordError):
+            piece = self._passed(piece)
         if isinstance(piece, Exception):
             raise piece
-        if isinstance(piece, Ended):
-            last = self._evolved.pop(piece.partition, {})
-            self._endings.ended(piece.partition, {**last, **piece.offset})
-            return ()
         return self._polled(piece)
 
+    def _left(self, piece: Ended | BrokenOff) -> None:
+        """An object is read no further, which ends its transaction where objects have their own."""
+        self._inside = None
+        last, transaction = self._evolved.pop(piece.partition, {}), self.context.transaction
+        if isinstance(piece, Ended):
+            kept = {key: value for key, value in piece.offset.items() if key in KEPT}
+            self._endings.ended(piece.partition, {**piece.offset, **last, **kept})
+            if transaction is not None:
+                transaction.commit_transaction()
+        elif transaction is not None:
+            transaction.abort_transaction()
+
+    def resumes_cheaply(self) -> bool:
+        """See :class:`~headrace.connect.task.SourceTask`: not where an object would have to begin again."""
+        assert self._native is not None
+        whole = self.context.transaction is not None or not self._native.resumes
+        return not (whole and self._inside)
+
+    def _passed(self, error: RecordError) -> RecordError:
+        """*error*, with what the last evolution before its record left in the offset."""
+        bad = error.bad
+        if bad is not None and bad.source_partition in self._evolved:
+            evolved = self._evolved[bad.source_partition]
+            moved = {key: value for key, value in (bad.source_offset or {}).items() if key in PLACE}
+            offset = self._evolved[bad.source_partition] = {**evolved, **moved}
+            error = error.about(dataclasses.replace(bad, source_offset=offset))
+        self._endings.passed(error)
+        return error
+
     def _polled(self, read: Read) -> SourceBatch | Sequence[SourceRecord]:
-        batch, partition = read.batch, read.work.partition
-        if type(self).last_evolution is NativeSourceTask.last_evolution:
-            self._endings.sent(partition, batch.offset_at(-1) or {})
-            return batch
-        records = evolved(batch, read.work, self.last_evolution)
-        self._evolved[partition] = records[-1].source_offset or {}
-        self._endings.sent(partition, self._evolved[partition])
+        batch, work = read.batch, read.work
+        self._inside = work.partition
+        if self._evolves == "records":
+            return self._evolved_records(read)
+        if self._evolves == "batches":
+            batch = evolved_batch(batch, work, self.last_evolution_of_batch)
+            self._evolved[work.partition] = batch.offset_at(-1) or {}
+        self._endings.sent(work.partition, batch.offset_at(-1) or {})
+        return batch
+
+    def _evolved_records(self, read: Read) -> Sequence[SourceRecord]:
+        """The records up to one that cannot be parsed; that one and those behind it come with the next polls."""
+        batch, work = read.batch, read.work
+        records, refused = evolved(batch, work, self.last_evolution, self._numbers)
+        if refused is not None:
+            done = len(records) + 1
+            rest = batch.slice(done, len(batch) - done)
+            self._waiting += [refused, *([dataclasses.replace(read, batch=rest)] if rest else [])]
+        if records:
+            offset = self._evolved[work.partition] = records[-1].source_offset or {}
+            self._endings.sent(work.partition, offset)
         return records
 
     def update_offsets(self, offsets: Offsets) -> Offsets | None:
         """Marks objects as done with the commit of their last record; an override calls this one too."""
         due = dict(self._endings.due(offsets) or {})
         done = {
-            partition
+            partition: offset
             for partition, offset in {**offsets, **due}.items()
             if offset is not None and offset.get(DONE)
         }
-        self._confirming |= done
+        self._confirming.update(done)
         due.update(self._marker.due(done))
         return due or None
 
     def commit(self) -> None:
         """What was marked as done is committed now; an override calls this one too."""
-        self._scanner.ledger.confirm(self._confirming)
-        self._confirming.clear()
+        confirmed, self._confirming = self._confirming, {}
+        self._scanner.chooser.confirm(confirmed)
 
     @final
     def stop(self) -> None:
@@ -171,7 +250,9 @@ class NativeSourceTask(SourceTask):
             source,
             self.extractor(settings),
             ScanRules(
-                topic=settings.topic,
+                goes_to=_destinations(source, settings),
+                topic_later=self._evolves is not None,
+                changed=settings.changed,
                 limits=ReadLimits(
                     rows=settings.max_poll_records,
                     chunk_bytes=_CHUNK_BYTES,
@@ -184,6 +265,32 @@ class NativeSourceTask(SourceTask):
             start=_start(source, settings, config),
             wait=self._ending.wait,
         )
+
+
+def _destinations(
+    source: NativeSource[Any], settings: SourceConfig
+) -> Callable[[Context[Any]], Destination]:
+    template = settings.key_template
+    matched, codec = template and KeyTemplate(template), source.key_codec()
+
+    def goes_to(context: Context[Any]) -> Destination:
+        key = context.native_key
+        told = matched.told(codec.encode(key) if codec else str(key)) if matched else {}
+        return destination(context, configured=settings.topic, told=told)
+
+    return goes_to
+
+
+def _evolves(task: type[NativeSourceTask]) -> Literal["records", "batches"] | None:
+    """Which last evolution *task* has; raises ``TypeError`` for both."""
+    base = NativeSourceTask
+    records = task.last_evolution is not base.last_evolution
+    batches = task.last_evolution_of_batch is not base.last_evolution_of_batch
+    if records and batches:
+        raise TypeError(
+            f"{task.__name__} overrides both last_evolution and last_evolution_of_batch. Override one of them."
+        )
+    return "records" if records else "batches" if batches else None
 
 
 def _start(source: NativeSource[Any], settings: SourceConfig, config: Mapping[str, str]) -> Any:  # noqa: ANN401 (a key of the source's own type)

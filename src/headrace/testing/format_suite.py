@@ -13,6 +13,7 @@ from headrace.sources.extractors.chunk import Chunk, Resume
 from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
 from headrace.sources.extractors.object_reader import ObjectReader
 from headrace.sources.extractors.streams import Compression
+from headrace.sources.extractors.unreadable import UnreadableRecordError
 
 LIMITS = ReadLimits(rows=1000, chunk_bytes=64 * 1024, record_bytes=1024 * 1024)
 FROM_THE_BEGINNING = Resume()
@@ -78,6 +79,57 @@ def check_resume(made: Format, content: bytes, *, rows: Sequence[int] = (1, 2, 1
     end = Found(value=None, place=reader.place, constants=reader.constants())
     assert _behind(made, content, end) == [], "nothing is behind the end"
     return len(records)
+
+
+Piece = Found | UnreadableRecordError
+
+
+def check_passing_over(
+    made: Format, content: bytes, *, rows: Sequence[int] = (1, 2, 1000)
+) -> list[Piece]:
+    """Assert that reading goes on behind everything in *content*, bad records included; returns it in order.
+
+    Whatever the size of chunks (*rows*), behind each record and each bad one a new reader finds all that
+    follow and nothing else, told the same way; so it does with a count alone.
+    """
+    pieces = pieces_of(reader_of(made, content))
+    for few in rows:
+        limits = dataclasses.replace(LIMITS, rows=few)
+        assert _told(pieces_of(reader_of(made, content, limits=limits))) == _told(pieces)
+    for index, piece in enumerate(pieces):
+        place, constants = (
+            (piece.place, piece.constants)
+            if isinstance(piece, Found)
+            else (piece.record.behind, piece.record.constants)
+        )
+        assert place.record_count == index + 1, "every record counts, and every bad one"
+        counted = Resume(skip=index + 1, record_count=index + 1)
+        for resume, known in ((place, constants), (counted, dict[str, OffsetValue]())):
+            rest = pieces_of(reader_of(made, content, resume=resume, constants=known))
+            assert _told(rest) == _told(pieces[index + 1 :]), "reading goes on behind it"
+    return pieces
+
+
+def pieces_of(reader: ObjectReader) -> list[Piece]:
+    """Everything *reader* reads, bad records in their places; raises what ends the reading."""
+    found = list[Piece]()
+    while True:
+        try:
+            chunk = reader.next_chunk()
+        except UnreadableRecordError as error:
+            found.append(error)
+            continue
+        if chunk is None:
+            reader.close()
+            return found
+        found += _found(chunk)
+
+
+def _told(pieces: Sequence[Piece]) -> list[object]:
+    return [
+        each.value if isinstance(each, Found) else (str(each), each.record.raw, each.record.behind)
+        for each in pieces
+    ]
 
 
 def _behind(made: Format, content: bytes, record: Found) -> list[Found]:

@@ -20,7 +20,8 @@ from headrace.sources import (
 )
 from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.format import ReadLimits
-from headrace.sources.offset_entry import entry_data
+from headrace.sources.listing import Lister
+from headrace.sources.offset_entry import KEPT, entry_data
 from headrace.storage.offset_codec import OffsetKey as StoredKey
 from headrace.storage.offset_codec import decoded_key, decoded_value, encoded_key, encoded_value
 from headrace.testing.format_suite import Found, records_of
@@ -48,22 +49,40 @@ class NativeSourceSuite:
         self, source: NativeSource[Any]
     ) -> None:
         """The order is repeatable, and keys rise."""
+        shown = [item.context().native_key for item in source.items(None)]
         keys = _keys(source)
 
-        assert len(keys) > 1, "the suite needs at least two objects"
-        assert keys == _keys(source)
-        assert all(one < other for one, other in itertools.pairwise(keys))
+        assert len(keys) > 1, "the suite needs at least two objects, and two on each page"
+        assert shown == keys[: len(shown)], "a listing begins with the first object"
+        assert keys == _keys(source), "the order repeats"
+        assert all(one < other for one, other in itertools.pairwise(keys)), "keys rise"
 
     def test_a_listing_begins_at_any_key(self, source: NativeSource[Any]) -> None:
-        """All that follow are there; the key itself may be, and a source may list everything."""
+        """All that follow are there, page by page; the key itself may be, and a source may list everything."""
         keys = _keys(source)
         for place, key in enumerate(keys):
-            listed = _keys(source, key)
-            assert keys[place + 1 :] == listed[len(listed) - len(keys) + place + 1 :]
+            assert _keys(source, key) in (keys[place:], keys[place + 1 :])
+
+    def test_a_version_is_that_of_the_content(self, source: NativeSource[Any]) -> None:
+        """Of objects that do not change it does not either; otherwise they would be read again and again."""
+        versions = _versions(source)
+        for version in versions:
+            assert version is None or (isinstance(version, str) and version)
+        assert versions == _versions(source)
+
+    def test_an_item_is_found_by_its_key(self, source: NativeSource[Any]) -> None:
+        """It is the one that was listed: same context, same version."""
+        if type(source).item is NativeSource.item:
+            pytest.skip("its objects are found by listing only")
+        for item in _listed(source):
+            found = source.item(item.context().native_key)
+            assert found.context() == item.context()
+            assert found.version() == item.version()
+            assert isinstance(found, source.item_class)
 
     def test_a_context_tells_its_key(self, source: NativeSource[Any]) -> None:
         """The same each time it is asked, with a partition that Kafka could have."""
-        for item in source.items(None):
+        for item in _listed(source):
             context = item.context()
             assert context == item.context()
             assert context.partition is None or context.partition >= 0
@@ -71,7 +90,7 @@ class NativeSourceSuite:
 
     def test_an_item_is_a_stream_or_is_not(self, source: NativeSource[Any]) -> None:
         """One that is none has no length either; each stream begins at the first byte."""
-        for item in source.items(None):
+        for item in _listed(source):
             if type(item).open is NativeItem.open:
                 with pytest.raises(NotAStreamError):
                     item.open()
@@ -108,27 +127,33 @@ class NativeSourceSuite:
 
     def test_an_entry_comes_back_from_the_store(self, source: NativeSource[Any]) -> None:
         """Through the bytes of the offsets topic: properties, key and record count."""
-        for item in source.items(None):
+        for item in _listed(source):
             entry = source.entry_from_context(item.context())
             assert entry.record_count == 0
             assert entry.key == source.offset_key(item.context().native_key)
             entry.increment_record_count()
             again = source.entry_from_data(_stored(entry))
             if again is None:
+                assert not source.resumes, "entry_from_data gives None: say resumes = False"
                 pytest.skip("its objects are read from the beginning each time")
             assert again.properties() == entry.properties()
             assert again.key == entry.key
             assert again.record_count == 1
 
     def test_an_entry_gives_copies(self, source: NativeSource[Any]) -> None:
-        """What a caller does to them changes nothing; what the framework keeps cannot be set."""
-        entry = source.entry_from_context(next(iter(source.items(None))).context())
+        """What a caller does to them changes nothing; what the framework keeps cannot be set, nor be nameless."""
+        entry = source.entry_from_context(_listed(source)[0].context())
         before = json.dumps(entry.properties(), default=str)
         entry.properties().clear()
 
         assert before == json.dumps(entry.properties(), default=str)
         assert entry.get("no such property") is None
-        for name in ("recordCount", *entry.key.partition):
+        with pytest.raises(TypeError):
+            entry.get(None)  # pyright: ignore[reportArgumentType]
+        assert {"recordCount"} == KEPT & entry.properties().keys(), (
+            "the other names are the framework's"
+        )
+        for name in (*KEPT, *entry.key.partition):
             with pytest.raises(ValueError, match="cannot be set"):
                 entry.set(name, 1)
 
@@ -136,7 +161,9 @@ class NativeSourceSuite:
         self, source: NativeSource[Any], extractor: Extractor
     ) -> None:
         """Each record comes once, in the same order, wherever reading was interrupted."""
-        for item in source.items(None):
+        if not source.resumes:
+            pytest.skip("its objects are read from the beginning each time")
+        for item in _listed(source):
             records = _read(item, extractor, Resume())
             assert [each.place.record_count for each in records] == [*range(1, len(records) + 1)]
             for place, record in enumerate(records):
@@ -147,7 +174,16 @@ class NativeSourceSuite:
 
 
 def _keys(source: NativeSource[Any], start: object = None) -> list[Any]:
-    return [item.context().native_key for item in source.items(start)]
+    return [item.context().native_key for item in _listed(source, start)]
+
+
+def _listed(source: NativeSource[Any], start: object = None) -> list[NativeItem[Any]]:
+    """All there is, page by page, as the framework lists it."""
+    return list(Lister(source).listed(start))
+
+
+def _versions(source: NativeSource[Any]) -> list[str | None]:
+    return [item.version() for item in _listed(source)]
 
 
 def _content(item: NativeItem[Any]) -> bytes:

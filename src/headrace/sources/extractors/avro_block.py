@@ -65,6 +65,7 @@ class AvroBlock:
         self._data = io.BytesIO(payload)
         self._size = len(payload)
         self._done = 0
+        self._page = (0, 0)
 
     @property
     def left(self) -> int:
@@ -79,6 +80,7 @@ class AvroBlock:
     def take(self, count: int, datums: DatumReader) -> tuple[Taken, str | None]:
         """The next records, *count* at most; with the reason when those behind them cannot be read."""
         wanted = min(count, self.left)
+        self._page = (self._done, self._data.tell())
         values, reason = datums.read(self._data, wanted)
         if reason is None and wanted == self.left and self.left_bytes:
             # Which of them took too few bytes cannot be told.
@@ -86,6 +88,18 @@ class AvroBlock:
         taken = self._placed(values)
         self._done += len(values)
         return taken, reason
+
+    def raw(self, number: int, datums: DatumReader) -> bytes:
+        """The bytes of the *number*-th record, one of those that were taken last; they are read once more."""
+        before, start = self._page
+        place = self._data.tell()
+        self._data.seek(start)
+        datums.read(self._data, number - before - 1)
+        start = self._data.tell()
+        datums.read(self._data, 1)
+        found = bytes(self._data.getbuffer()[start : self._data.tell()])
+        self._data.seek(place)
+        return found
 
     def next_name(self) -> str:
         """What errors call the next record."""

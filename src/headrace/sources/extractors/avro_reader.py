@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import Schema
 from headrace.sources.extractors.avro_block import AvroBlock, Taken, name_of
@@ -17,9 +17,11 @@ from headrace.sources.extractors.avro_columns import UNFIT, Column, Values
 from headrace.sources.extractors.avro_container import BlockHead, BlockSource
 from headrace.sources.extractors.avro_datums import DatumReader
 from headrace.sources.extractors.chunk import Chunk, Resume, numbered
+from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.extractors.rows import Places
 from headrace.sources.extractors.unpacking import BROKEN
+from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
 
 # So many records become Arrow at a time: more of them as Python objects keep the garbage collector busy.
 _PIECE = 512
@@ -72,7 +74,7 @@ class AvroReader:
         self._block: AvroBlock | None = None
         self._rest: Taken | None = None
         self._refused: RecordError | None = None
-        self._failure: TaskFailedError | None = None
+        self._failure: DamagedObjectError | None = None
 
     @property
     def value_schema(self) -> Schema | None:
@@ -130,9 +132,13 @@ class AvroReader:
             self._read += len(taken)
             if reason is not None:
                 place = f"{block.next_name()} (record {self._read + 1})"
-                self._failure = TaskFailedError(
-                    f"{self._native_key}, {place}: This record cannot be read: {reason}. {BROKEN}"
+                damage = RecordError(
+                    f"This record cannot be read: {reason}.",
+                    native_key=self._native_key,
+                    position=place,
+                    advice=BROKEN,
                 )
+                self._failure = DamagedObjectError(damage)
             passed = min(self._skip, len(taken))
             self._skip -= passed
             self._count += passed
@@ -153,7 +159,7 @@ class AvroReader:
                 self._block = self._opened(head)
         except RecordError as error:
             place = f"byte {self._blocks.position}"
-            self._failure = TaskFailedError(str(error.located(self._native_key, place)))
+            self._failure = DamagedObjectError(error.located(self._native_key, place))
         return None
 
     def _opened(self, head: BlockHead) -> AvroBlock | None:
@@ -196,12 +202,23 @@ class AvroReader:
 
     def _refuse(self, taken: Taken, index: int, reason: str) -> None:
         """Remember why record *index* of *taken* is refused, and what comes behind it."""
-        place = name_of(int(taken.starts[index]), int(taken.numbers[index]))
-        self._refused = RecordError(
+        assert self._block is not None
+        start, number = int(taken.starts[index]), int(taken.numbers[index])
+        count = self._count + index + 1
+        self._refused = UnreadableRecordError(
             f"This record does not fit its schema: {reason}.",
             native_key=self._native_key,
-            position=f"{place} (record {self._count + index + 1})",
+            position=f"{name_of(start, number)} (record {count})",
             advice="Write the file anew from what it was made of.",
+            record=Unread(
+                behind=Resume(
+                    anchor=int(taken.anchors[index]),
+                    skip=int(taken.skips[index]),
+                    record_count=count,
+                ),
+                reference={"block": start, "record": number},
+                raw=self._block.raw(number, self._datums),
+            ),
         )
         rest = taken.behind(index + 1)
         self._rest = rest if len(rest) else None

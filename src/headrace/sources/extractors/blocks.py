@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.connect.errors import RecordError
+from headrace.connect.partition import OffsetValue
 from headrace.sources.extractors.line_framing import CARRIAGE_RETURN, Framing
 from headrace.sources.extractors.rows import RowBlock
 from headrace.sources.extractors.streams import ByteStream
@@ -95,6 +96,10 @@ class BlockReader:
         """What errors call *position*."""
         return f"byte {position}{self._words.of}"
 
+    def reference(self, start: int, stop: int) -> dict[str, OffsetValue]:
+        """Where the bytes from *start* to before *stop* are, for dead letters."""
+        return {"from": start, "to": stop, **({"unpacked": True} if self._words.of else {})}
+
     def too_long(self) -> RecordError:
         """The error for a row that is longer than may be, without its place."""
         return RecordError(
@@ -119,6 +124,14 @@ class BlockReader:
                 return rows
             self._explain_rest()
         return None
+
+    def go_behind_refused(self) -> bool:
+        """Read to behind the row that was refused last; whether its end is there, and not only a part of it."""
+        while self._skipping:
+            self._fill()
+            if self._skip_row():
+                return True
+        return self._whole()
 
     def look_again(self) -> None:
         """After the end: let the next call find what has been added to the stream since."""
@@ -155,6 +168,10 @@ class BlockReader:
     def _explain_rest(self) -> None:
         """No whole row is in the buffer: read on, end, or say what is wrong with the rest."""
         if self._stopped:
+            return
+        if self._span.stop is not None and self.position >= self._span.stop:
+            # What begins here is another reader's, whatever is wrong with it.
+            self._stopped = True
             return
         rest = self._used - self._consumed
         if rest - self._half_end() > self._max_row_bytes:
@@ -247,17 +264,19 @@ class BlockReader:
                 advice="Convert the file to UTF-8, for example with iconv.",
             )
 
-    def _skip_row(self) -> None:
-        """Drop bytes to behind the next line end, a buffer at a time."""
+    def _skip_row(self) -> bool:
+        """Drop bytes to behind the next line end, a buffer at a time; whether it was found."""
         rows = self._framing.cut(
             self._buffer[self._consumed : self._used], base=self.position, final=False
         )
         if len(rows):
             self._consumed += int(rows.nexts[0])
             self._skipping = False
-        elif self._drained:
+            return True
+        if self._drained:
             self._consumed = self._used
             self._skipping = False
         else:
             # The last byte may be the first one of a line end.
             self._consumed = max(self._consumed, self._used - 1)
+        return False

@@ -1,11 +1,12 @@
-"""The extractors that a configuration can name."""
+"""The formats that a configuration can name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from headrace.sources.extractors.avro_format import AvroFormat
+from headrace.sources.extractors.avro_format import DEFAULT_BLOCK_BYTES, AvroFormat
 from headrace.sources.extractors.bytes_format import BytesFormat
 from headrace.sources.extractors.csv_dialect import CsvDialect
 from headrace.sources.extractors.csv_format import csv_format
@@ -20,18 +21,49 @@ from headrace.sources.extractors.row_format import RowFormat
 JSONL: Final = RowFormat(
     name="jsonl", framing=LineFraming(), extractor=lambda *_: JsonLinesExtractor()
 )
+JSONL_TOMBSTONES: Final = RowFormat(
+    name="jsonl",
+    framing=LineFraming(),
+    extractor=lambda *_: JsonLinesExtractor(tombstones=True),
+)
 LINES: Final = RowFormat(name="lines", framing=LineFraming(), extractor=lambda *_: LinesExtractor())
 
-EXTRACTORS: Final[Mapping[str, Callable[[int], Format]]] = {
-    "avro": lambda _: AvroFormat(),
-    "bytes": lambda record_bytes: BytesFormat(record_bytes=record_bytes),
-    "csv": lambda _: csv_format(CsvDialect()),
-    "jsonl": lambda _: JSONL,
+_RECORD_BYTES = 4096
+_PLAIN_CSV = CsvDialect()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatOptions:
+    """What a configuration says about formats; each of them takes what is its own.
+
+    *record_bytes* is for bytes, *dialect* for CSV, *tombstones* (whether ``null`` is a record without value)
+    for JSONL, *block_bytes* (the most of a block) for Avro, *columns* for Parquet, all of them when empty.
+    """
+
+    record_bytes: int = _RECORD_BYTES
+    dialect: CsvDialect = _PLAIN_CSV
+    tombstones: bool = False
+    block_bytes: int = DEFAULT_BLOCK_BYTES
+    columns: tuple[str, ...] = ()
+
+
+FORMATS: Final[Mapping[str, Callable[[FormatOptions], Format]]] = {
+    "avro": lambda options: AvroFormat(block_bytes=options.block_bytes),
+    "bytes": lambda options: BytesFormat(record_bytes=options.record_bytes),
+    "csv": lambda options: csv_format(options.dialect),
+    "jsonl": lambda options: JSONL_TOMBSTONES if options.tombstones else JSONL,
     "lines": lambda _: LINES,
-    "parquet": lambda _: ParquetFormat(),
+    "parquet": lambda options: ParquetFormat(columns=options.columns),
 }
+"""Every format by its name."""
 
 
-def extractor_named(name: str, *, record_bytes: int) -> StreamExtractor:
-    """The extractor that ``extractor.class`` names; *record_bytes* is ``extractor.buffer``."""
-    return StreamExtractor(format=EXTRACTORS[name.lower()](record_bytes))
+def extractor_named(
+    name: str, *, record_bytes: int = _RECORD_BYTES, tombstones: bool = False
+) -> StreamExtractor:
+    """The extractor that ``extractor.class`` names.
+
+    *record_bytes* is ``extractor.buffer``, *tombstones* whether ``json.null`` says so.
+    """
+    options = FormatOptions(record_bytes=record_bytes, tombstones=tombstones)
+    return StreamExtractor(format=FORMATS[name.lower()](options))

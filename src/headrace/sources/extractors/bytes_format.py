@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,13 +10,19 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import BYTES, Schema
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Chunk, Resume, numbered
+from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.format import ObjectInput, ReadLimits
-from headrace.sources.extractors.streams import ByteStream, open_stream
+from headrace.sources.extractors.streams import (
+    ByteStream,
+    Compression,
+    open_stream,
+    skipped,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +48,12 @@ class BytesFormat:
         constants: Mapping[str, OffsetValue],
     ) -> BytesReader:
         """See :class:`~headrace.sources.extractors.format.Format`."""
-        first = resume.anchor + resume.skip * self.record_bytes
         try:
-            stream = open_stream(source.raw, source.compression, first)
+            stream, first = self._opened(source, resume)
         except RecordError as error:
             source.raw.close()
-            raise error.located(source.native_key, f"before byte {first}") from error
+            place = f"before byte {resume.anchor + resume.skip * self.record_bytes}"
+            raise error.located(source.native_key, place) from error
         return BytesReader(
             stream,
             native_key=source.native_key,
@@ -55,6 +62,20 @@ class BytesFormat:
             chunk_records=max(1, min(limits.rows, limits.chunk_bytes // self.record_bytes)),
             limit=span.limit,
         )
+
+    def _opened(self, source: ObjectInput, resume: Resume) -> tuple[ByteStream, int]:
+        """The bytes behind the pieces that are skipped, and where these end.
+
+        Whoever only counts pieces does not know by how much the last one is shorter.
+        """
+        left_out = resume.skip * self.record_bytes
+        if source.compression is not Compression.NONE:
+            stream = open_stream(source.raw, source.compression, resume.anchor)
+            return stream, resume.anchor + skipped(stream, left_out)
+        first = resume.anchor
+        if left_out:
+            first = max(first, min(first + left_out, source.raw.seek(0, os.SEEK_END)))
+        return open_stream(source.raw, source.compression, first), first
 
 
 class BytesReader:
@@ -97,14 +118,14 @@ class BytesReader:
     def next_chunk(self) -> Chunk | None:
         """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
         if self._failure is not None:
-            raise TaskFailedError(str(self._failure))
+            raise DamagedObjectError(self._failure)
         used = self._fill()
         if self._failure is not None:
             # What is damaged has no end: a piece of it would not be the piece of a whole object.
             used -= used % self._record_bytes
         if not used:
             if self._failure is not None:
-                raise TaskFailedError(str(self._failure))
+                raise DamagedObjectError(self._failure)
             return None
         return self._chunk(used)
 

@@ -1,197 +1,84 @@
-"""CSV: each row becomes one JSON object, with the header's names."""
+"""CSV: each row becomes one JSON object, or one struct, with the header's names."""
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.csv as arrow_csv
 
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import JSON_DOCUMENT, Schema
 from headrace.sources.extractors.csv_dialect import CsvDialect
-from headrace.sources.extractors.csv_framing import QuotedFraming
+from headrace.sources.extractors.csv_fields import CsvFields
 from headrace.sources.extractors.csv_objects import ObjectWriter
-from headrace.sources.extractors.line_framing import CARRIAGE_RETURN
+from headrace.sources.extractors.csv_rows import CsvRows
+from headrace.sources.extractors.csv_structs import StructWriter
+from headrace.sources.extractors.csv_types import FieldType
 from headrace.sources.extractors.row_extractor import BadRow, Extracted
-from headrace.sources.extractors.rows import Places, RowBlock
-from headrace.sources.extractors.text import not_utf8
+from headrace.sources.extractors.rows import RowBlock
 
-# The csv module's own limit of 128 KiB for a field would undercut the one for rows.
-csv.field_size_limit(2**31 - 1)
+_TYPE_ADVICE = "Correct the field, or its type in csv.types."
 
 
 class CsvExtractor:
     """Rows of one file. Blank rows are no records; the header is none either.
 
     *header* is what :meth:`constants` said to an earlier reader; without it the first row tells the names.
+    *inferred* are the types of the fields, in their order; ``None`` while nothing was inferred.
     """
 
-    def __init__(self, dialect: CsvDialect, *, header: OffsetValue = None) -> None:
+    def __init__(
+        self,
+        dialect: CsvDialect,
+        *,
+        header: OffsetValue = None,
+        inferred: Sequence[FieldType] | None = None,
+    ) -> None:
         self._dialect = dialect
-        self._framing = QuotedFraming(dialect)
-        self._writer: ObjectWriter | None = None
-        if isinstance(header, str):
-            self._writer = ObjectWriter(json.loads(header), dialect)
+        self._inferred = inferred
+        self._rows = CsvRows(dialect, json.loads(header) if isinstance(header, str) else None)
+        self._fields: CsvFields | None = None
+        self._writer: ObjectWriter | StructWriter | None = None
+        self._take_names()
 
     @property
     def value_schema(self) -> Schema | None:
-        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
-        return None
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`; that of structs needs the names."""
+        return None if self._writer is None else self._writer.schema
 
     def constants(self) -> Mapping[str, OffsetValue]:
         """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
-        if self._writer is None:
+        if self._fields is None:
             return {}
-        names = json.dumps(self._writer.names, ensure_ascii=False, separators=(",", ":"))
-        return {"header": names}
+        found = {"header": _text(self._fields.names)}
+        if self._inferred is not None:
+            found["types"] = _text([kind.name for kind in self._fields.types])
+        return found
 
     def extract(self, rows: RowBlock) -> Extracted:
         """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
-        kept = np.flatnonzero(rows.ends > rows.starts)
-        try:
-            if self._writer is None and len(kept):
-                kept = kept[self._read_names(rows, int(kept[0])) :]
-        except _RefusedError as refused:
-            return Extracted(values=_documents([]), rows=kept[:0], bad=refused.bad)
-        if self._writer is None or not len(kept):
-            return Extracted(values=_documents([]), rows=kept[:0])
-        columns = self._quickly(rows.slice(int(kept[0])), len(kept))
-        bad = None
-        if columns is None:
-            columns, bad = self._one_by_one(rows, kept)
-        return self._written(columns, kept, bad)
-
-    def _written(
-        self, columns: Sequence[pa.StringArray], kept: Places, bad: BadRow | None
-    ) -> Extracted:
-        assert self._writer is not None
-        values, wrong = self._writer.write(columns)
+        found = self._rows.columns(rows)
+        self._take_names()
+        if self._writer is None or self._fields is None or not len(found.rows):
+            return Extracted(values=_NOTHING, rows=found.rows, bad=found.bad)
+        columns, kept, bad = found.columns, found.rows, found.bad
+        wrong = self._fields.first_wrong(columns)
         if wrong is not None:
             bad = BadRow(row=int(kept[wrong[0]]), reason=wrong[1], advice=_TYPE_ADVICE)
-        return Extracted(values=_documents(values), rows=kept[: len(values)], bad=bad)
+            columns = [column.slice(0, wrong[0]) for column in columns]
+            kept = kept[: wrong[0]]
+        return Extracted(values=self._writer.values(columns), rows=kept, bad=bad)
 
-    def _read_names(self, rows: RowBlock, first: int) -> int:
-        """Take the names from row *first* and the settings; returns how many rows that used up."""
-        fields = self._fields(rows, first)
-        names = self._dialect.names
-        if not names and self._dialect.header:
-            names = tuple(fields)
-        names = names or tuple(f"field_{number}" for number in range(1, len(fields) + 1))
-        complaint = _names_complaint(names, fields, self._dialect)
-        if complaint:
-            raise _RefusedError(
-                BadRow(row=first, reason=complaint, advice=_NAMES_ADVICE, fatal=True)
-            )
-        self._writer = ObjectWriter(names, self._dialect)
-        return 1 if self._dialect.header else 0
-
-    def _quickly(self, rows: RowBlock, count: int) -> list[pa.StringArray] | None:
-        """The columns of *rows* by Arrow's reader, or ``None`` where only the careful way is exact."""
-        assert self._writer is not None
-        block = rows.buffer[rows.starts[0] : rows.nexts[-1]]
-        if self._dialect.escape or not self._framing.regular(rows):
-            return None
-        returns = np.count_nonzero(block == CARRIAGE_RETURN)
-        if returns and returns != np.count_nonzero(rows.nexts - rows.ends == len(b"\r\n")):
-            return None
-        if not block.all():
-            return None
-        try:
-            table = _parsed(block, len(self._writer.names), self._dialect)
-        except pa.ArrowInvalid:
-            return None
-        if table.num_rows != count:
-            return None
-        return [column.combine_chunks() for column in table.columns]
-
-    def _one_by_one(
-        self, rows: RowBlock, kept: Places
-    ) -> tuple[list[pa.StringArray], BadRow | None]:
-        """The same up to the first bad row, which is returned, too."""
-        assert self._writer is not None
-        found = list[Sequence[str]]()
-        bad = None
-        try:
-            for row in kept:
-                found.append(self._record(rows, int(row), len(self._writer.names)))
-        except _RefusedError as refused:
-            bad = refused.bad
-        columns = zip(*found, strict=True) if found else [()] * len(self._writer.names)
-        return [pa.array(column, pa.utf8()) for column in columns], bad
-
-    def _record(self, rows: RowBlock, row: int, expected: int) -> Sequence[str]:
-        fields = self._fields(rows, row)
-        if len(fields) == expected:
-            return fields
-        reason = f"This row has {_counted(len(fields))}, but {expected} are expected."
-        raise _RefusedError(BadRow(row=row, reason=reason, advice=_RAGGED_ADVICE))
-
-    def _fields(self, rows: RowBlock, row: int) -> list[str]:
-        raw = rows.row(row)
-        try:
-            text = raw.decode()
-            if "\0" in text:
-                raise csv.Error("it holds a NUL byte")
-            return next(csv.reader([text], strict=True, **self._dialect.reader_options()))
-        except UnicodeDecodeError as error:
-            raise _RefusedError(not_utf8(row, rows.position(row), error)) from error
-        except csv.Error as error:
-            reason = f"This row is not CSV of the configured dialect: {error}."
-            raise _RefusedError(BadRow(row=row, reason=reason, advice=_DIALECT_ADVICE)) from error
+    def _take_names(self) -> None:
+        if self._fields is None and self._rows.names is not None:
+            self._fields = CsvFields(self._rows.names, self._dialect, self._inferred)
+            writer = StructWriter if self._dialect.structs else ObjectWriter
+            self._writer = writer(self._fields)
 
 
-_NAMES_ADVICE = "Correct the header, or set csv.names and csv.header to what the file has."
-_RAGGED_ADVICE = "Correct the row; a field that holds the delimiter or a line end must be quoted."
-_DIALECT_ADVICE = (
-    "Correct the row, or set csv.delimiter, csv.quote and csv.escape to what the file has."
-)
-_TYPE_ADVICE = "Correct the field, or its type in csv.types."
+_NOTHING = pa.ExtensionArray.from_storage(JSON_DOCUMENT, pa.array([], pa.utf8()))
 
 
-class _RefusedError(Exception):
-    def __init__(self, bad: BadRow) -> None:
-        super().__init__(bad.reason)
-        self.bad = bad
-
-
-def _names_complaint(
-    names: Sequence[str], fields: Sequence[str], dialect: CsvDialect
-) -> str | None:
-    if dialect.header and len(names) != len(fields):
-        return f"This row has {_counted(len(fields))}, but csv.names has {len(names)}."
-    repeated = next((name for at, name in enumerate(names) if name in names[:at]), None)
-    if repeated is not None:
-        return f"Two fields have the name {repeated!r}."
-    unknown = next((name for name, _ in dialect.types if name not in names), None)
-    return None if unknown is None else f"csv.types speaks of a field {unknown!r} that is not here."
-
-
-def _parsed(block: np.ndarray, width: int, dialect: CsvDialect) -> pa.Table:
-    names = [str(number) for number in range(width)]
-    return arrow_csv.read_csv(
-        pa.BufferReader(pa.py_buffer(block)),
-        read_options=arrow_csv.ReadOptions(
-            use_threads=False, block_size=len(block) + 1, column_names=names
-        ),
-        parse_options=arrow_csv.ParseOptions(
-            delimiter=dialect.delimiter,
-            quote_char=dialect.quote or False,
-            newlines_in_values=bool(dialect.quote),
-        ),
-        convert_options=arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.utf8()), strings_can_be_null=False
-        ),
-    )
-
-
-def _counted(fields: int) -> str:
-    return "1 field" if fields == 1 else f"{fields} fields"
-
-
-def _documents(values: pa.StringArray | Sequence[str]) -> pa.ExtensionArray:
-    storage = values if isinstance(values, pa.Array) else pa.array(values, pa.utf8())
-    return pa.ExtensionArray.from_storage(JSON_DOCUMENT, storage)
+def _text(names: object) -> str:
+    return json.dumps(names, ensure_ascii=False, separators=(",", ":"))

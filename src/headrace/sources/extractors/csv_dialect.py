@@ -5,16 +5,20 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
-FIELD_TYPES = ("string", "integer", "number", "boolean")
+from headrace.sources.extractors.csv_types import FieldType, field_type
+
+DEFAULT_SAMPLE_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvDialect:
     """The characters with a meaning ("" for none), where names come from, and types that are not strings.
 
-    A doubled quote inside a quoted field is always one quote.
+    A doubled quote inside a quoted field is always one quote. *infer* gives types to the fields without
+    one, by what the first *sample_bytes* of a file hold. *structs* makes structs with a schema of rows, and
+    not JSON objects. *ragged* says what becomes of a row with fewer fields than there are names.
     """
 
     delimiter: str = ","
@@ -24,12 +28,27 @@ class CsvDialect:
     names: tuple[str, ...] = ()
     null: str | None = None
     types: tuple[tuple[str, str], ...] = ()
+    infer: bool = False
+    sample_bytes: int = DEFAULT_SAMPLE_BYTES
+    structs: bool = False
+    ragged: Literal["error", "fill"] = "error"
 
     def signature(self) -> str:
-        """A short text that differs when a file would be cut or understood differently."""
+        """A short text that differs when a file would be cut or understood differently.
+
+        Not by *ragged*, which says what is done about rows that could not be read before, nor by the
+        sample's size: what was inferred is kept with each offset.
+        """
         parts: list[object] = [self.delimiter, self.quote, self.escape, self.header, *self.names]
         parts += ["null", self.null, "types", *map(list, self.types)]
+        parts += ["infer"] if self.infer else []
+        parts += ["structs"] if self.structs else []
         return f"csv {json.dumps(parts, ensure_ascii=False, separators=(',', ':'))}"
+
+    def declared(self) -> dict[str, FieldType]:
+        """The types by the names of their fields."""
+        found = {name: field_type(kind) for name, kind in self.types}
+        return {name: kind for name, kind in found.items() if kind is not None}
 
     def reader_options(self) -> dict[str, Any]:
         """What Python's csv reader calls the same."""

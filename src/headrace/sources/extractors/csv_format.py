@@ -11,6 +11,8 @@ from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.csv import CsvExtractor
 from headrace.sources.extractors.csv_dialect import CsvDialect
 from headrace.sources.extractors.csv_framing import csv_framing
+from headrace.sources.extractors.csv_inference import TYPES, look_at_types
+from headrace.sources.extractors.csv_types import FieldType, field_type
 from headrace.sources.extractors.row_format import RowFormat
 
 
@@ -20,10 +22,16 @@ def csv_format(dialect: CsvDialect) -> RowFormat:
     def extractor(
         native_key: str, resume: Resume, constants: Mapping[str, OffsetValue]
     ) -> CsvExtractor:
-        return CsvExtractor(dialect, header=_header(native_key, dialect, resume, constants))
+        header = _header(native_key, dialect, resume, constants)
+        inferred = _inferred(native_key, dialect, constants)
+        return CsvExtractor(dialect, header=header, inferred=inferred)
 
     return RowFormat(
-        name=dialect.signature(), framing=csv_framing(dialect), extractor=extractor, splits=False
+        name=dialect.signature(),
+        framing=csv_framing(dialect),
+        extractor=extractor,
+        look=look_at_types(dialect),
+        splits=False,
     )
 
 
@@ -43,3 +51,23 @@ def _header(
             "'recordCount' in the offset, or name the fields with csv.names."
         )
     return None
+
+
+def _inferred(
+    native_key: str, dialect: CsvDialect, constants: Mapping[str, OffsetValue]
+) -> list[FieldType] | None:
+    """The fields' types, in their order, that were inferred now or by an earlier reader."""
+    if not dialect.infer or TYPES not in constants:
+        return None
+    told = str(constants[TYPES])
+    try:
+        kinds = [field_type(name) for name in json.loads(told)]
+    except (ValueError, TypeError):
+        kinds = [None]
+    known = [kind for kind in kinds if kind is not None]
+    if len(known) < len(kinds):
+        raise TaskFailedError(
+            f"{native_key}: Its offset has the types {told}, which must be a list in JSON of types that are "
+            "known. Remove 'types' from the offset to infer them anew from where reading goes on."
+        )
+    return known

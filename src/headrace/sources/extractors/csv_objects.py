@@ -9,79 +9,44 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.sources.extractors.csv_dialect import CsvDialect
+from headrace.connect.schema import JSON_DOCUMENT
+from headrace.sources.extractors.csv_fields import CsvFields
+from headrace.sources.extractors.csv_types import FieldType
 
-# What Python makes a number of, JSON may not: no leading zeros, plus signs, spaces or infinities.
-_LITERALS = {
-    "integer": r"^-?(0|[1-9][0-9]*)$",
-    "number": r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$",
-    "boolean": r"^(?i:true|false)$",
-}
 _FIRST_PRINTABLE = 32
 
 
 class ObjectWriter:
-    """Writes rows as JSON objects with *names*; texts of typed fields are kept as they are."""
+    """Writes rows as JSON objects with the names of *fields*; texts of typed fields are kept as they are."""
 
-    def __init__(self, names: Sequence[str], dialect: CsvDialect) -> None:
-        self.names = tuple(names)
-        self._types = dict(dialect.types)
-        self._null = dialect.null
+    schema = None
 
-    def write(
-        self, columns: Sequence[pa.StringArray]
-    ) -> tuple[pa.StringArray, tuple[int, str] | None]:
-        """The objects up to the first row with a field that is not of its type, and what is wrong there."""
-        wrong = self._first_wrong(columns)
-        if wrong is not None:
-            columns = [column.slice(0, wrong[0]) for column in columns]
+    def __init__(self, fields: CsvFields) -> None:
+        self._fields = fields
+
+    def values(self, columns: Sequence[pa.StringArray]) -> pa.ExtensionArray:
+        """The objects of rows whose fields are all of their types."""
         pieces = list[pa.Array | pa.Scalar]()
         text = "{"
-        for name, column in zip(self.names, columns, strict=True):
+        for name, kind, column in zip(self._fields.names, self._fields.types, columns, strict=True):
             text += f"{',' if pieces else ''}{json.dumps(name, ensure_ascii=False)}:"
-            before, value, after = self._value(name, column)
+            before, value, after = self._value(kind, column)
             pieces += [pa.scalar(text + before), value]
             text = after
         joined = pc.binary_join_element_wise(*pieces, pa.scalar(text + "}"), pa.scalar(""))
-        return joined, wrong
+        return pa.ExtensionArray.from_storage(JSON_DOCUMENT, joined)
 
-    def _value(self, name: str, column: pa.StringArray) -> tuple[str, pa.StringArray, str]:
+    def _value(self, kind: FieldType, column: pa.StringArray) -> tuple[str, pa.StringArray, str]:
         """A field's values, with the text before and behind each of them."""
-        kind = self._types.get(name, "string")
-        if kind == "string" and self._null is None:
+        nulls = self._fields.nulls(kind, column)
+        is_text = kind.pattern is None
+        if is_text and nulls is None:
             return '"', _escaped(column), '"'
-        if kind == "string":
-            quoted = pc.binary_join_element_wise("", _escaped(column), "", '"')
+        if is_text:
+            value = pc.binary_join_element_wise("", _escaped(column), "", '"')
         else:
-            quoted = pc.utf8_lower(column) if kind == "boolean" else column
-        return "", pc.if_else(self._nulls(column, kind), "null", quoted), ""
-
-    def _nulls(self, column: pa.StringArray, kind: str) -> pa.BooleanArray:
-        nulls = pc.equal(column, "") if kind != "string" else _NO
-        if self._null is not None:
-            nulls = pc.or_(nulls, pc.equal(column, self._null))
-        return nulls
-
-    def _first_wrong(self, columns: Sequence[pa.StringArray]) -> tuple[int, str] | None:
-        """The first row with a field that is not of its type, and a sentence about it."""
-        found = list[tuple[int, str]]()
-        for name, column in zip(self.names, columns, strict=True):
-            kind = self._types.get(name, "string")
-            if kind == "string":
-                continue
-            right = pc.match_substring_regex(column, _LITERALS[kind])
-            right = pc.or_(right, self._nulls(column, kind))
-            row = pc.index(right, _NO).as_py()
-            if row >= 0:
-                text = column[row].as_py()[:_SHOWN]
-                found.append(
-                    (row, f"The field {name!r} holds {text!r}, which is not of type {kind}.")
-                )
-        return min(found, default=None)
-
-
-_SHOWN = 80
-_NO = pa.scalar(False)  # noqa: FBT003
+            value = pc.utf8_lower(column) if kind.name == "boolean" else column
+        return "", value if nulls is None else pc.if_else(nulls, "null", value), ""
 
 
 def _escaped(column: pa.StringArray) -> pa.StringArray:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError
@@ -19,6 +20,7 @@ from headrace.sources.extractors.chunk import Chunk, Resume, numbered
 from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
 from headrace.sources.extractors.object_reader import ObjectReader
 from headrace.sources.extractors.streams import Compression
+from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
 from headrace.sources.item import NativeItem
 
 
@@ -27,6 +29,10 @@ class Extractor(Protocol):
 
     needs_stream: ClassVar[bool]
     """Whether it reads ``NativeItem.open``; such an extractor on items that are no streams is refused."""
+
+    def signature(self) -> str:
+        """What an offset's ``format`` says: an item goes on only under the same one."""
+        ...
 
     def reader(
         self,
@@ -49,6 +55,10 @@ class StreamExtractor:
     format: Format
     compression: Compression = Compression.NONE
     needs_stream: ClassVar[bool] = True
+
+    def signature(self) -> str:
+        """See :class:`Extractor`."""
+        return self.format.signature()
 
     def reader(
         self,
@@ -75,6 +85,10 @@ class ValueExtractor(ABC):
 
     needs_stream: ClassVar[bool] = False
     value_schema: ClassVar[Schema | None] = None
+
+    def signature(self) -> str:
+        """See :class:`Extractor`. Override it when values are made in another way than before."""
+        return "values"
 
     @abstractmethod
     def values(self, item: NativeItem[Any]) -> Iterable[object]:
@@ -118,6 +132,8 @@ class _ValueReader:
         self._rows = rows
         self._count = 0
         self._to_pass = resume.record_count
+        self._waiting = list[object]()
+        self._refused: UnreadableRecordError | None = None
 
     @property
     def place(self) -> Resume:
@@ -133,25 +149,61 @@ class _ValueReader:
                 return None
             self._to_pass -= passed
             self._count += passed
-        values = list(islice(self._values, self._rows))
+        error, self._refused = self._refused, None
+        if error is not None:
+            raise error
+        values = self._waiting or list(islice(self._values, self._rows))
+        self._waiting = []
         if not values:
             return None
-        try:
-            column = column_of(self.value_schema, values)
-        except RecordError as error:
-            raise error.located(self._native_key, f"after record {self._count}") from error
-        counts = numbered(self._count + 1, len(values))
-        self._count += len(values)
+        column = self._column(values)
+        if not len(column):
+            return self.next_chunk()
+        counts = numbered(self._count - len(column) + 1 - (self._refused is not None), len(column))
         return Chunk(
             values=column,
-            anchors=np.zeros(len(values), np.int64),
+            anchors=np.zeros(len(column), np.int64),
             skips=counts,
             counts=counts,
             constants={},
             last=False,
         )
 
+    def _column(self, values: list[object]) -> pa.Array:
+        """Those of *values* that come before the first one that does not fit; what is behind that waits."""
+        try:
+            column = column_of(self.value_schema, values)
+        except RecordError as error:
+            column, good, reason = _up_to_bad(self.value_schema, values, error)
+            self._count += good + 1
+            self._waiting = values[good + 1 :]
+            self._refused = UnreadableRecordError(
+                reason,
+                native_key=self._native_key,
+                position=f"record {self._count}",
+                record=Unread(behind=self.place, reference={"record": self._count}),
+            )
+        else:
+            self._count += len(values)
+        return column
+
     def close(self) -> None:
         close = getattr(self._values, "close", None)
         if close is not None:
             close()
+
+
+def _up_to_bad(
+    schema: Schema | None, values: Sequence[object], error: RecordError
+) -> tuple[pa.Array, int, str]:
+    """The column of the values before the first with which there is none, how many those are, and why."""
+    good, bad, reason = 0, len(values), error.reason
+    column = pa.array([], pa.null()) if schema is None else column_of(schema, [])
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            column = column_of(schema, values[:middle])
+            good = middle
+        except RecordError as found:
+            bad, reason = middle, found.reason
+    return column, good, reason

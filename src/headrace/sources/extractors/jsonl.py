@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import JSON_DOCUMENT, Schema
@@ -14,11 +16,18 @@ from headrace.sources.extractors.row_extractor import BadRow, Extracted
 from headrace.sources.extractors.rows import Places, RowBlock
 from headrace.sources.extractors.text import not_utf8, text_column
 
+_SPACES = " \t\r"
 _DECODER = msgspec.json.Decoder(type=msgspec.Raw)
 
 
 class JsonLinesExtractor:
-    """A line that is not blank is a record; its value is the line's own bytes, spaces included."""
+    """A line that is not blank is a record; its value is the line's own bytes, spaces included.
+
+    With *tombstones* the line ``null`` is a record without value, which deletes in a compacted topic.
+    """
+
+    def __init__(self, *, tombstones: bool = False) -> None:
+        self._tombstones = tombstones
 
     @property
     def value_schema(self) -> Schema | None:
@@ -27,18 +36,25 @@ class JsonLinesExtractor:
 
     def extract(self, rows: RowBlock) -> Extracted:
         """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
-        filled = _not_empty(rows)
-        checked = rows if filled is None else rows.pick(filled)
-        if not _all_documents(checked):
-            return _one_by_one(rows)
-        values, bad = text_column(checked)
-        if bad is not None:
-            return _one_by_one(rows)
-        return Extracted(values=_documents(values), rows=filled)
+        found = _extracted(rows)
+        if not self._tombstones:
+            return found
+        return dataclasses.replace(found, values=_without_nulls(found.values))
 
     def constants(self) -> Mapping[str, OffsetValue]:
         """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         return {}
+
+
+def _extracted(rows: RowBlock) -> Extracted:
+    filled = _not_empty(rows)
+    checked = rows if filled is None else rows.pick(filled)
+    if not _all_documents(checked):
+        return _one_by_one(rows)
+    values, bad = text_column(checked)
+    if bad is not None:
+        return _one_by_one(rows)
+    return Extracted(values=_documents(values), rows=filled)
 
 
 def _not_empty(rows: RowBlock) -> Places | None:
@@ -67,7 +83,7 @@ def _one_by_one(rows: RowBlock) -> Extracted:
     bad = None
     for index in range(len(rows)):
         row = rows.row(index)
-        if not row.strip(b" \t\r"):
+        if not row.strip(_SPACES.encode()):
             continue
         bad = _complaint(index, row, rows.position(index))
         if bad is not None:
@@ -97,3 +113,10 @@ def _complaint(index: int, row: bytes, position: int) -> BadRow | None:
 
 def _documents(values: pa.StringArray) -> pa.ExtensionArray:
     return pa.ExtensionArray.from_storage(JSON_DOCUMENT, values)
+
+
+def _without_nulls(documents: pa.ExtensionArray) -> pa.ExtensionArray:
+    """*documents*, null where they are the document ``null``."""
+    texts = documents.storage
+    is_null = pc.equal(pc.utf8_trim(texts, _SPACES), "null")
+    return _documents(pc.if_else(is_null, None, texts))

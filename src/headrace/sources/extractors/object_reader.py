@@ -39,10 +39,12 @@ class ObjectReader(Protocol):
     def next_chunk(self) -> Chunk | None:
         """The next records, at least one; ``None`` when there are no more, now and ever after.
 
-        Raises :class:`~headrace.connect.errors.RecordError`, with the object and the position, for a
-        record that cannot be read; the next call goes on behind it, and it counts as a record. Raises
-        :class:`~headrace.connect.errors.TaskFailedError` when nothing behind it can be read either, and
-        ``OSError`` when the store fails.
+        Raises :class:`~headrace.sources.extractors.unreadable.UnreadableRecordError` for a record that
+        cannot be read, unless it was read before; the next call goes on behind it, and it counts as a record.
+        Raises :class:`~headrace.sources.extractors.damage.DamagedObjectError`, each time, when nothing behind
+        a place can be read; another :class:`~headrace.connect.errors.RecordError`, with the object and the
+        position, where the end of a record is not there yet; :class:`~headrace.connect.errors.TaskFailedError`
+        for what a person has to mend, and ``OSError`` when the store fails.
         """
         ...
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headrace.connect.arrow_schema import struct_schema
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.schema import Schema
+from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.parquet_enums import with_enum_texts
 from headrace.sources.extractors.readable import Readable
 
@@ -29,9 +30,9 @@ _REPLACE = "Replace the file with a whole one."
 class ParquetSource:
     """The row groups of the file in *raw*, which errors call *native_key*. Does not own *raw*.
 
-    Raises :class:`~headrace.connect.errors.TaskFailedError` for what is no sound Parquet file, for
-    *columns* that it does not have, and for types that Connect does not have; ``OSError`` when the store
-    fails. Used on one thread.
+    Raises :class:`~headrace.sources.extractors.damage.DamagedObjectError` for what is no sound Parquet
+    file, :class:`~headrace.connect.errors.TaskFailedError` for *columns* that it does not have and for types
+    that Connect does not have, and ``OSError`` when the store fails. Used on one thread.
     """
 
     def __init__(self, raw: Readable, native_key: str, *, columns: tuple[str, ...]) -> None:
@@ -53,8 +54,10 @@ class ParquetSource:
                 coerce_int96_timestamp_unit="us",
             )
             self.rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-            if min(self.rows, default=0) < 0:
-                raise pa.ArrowInvalid("a row group has fewer than no rows")
+            if min(self.rows, default=0) < 0 or sum(self.rows) != metadata.num_rows:
+                # Arrow reads as many as a row group says, so that fewer would be the end of it.
+                told = f"its row groups have {sum(self.rows)} rows, and it says that it has"
+                raise pa.ArrowInvalid(f"{told} {metadata.num_rows}")
             self._metadata = metadata
             fields = with_enum_texts(self._file.schema_arrow, self._file.schema)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -78,13 +81,15 @@ class ParquetSource:
 
     def failure(self, where: str, error: Exception) -> Exception:
         """What to raise for *error* at *where*: the error itself when it is the store that failed."""
-        # Arrow's own complaints about the contents are OSErrors, too, but none of the system's.
-        if isinstance(error, OSError) and error.errno is not None:
+        # Arrow's own complaints about the contents are OSErrors, too, but neither the system's nor a store's.
+        if isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError):
             return error
         told = str(error).strip().split("\n")[0].rstrip(".")
-        return TaskFailedError(
-            f"{self.native_key}, {where}: The Parquet file is damaged or cut off, so nothing behind this "
-            f"place can be read: {told}. {_REPLACE}"
+        return _damaged(
+            self.native_key,
+            where,
+            f"The Parquet file is damaged or cut off, so nothing behind this place can be read: {told}.",
+            _REPLACE,
         )
 
     def close(self) -> None:
@@ -104,9 +109,12 @@ def _check_ends(raw: Readable, native_key: str) -> None:
     """Raise a sentence for what cannot be a Parquet file by its first and last bytes."""
     size = raw.seek(0, os.SEEK_END)
     if not size:
-        raise TaskFailedError(
-            f"{native_key}: The file is empty. Even a Parquet file without rows has a schema and a "
-            f"footer; the one that should be here was not written. {_REPLACE}"
+        raise _damaged(
+            native_key,
+            None,
+            "The file is empty. Even a Parquet file without rows has a schema and a footer; the one that "
+            "should be here was not written.",
+            _REPLACE,
         )
     raw.seek(0)
     head = raw.read(len(_MAGIC)) or b""
@@ -114,19 +122,20 @@ def _check_ends(raw: Readable, native_key: str) -> None:
     tail = raw.read(_TAIL) or b""
     raw.seek(0)
     if _ENCRYPTED in (head, tail[-len(_ENCRYPTED) :]):
-        raise TaskFailedError(
-            f"{native_key}: The Parquet file is encrypted, which is not supported. Decrypt it."
-        )
+        told = "The Parquet file is encrypted, which is not supported."
+        raise _damaged(native_key, None, told, "Decrypt it.")
     if head != _MAGIC:
-        raise TaskFailedError(
-            f"{native_key}, byte 0: This is not a Parquet file, because it does not begin with PAR1. "
-            "Correct the format, or select the files with a glob."
-        )
+        told = "This is not a Parquet file, because it does not begin with PAR1."
+        advice = "Correct the format, or select the files with a glob."
+        raise _damaged(native_key, "byte 0", told, advice)
     if size < _LEAST or not tail.endswith(_MAGIC):
-        raise TaskFailedError(
-            f"{native_key}, byte {size}: The Parquet file is cut off, because it does not end with a "
-            f"footer. {_REPLACE}"
-        )
+        told = "The Parquet file is cut off, because it does not end with a footer."
+        raise _damaged(native_key, f"byte {size}", told, _REPLACE)
+
+
+def _damaged(native_key: str, position: str | None, reason: str, advice: str) -> DamagedObjectError:
+    damage = RecordError(reason, native_key=native_key, position=position, advice=advice)
+    return DamagedObjectError(damage)
 
 
 def _chosen(native_key: str, there: list[str], columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import Schema
 from headrace.sources.extractors.batch_rows import BatchRows
@@ -16,6 +16,7 @@ from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.extractors.parquet_file import ParquetSource
 from headrace.sources.extractors.parquet_structs import ParquetStructs
 from headrace.sources.extractors.rows import Places
+from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
 
 
 class ParquetReader:
@@ -121,8 +122,7 @@ class ParquetReader:
         anchors, skips, counts = self._places(done)
         self._go_behind(done)
         if found.refused is not None:
-            self._error = found.refused.located(self._source.native_key, self._where())
-            self._go_behind(1)
+            self._error = self._refuse(found.refused)
             done += 1
         self._waiting = batch.slice(done) if done < len(batch) else None
         if not len(found.values):
@@ -134,6 +134,18 @@ class ParquetReader:
             counts=counts,
             constants={},
             last=self._error is None and not any(self._source.rows[self._group : self._stop]),
+        )
+
+    def _refuse(self, error: RecordError) -> UnreadableRecordError:
+        """Go behind the row that *error* is about. What it was made of is spread over pages: it has no bytes."""
+        where, reference = self._where(), {"rowGroup": self._group, "row": self._row}
+        self._go_behind(1)
+        return UnreadableRecordError(
+            error.reason,
+            native_key=self._source.native_key,
+            position=where,
+            advice=error.advice,
+            record=Unread(behind=self.place, reference=reference),
         )
 
     def _places(self, count: int) -> tuple[Places, Places, Places]:

@@ -13,21 +13,24 @@ from headrace.sources.extractors.blocks import BlockReader, Span, Words
 from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.format import ObjectInput, ReadLimits
 from headrace.sources.extractors.line_framing import Framing
+from headrace.sources.extractors.looking_ahead import Look, Sample, SampledStream
 from headrace.sources.extractors.row_extractor import RowExtractor
 from headrace.sources.extractors.row_reader import RowReader
-from headrace.sources.extractors.streams import Compression, open_stream
+from headrace.sources.extractors.streams import ByteStream, Compression, open_stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFormat:
     """Rows as *framing* cuts them, understood by what *extractor* makes for each object.
 
-    *extractor* is given the native key, the place where reading begins and the constants of its offset.
+    *extractor* is given the native key, the place where reading begins and the constants of its offset,
+    with what *look* learns of the bytes there.
     """
 
     name: str
     framing: Framing
     extractor: Callable[[str, Resume, Mapping[str, OffsetValue]], RowExtractor]
+    look: Look | None = None
     splits: bool = True
     sealed: ClassVar[bool] = False
     packs_itself: ClassVar[bool] = False
@@ -48,9 +51,14 @@ class RowFormat:
         """See :class:`~headrace.sources.extractors.format.Format`."""
         of = "" if source.compression is Compression.NONE else " of the unpacked text"
         try:
-            extractor = self.extractor(source.native_key, resume, constants)
             first = resume.anchor - 1 if span.seek_row else resume.anchor
             stream = source.stream or open_stream(source.raw, source.compression, first)
+            if self.look is not None and self.look.key not in constants:
+                stream, learnt = _looked(
+                    self.look, stream, span=span, resume=resume, constants=constants
+                )
+                constants = {**constants, **learnt}
+            extractor = self.extractor(source.native_key, resume, constants)
         except RecordError as error:
             source.raw.close()
             raise error.located(source.native_key, f"before byte {resume.anchor}{of}") from error
@@ -73,3 +81,26 @@ class RowFormat:
             max_rows=limits.rows,
             max_row_bytes=limits.record_bytes,
         )
+
+
+def _looked(
+    look: Look,
+    stream: ByteStream,
+    *,
+    span: Span,
+    resume: Resume,
+    constants: Mapping[str, OffsetValue],
+) -> tuple[ByteStream, Mapping[str, OffsetValue]]:
+    """*stream* as it was before *look*, and what that has learnt."""
+    most = look.most_bytes
+    if span.limit is not None:
+        most = min(most, max(span.limit - resume.anchor, 0))
+    sampled = SampledStream(stream, most)
+    sample = Sample(
+        content=sampled.sample,
+        at_start=not resume.anchor,
+        # What ends with the span may go on later, but only behind the last row's end.
+        whole=(sampled.ended or most < look.most_bytes) and span.take_tail,
+        constants=constants,
+    )
+    return sampled, look.learn(sample)

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
+from headrace.connect.errors import ConnectError, RecordError
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import Schema
 from headrace.sources.extractors.blocks import BlockReader
 from headrace.sources.extractors.chunk import Chunk, Resume, numbered
+from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.row_extractor import BadRow, RowExtractor
 from headrace.sources.extractors.rows import RowBlock
+from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
 
 
 class RowReader:
@@ -41,7 +43,7 @@ class RowReader:
         self._count = resume.record_count - resume.skip
         self._rows: RowBlock | None = None
         self._error: ConnectError | OSError | None = None
-        self._fatal: TaskFailedError | OSError | None = None
+        self._fatal: DamagedObjectError | OSError | None = None
 
     @property
     def value_schema(self) -> Schema | None:
@@ -86,15 +88,42 @@ class RowReader:
     def _advance(self) -> None:
         """Read the next block; an error waits until all before it was returned."""
         try:
-            self._rows = self._blocks.next_block()
-        except RecordError as error:
-            self._count += error.position is None
-            place = f"{self._blocks.place(self._blocks.position)} (record {self._count})"
-            self._error = error.located(self._native_key, place)
-            if self._blocks.broken:
-                self._fatal = TaskFailedError(str(self._error))
+            while True:
+                try:
+                    self._rows = self._blocks.next_block()
+                    return
+                except RecordError as error:
+                    if self._blocks.broken:
+                        self._break(error)
+                        return
+                    if self._pass_over(error):
+                        return
         except OSError as error:
             self._error = self._fatal = error
+
+    def _break(self, error: RecordError) -> None:
+        """Nothing behind *error* can be read."""
+        self._count += error.position is None
+        place = f"{self._blocks.place(self._blocks.position)} (record {self._count})"
+        self._error = self._fatal = DamagedObjectError(error.located(self._native_key, place))
+
+    def _pass_over(self, error: RecordError) -> bool:
+        """Go behind the row that *error* refuses; whether it is to be told, because it was not before."""
+        start = self._blocks.position
+        has_end = self._blocks.go_behind_refused()
+        self._count += 1
+        if self._skip:
+            self._skip -= 1
+            return False
+        place = f"{self._blocks.place(start)} (record {self._count})"
+        if has_end:
+            self._error = self._unreadable(
+                error.reason, error.advice, place=place, borders=(start, self._blocks.position)
+            )
+        else:
+            # What is there may be the beginning of a row: nobody knows where the next one begins.
+            self._error = error.located(self._native_key, place)
+        return True
 
     def _chunk(self, block: RowBlock) -> Chunk | None:
         rows, refused = self._before_long(block.slice(0, self._max_rows))
@@ -102,19 +131,21 @@ class RowReader:
         picked = rows if found.rows is None else rows.pick(found.rows)
         first = self._count + 1
         self._count += len(found.values)
+        dropped = min(self._skip, len(found.values))
+        self._skip -= dropped
         self._go_behind(block, rows=rows, refused=found.bad or refused)
         if self._rows is None and self._error is None:
             self._advance()
-        return self._resumed(
-            Chunk(
-                values=found.values,
-                anchors=picked.nexts[: len(found.values)] + picked.base,
-                skips=np.zeros(len(found.values), np.int64),
-                counts=numbered(first, len(found.values)),
-                constants=self._extractor.constants(),
-                last=self._rows is None and self._error is None,
-            )
-        )
+        if dropped == len(found.values):
+            return None
+        return Chunk(
+            values=found.values,
+            anchors=picked.nexts[: len(found.values)] + picked.base,
+            skips=np.zeros(len(found.values), np.int64),
+            counts=numbered(first, len(found.values)),
+            constants=self._extractor.constants(),
+            last=self._rows is None and self._error is None,
+        ).behind(dropped)
 
     def _before_long(self, rows: RowBlock) -> tuple[RowBlock, BadRow | None]:
         """The rows before the first one that is too long, and that one."""
@@ -136,23 +167,50 @@ class RowReader:
         if refused is not None:
             done = refused.row + 1
             self._count += 1
-            self._refuse(refused, block.position(refused.row))
+            self._refuse(refused, block)
         self._rows = block.slice(done) if done < len(block) else None
 
-    def _refuse(self, refused: BadRow, position: int) -> None:
-        self._error = RecordError(
-            refused.reason,
-            native_key=self._native_key,
-            position=f"{self._blocks.place(position)} (record {self._count})",
-            advice=refused.advice,
-        )
+    def _refuse(self, refused: BadRow, block: RowBlock) -> None:
+        start = block.position(refused.row)
+        place = f"{self._blocks.place(start)} (record {self._count})"
         if refused.fatal:
-            self._fatal = TaskFailedError(str(self._error))
+            damage = RecordError(
+                refused.reason,
+                native_key=self._native_key,
+                position=place,
+                advice=refused.advice,
+            )
+            self._error = self._fatal = DamagedObjectError(damage)
+        elif self._skip:
+            self._skip -= 1
+        else:
+            raw = block.row(refused.row)
+            self._error = self._unreadable(
+                refused.reason,
+                refused.advice,
+                place=place,
+                borders=(start, block.base + int(block.nexts[refused.row])),
+                raw=raw if len(raw) <= self._max_row_bytes else None,
+            )
 
-    def _resumed(self, chunk: Chunk) -> Chunk | None:
-        """What is left of *chunk* without the records that were read before."""
-        dropped = min(self._skip, len(chunk))
-        self._skip -= dropped
-        if dropped == len(chunk):
-            return None
-        return chunk.behind(dropped) if dropped else chunk
+    def _unreadable(
+        self,
+        reason: str,
+        advice: str | None,
+        *,
+        place: str,
+        borders: tuple[int, int],
+        raw: bytes | None = None,
+    ) -> UnreadableRecordError:
+        return UnreadableRecordError(
+            reason,
+            native_key=self._native_key,
+            position=place,
+            advice=advice,
+            record=Unread(
+                behind=Resume(anchor=borders[1], record_count=self._count),
+                reference=self._blocks.reference(*borders),
+                raw=raw,
+                constants=self._extractor.constants(),
+            ),
+        )

@@ -1,0 +1,111 @@
+"""The types that fields of CSV files may have. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.schema import BOOLEAN, FLOAT64, INT64, STRING, Schema, arrow_type, decimal
+from headrace.sources.extractors.exact_numbers import double_of, int64_of
+
+# What Python makes a number of, JSON may not: no leading zeros, plus signs, spaces or infinities.
+_WHOLE = "-?(0|[1-9][0-9]*)"
+_EXPONENT = "([eE][+-]?[0-9]+)?"
+_DECIMAL = re.compile(r"decimal\(([0-9]|[12][0-9]|3[0-7])\)")
+_DECIMAL_DIGITS = 38
+_SURE_INT64_CHARACTERS = 18
+_SURE_DOUBLE_CHARACTERS = 15
+
+KNOWN_TYPES: Final = "string, integer, number, boolean, decimal(0) to decimal(37)"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """A type by its *name*: how its texts look, its schema, and which texts its values hold without loss.
+
+    *pattern* is ``None`` where any text will do; *holds* is asked only where :attr:`schema` is made use of.
+    """
+
+    name: str
+    pattern: str | None
+    schema: Schema
+    holds: Callable[[pa.StringArray], pa.BooleanArray | None] = lambda _: None
+
+    def values(self, texts: pa.StringArray) -> pa.Array:
+        """*texts*, of which each fits or is null, as values of the schema."""
+        if self.schema.type is BOOLEAN.type:
+            return pc.equal(pc.utf8_lower(texts), "true")
+        return texts.cast(arrow_type(self.schema))
+
+
+def field_type(name: str) -> FieldType | None:
+    """The type called *name*; ``None`` where there is none."""
+    found = _TYPES.get(name)
+    scale = _DECIMAL.fullmatch(name)
+    return found or (_decimal(name, int(scale[1])) if scale else None)
+
+
+def inferred_type(texts: pa.StringArray) -> FieldType:
+    """The narrowest type that holds all of *texts*; strings where there is none, or no text that is not null.
+
+    Never one that would lose digits.
+    """
+    texts = texts.drop_null()
+    for name in ("boolean", "integer", "number") if len(texts) else ():
+        kind = _TYPES[name]
+        if not _all(pc.match_substring_regex(texts, kind.pattern)):
+            continue
+        holds = kind.holds(texts)
+        if holds is None or _all(holds):
+            return kind
+    return _TYPES["string"]
+
+
+def _decimal(name: str, scale: int) -> FieldType:
+    digits = _DECIMAL_DIGITS - scale
+    fraction = rf"(\.[0-9]{{1,{scale}}})?" if scale else ""
+    return FieldType(
+        name, rf"^-?(0|[1-9][0-9]{{0,{digits - 1}}}){fraction}$", decimal(scale).as_optional()
+    )
+
+
+def _int64s(texts: pa.StringArray) -> pa.BooleanArray | None:
+    return _each(texts, _SURE_INT64_CHARACTERS, lambda text: int64_of(text) is not None)
+
+
+def _doubles(texts: pa.StringArray) -> pa.BooleanArray | None:
+    return _each(texts, _SURE_DOUBLE_CHARACTERS, lambda text: double_of(text) is not None)
+
+
+def _each(texts: pa.StringArray, sure: int, holds: Callable[[str], bool]) -> pa.BooleanArray | None:
+    """Which of *texts* are held, ``None`` for all; those of at most *sure* characters are, without exponents."""
+    doubtful = pc.or_(
+        pc.greater(pc.binary_length(texts), sure), pc.match_substring_regex(texts, "[eE]")
+    ).fill_null(False)  # noqa: FBT003
+    rows = np.flatnonzero(doubtful.to_numpy(zero_copy_only=False))
+    if not len(rows):
+        return None
+    held = np.ones(len(texts), np.bool_)
+    held[rows] = [holds(text) for text in texts.take(pa.array(rows)).to_pylist()]
+    return pa.array(held)
+
+
+def _all(right: pa.BooleanArray) -> bool:
+    return pc.all(right).as_py() is True
+
+
+_TYPES: Final[Mapping[str, FieldType]] = {
+    kind.name: kind
+    for kind in (
+        FieldType("string", None, STRING.as_optional()),
+        FieldType("integer", f"^{_WHOLE}$", INT64.as_optional(), _int64s),
+        FieldType("number", rf"^{_WHOLE}(\.[0-9]+)?{_EXPONENT}$", FLOAT64.as_optional(), _doubles),
+        FieldType("boolean", "^(?i:true|false)$", BOOLEAN.as_optional()),
+    )
+}
