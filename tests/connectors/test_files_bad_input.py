@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from headrace.connect import ConfigError, ConnectError, SourceOffset, SourcePartition
+from headrace.connect import (
+    ConfigError,
+    ConnectError,
+    RecordError,
+    SourceOffset,
+    SourcePartition,
+)
 from headrace.connectors.files.connector import FilesConnector
 from headrace.testing.task_runs import LocalRun
 
@@ -188,14 +194,18 @@ def test_a_bad_row_counts_when_reading_goes_on(tmp_path: Path) -> None:
 
 
 def test_behind_damage_nothing_is_guessed(tmp_path: Path) -> None:
-    """Where records cannot be delimited any more, going on fails again instead of ending."""
+    """Where records cannot be delimited any more, the file is left and is not marked as done."""
     (tmp_path / "a.jsonl.gz").write_bytes(GZ[:-1])
     run = local_run(tmp_path, {})
     run._connector.start(run._props)
     (task,) = run._tasks()
     task.poll()
 
-    for _ in range(3):
-        with pytest.raises(ConnectError, match="cut off"):
-            task.poll()
+    with pytest.raises(RecordError, match="cut off") as caught:
+        task.poll()
+    bad = caught.value.bad
+    assert bad
+    assert bad.quarantines
+    assert task.poll() is None
+    assert not task.update_offsets({bad.source_partition: bad.source_offset})
     task.stop()

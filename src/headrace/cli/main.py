@@ -21,6 +21,7 @@ from headrace.connect.errors import ConnectError
 # Where each command is; imported when it is asked for, because some of them import Spark.
 COMMANDS = {
     "broker": "headrace.cli.broker:broker",
+    "explain": "headrace.cli.explain:explain",
     "run": "headrace.cli.run:run",
 }
 INTERRUPTED, TERMINATED = 130, 143

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -12,11 +12,11 @@ from types import FrameType
 import click
 
 from headrace.admission import all_admitted, checked_worker
+from headrace.cli.configurations import connector_config
 from headrace.cli.main import INTERRUPTED, TERMINATED
-from headrace.connect.errors import ConfigError
 from headrace.observe.events import told_to
 from headrace.observe.logs import EventLog, configure_logging
-from headrace.runtime.connector_files import InitialState, read_connector_file, read_worker_file
+from headrace.runtime.connector_files import read_worker_file
 from headrace.runtime.state_file import make_folder, state_path
 from headrace.runtime.worker import Worker
 from headrace.standalone import standalone
@@ -55,7 +55,7 @@ def run(
     configure_logging(log_level.upper(), as_json=json_logs)
     config = checked_worker(read_worker_file(worker_config), where=str(worker_config))
     connectors = all_admitted(
-        [partial(_connector_config, path) for path in connector_configs], config
+        [partial(connector_config, path) for path in connector_configs], config
     )
     state_file = state_path(config, worker_config.absolute(), os.environ)
     make_folder(config, state_file)
@@ -66,14 +66,6 @@ def run(
         ready.worker.start(ready.specs)
         failures = ready.worker.wait()
     return FAILED if failures else signals.code()
-
-
-def _connector_config(path: Path) -> Mapping[str, str]:
-    file = read_connector_file(path)
-    if file.initial_state is not InitialState.RUNNING:
-        sentence = f"{file.initial_state} is not supported yet; leave it out."
-        raise ConfigError([("initial_state", sentence)], where=str(path))
-    return file.config
 
 
 class _Signals:

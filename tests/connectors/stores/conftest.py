@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Iterator
 from typing import cast
 from uuid import uuid4
 
 import pytest
 
+from connectors.stores.files_bucket import FilesBucket
 from connectors.stores.s3_owner import S3Owner
 from connectors.stores.s3_proxy import Proxy, running
+from connectors.stores.s3_server import s3_server
 from headrace.connectors.files.stores.config import S3Config
 from headrace.connectors.files.stores.retries import Retries
 from headrace.connectors.files.stores.s3 import S3Store
@@ -21,15 +21,8 @@ from headrace.connectors.files.stores.s3_client import client_of
 @pytest.fixture(scope="session")
 def s3_port() -> Iterator[int]:
     """The port of an S3 server that all tests share. Use buckets of your own."""
-    # Parts of copies are that small in tests; it is read once, at the import.
-    os.environ.setdefault("S3_UPLOAD_PART_MIN_SIZE", "256")
-    from moto.server import ThreadedMotoServer
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    yield server.get_host_and_port()[1]
-    server.stop()
+    with s3_server() as port:
+        yield port
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +53,12 @@ def s3_config(proxy: Proxy, shared_proxy: tuple[Proxy, str], client: S3Owner) ->
     client.create_bucket(Bucket=config.bucket)
     proxy.forget()
     return config
+
+
+@pytest.fixture
+def bucket(client: S3Owner, s3_config: S3Config, proxy: Proxy) -> FilesBucket:
+    """The bucket, with what the files connector needs to read it."""
+    return FilesBucket(client, s3_config, proxy)
 
 
 @pytest.fixture

@@ -17,8 +17,7 @@ def test_the_defaults_ask_amazon_with_the_usual_chain():
     """Nothing but a bucket is needed."""
     config = S3Config.parse({"s3.bucket": "bucket"})
 
-    assert ("", None, None, 1000, True) == (
-        config.prefix,
+    assert (None, None, 1000, True) == (
         config.endpoint,
         config.access_key_id,
         config.page_size,

@@ -1,1 +1,1 @@
-"""Files on local disk become records: JSONL, CSV and plain lines, plain or compressed."""
+"""Files on local disk and objects of stores become records, in any format of `headrace.sources.extractors`."""

@@ -8,24 +8,24 @@ from dataclasses import dataclass, field
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.details import SplitDetails
-from headrace.connectors.files.identity import version_of
-from headrace.connectors.files.listing import FileSeen
 from headrace.connectors.files.progress import Progress, number
 from headrace.connectors.files.proof import CHECKED, CHECKSUM
+from headrace.connectors.files.seen import ObjectSeen
 from headrace.sources.sharing import Piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A file that is selected now.
+    """A file or an object of a store that is selected now.
 
-    *readable* is the byte up to which it may be read: its size, or less where its last line is not
+    *packed* says that nothing but reading it tells where its records end: it is compressed, or may be, or
+    of a format that is read as a whole. *readable* is the byte up to which it may be read: its size, or less where its last line is not
     complete yet. *settled* says that it has been unchanged for long enough to be finished; *open_ended*
     that its last row may be half written although a line ends there. *kept* says that it still begins with
     what offsets prove.
     """
 
-    file: FileSeen
+    file: ObjectSeen
     format: str
     packed: bool
     settled: bool
@@ -37,18 +37,25 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What the configuration says about files that change, and about their pieces."""
+    """What the configuration says about files that change, and about their pieces.
+
+    *grow* says that files may grow where they lie, as those on a disk do, and not objects of a store.
+    *cleanup* says that something is to be done to a file that was read to its end.
+    """
 
     follow: bool = False
     changed: str = "fail"
     split_bytes: int = 0
+    grow: bool = True
+    cleanup: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What to do with one file: pieces to read, offsets to write, a sentence to tell; or nothing.
 
-    *waits* says that something of it is left for when it has been unchanged for long enough.
+    *waits* says that something of it is left for when it has been unchanged for long enough, *again_after*
+    in how many seconds to look at it again.
     """
 
     pieces: Sequence[Piece] = ()
@@ -57,9 +64,10 @@ class Decision:
     )
     told: str | None = None
     waits: bool = False
+    again_after: float | None = None
 
 
-_KEPT = ("header", CHECKED, CHECKSUM)
+_KEPT = ("header", "types", CHECKED, CHECKSUM)
 
 
 def finished(
@@ -81,7 +89,7 @@ def finished(
         "recordCount": number(entry, "recordCount") + more,
         "anchor": anchor,
         "skip": 0,
-        "version": version_of(file),
+        "version": file.version,
         "size": file.size,
         "format": candidate.format,
         **kept,
@@ -92,12 +100,13 @@ def finished(
 def details_of(candidate: Candidate) -> SplitDetails:
     """What the task is told about every piece of the file."""
     return SplitDetails(
-        version=version_of(candidate.file),
+        version=candidate.file.version,
         size=candidate.file.size,
         format=candidate.format,
         settled=candidate.settled,
         tail=candidate.readable == candidate.file.size,
         open_ended=candidate.open_ended,
+        modified_ms=candidate.file.modified_ms,
     )
 
 

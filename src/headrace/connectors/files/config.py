@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from headrace.connect.config import Config, Problem
-from headrace.connect.setting import setting
+from headrace.connect.config import Problem
+from headrace.connect.setting import Setting, setting
 from headrace.connect.setting_type import SettingType
-from headrace.sources.extractors.avro_format import DEFAULT_BLOCK_BYTES
+from headrace.connectors.files.addresses import Root, Selector, root_of
+from headrace.connectors.files.after_commit import after_commit_problems
+from headrace.connectors.files.format_config import FormatConfig
+from headrace.connectors.files.naming_config import NamingConfig
+from headrace.connectors.files.place_problems import place_problems
+from headrace.connectors.files.record_headers import HEADERS, header_problems
+from headrace.connectors.files.round_config import RoundConfig
+from headrace.connectors.files.stores.catalogue import KINDS
+from headrace.connectors.files.stores.store import Store
 from headrace.sources.extractors.compression import Compression, by_name
-from headrace.sources.extractors.csv_dialect import FIELD_TYPES, CsvDialect
 
 _MIB = 1024 * 1024
 
 
-class FilesConfig(Config):
+class FilesConfig(FormatConfig, RoundConfig, NamingConfig):
     """What to read, how to understand it, and where to send it."""
 
     path: tuple[str, ...] = setting(
@@ -23,14 +30,9 @@ class FilesConfig(Config):
         importance="high",
         non_empty=True,
         valid=lambda paths: None if paths else "Name at least one folder, file or glob.",
-        doc="Folders, files or globs on local disk, comma separated. Every machine that runs a slot must "
-        "see them under the same path. Names that begin with a dot are left out.",
-    )
-    topic: str = setting(
-        importance="high",
-        non_empty=True,
-        doc="The topic to send to. ${filename} in it stands for the file's name, with an underscore for "
-        "each character that a topic's name cannot hold.",
+        doc="Folders, files or globs on local disk, or prefixes or globs in one store, such as "
+        "s3://bucket/prefix, comma separated. Every machine that runs a slot must see local files under the "
+        "same path. Names that begin with a dot are left out.",
     )
     format: Literal["auto", "jsonl", "csv", "avro", "parquet", "lines", "bytes"] = setting(
         "files.format",
@@ -51,23 +53,24 @@ class FilesConfig(Config):
     follow: bool = setting(
         "files.follow",
         default=False,
-        doc="Whether to go on in a file that grows after it was read to its end. A last line is then read "
-        "when its line end arrives.",
+        doc="On local disk: whether to go on in a file that grows after it was read to its end. A last line "
+        "is then read when its line end arrives.",
     )
     min_age_ms: int = setting(
         "files.min.age.ms",
         kind=SettingType.LONG,
         default=2000,
         at_least=0,
-        doc="How long a file must be unchanged before a last line without line end counts as a record, "
-        "and before a compressed file is read.",
+        doc="On local disk: how long a file must be unchanged before a last line without line end counts "
+        "as a record, and before a compressed file is read.",
     )
-    bytes_per_record: int = setting(
-        "files.bytes.per.record",
-        default=512 * 1024,
-        at_least=1,
-        at_most=256 * _MIB,
-        doc="For files.format=bytes: how many bytes a record holds; a file's last one may hold fewer.",
+    headers: tuple[str, ...] = setting(
+        "files.headers",
+        default=(),
+        one_of=HEADERS,
+        doc="Headers that each record gets, comma separated: name (the path or address), size (bytes), modified "
+        "(when the file was changed, in milliseconds since 1970), record (the record's number in the file, from 1), position (the byte "
+        "behind it), last (whether it is the file's last one). They are called file.name and so on.",
     )
     split_bytes: int = setting(
         "files.split.bytes",
@@ -75,18 +78,37 @@ class FilesConfig(Config):
         default=0,
         at_least=0,
         doc="Uncompressed JSONL and lines only: read a file in ranges of this many bytes, several at a "
-        "time. Order then holds within a range. 0 reads each file in order, in one slot.",
+        "time. Order then holds within a range. 0 reads each file in order, in one slot. In a store it needs "
+        "files.compression=none.",
     )
     changed: Literal["fail", "reread", "ignore"] = setting(
         "files.changed",
         default="fail",
         doc="What to do with a file that does not begin any more with what was sent of it, or that was "
-        "replaced after it was read to its end: fail, reread it from its beginning, or ignore it from then on.",
+        "replaced after it was read to its end, or with an object of a store that has another version: fail, "
+        "reread it from its beginning, or ignore it from then on.",
     )
     missing: Literal["fail", "ignore"] = setting(
         "files.missing",
         default="fail",
         doc="What to do when a file vanishes before it was read to its end.",
+    )
+    after_commit: Literal["keep", "delete", "move", "tag"] = setting(
+        "files.after.commit",
+        default="keep",
+        doc="What to do with a file once all its records are committed: keep it, delete it, move it to "
+        "files.move.to, or tag the object with files.tag.",
+    )
+    move_to: str = setting(
+        "files.move.to",
+        default="",
+        doc="For files.after.commit=move: a folder on local disk, or in a store a prefix in the same bucket, such "
+        "as s3://bucket/done/.",
+    )
+    tags: tuple[str, ...] = setting(
+        "files.tag",
+        default=(),
+        doc="For files.after.commit=tag: tags as name=value, comma separated.",
     )
     max_line_bytes: int = setting(
         "files.max.line.bytes",
@@ -105,61 +127,42 @@ class FilesConfig(Config):
         at_most=256 * _MIB,
         doc="How many bytes of a file are read and sent as one batch.",
     )
-    csv_delimiter: str = setting(
-        "csv.delimiter",
-        default="",
-        doc="One ASCII character, or tab. Default: a comma, or a tab for .tsv files.",
-    )
-    csv_quote: str = setting(
-        "csv.quote",
-        default='"',
-        doc="The ASCII character around quoted fields; none for no quoting.",
-    )
-    csv_escape: str = setting(
-        "csv.escape",
-        default="none",
-        doc="The ASCII character that takes the next one literally, besides doubled quotes; none for none.",
-    )
-    csv_header: bool = setting(
-        "csv.header",
-        default=True,
-        doc="Whether the first row of each file holds the fields' names.",
-    )
-    csv_names: tuple[str, ...] = setting(
-        "csv.names",
-        default=(),
-        doc="The fields' names, comma separated: instead of the header's, or for files without one "
-        "(default there: field_1, field_2 …).",
-    )
-    csv_null: str | None = setting(
-        "csv.null",
-        default=None,
-        doc="A field with exactly this text is null. Default: no field is null.",
-    )
-    csv_types: tuple[str, ...] = setting(
-        "csv.types",
-        default=(),
-        doc="Types of fields that are not strings, as name:type, comma separated; integer, number, "
-        "boolean. Numbers keep their text. An empty field of such a type is null.",
-    )
 
-    avro_max_block_bytes: int = setting(
-        "avro.max.block.bytes",
-        default=DEFAULT_BLOCK_BYTES,
-        at_least=1024,
-        at_most=1024 * _MIB,
-        doc="The largest block of an Avro file in bytes, packed and unpacked; a larger one is an error.",
-    )
-    parquet_columns: tuple[str, ...] = setting(
-        "parquet.columns",
-        default=(),
-        doc="The columns of Parquet files to read, comma separated, in the order that the records' fields "
-        "shall have. Default: all columns.",
-        valid=lambda names: None if len(set(names)) == len(names) else "Name each column once.",
-    )
+    @classmethod
+    def settings(cls) -> tuple[Setting, ...]:
+        """Its own settings, and those of every store."""
+        return (*super().settings(), *(each for kind in KINDS.values() for each in kind.settings()))
+
+    @property
+    def root(self) -> Root | None:
+        """The store that ``files.path`` speaks of; ``None`` for local disk."""
+        found = root_of(self.path[0])
+        return found and found[0]
+
+    @property
+    def selectors(self) -> tuple[Selector, ...]:
+        """What is selected in the store."""
+        return tuple(found[1] for found in map(root_of, self.path) if found)
+
+    def open_store(self, root: Root) -> Store:
+        """The store at *root*, with its settings; asks nothing of it.
+
+        Raises :class:`~headrace.connect.errors.TaskFailedError` for what its library does not accept.
+        """
+        return KINDS[root.scheme].open(root.place, self.originals)
 
     def check(self) -> Iterator[Problem]:
         """Rules across settings."""
+        yield from super().check()
+        yield from place_problems(self)
+        yield from after_commit_problems(self)
+        yield from header_problems(self)
+        if self.follow and (self.max_objects_per_round or self.max_bytes_per_round):
+            told = "A file that always grows would keep others from being read. Remove it"
+            yield (
+                "files.follow",
+                f"{told}, or files.max.objects.per.round and files.max.bytes.per.round.",
+            )
         if self.format == "parquet" and self.compression not in ("auto", "none"):
             yield (
                 "files.compression",
@@ -176,48 +179,7 @@ class FilesConfig(Config):
             )
         if self.split_bytes and self.compression not in ("auto", "none"):
             yield "files.split.bytes", "A compressed file cannot be split."
-        yield from self._check_characters()
-        for entry in self.csv_types:
-            if entry.rpartition(":")[2] not in FIELD_TYPES:
-                known = ", ".join(FIELD_TYPES)
-                yield "csv.types", f"{entry!r} must be a field's name, a colon, and one of {known}."
-
-    def _check_characters(self) -> Iterator[Problem]:
-        for key, text in (
-            ("csv.delimiter", self.csv_delimiter or ","),
-            ("csv.quote", self.csv_quote),
-            ("csv.escape", self.csv_escape),
-        ):
-            if text == "none" and key != "csv.delimiter":
-                continue
-            character = _character(text)
-            if len(character) != 1 or not character.isascii() or character in "\r\n\0":
-                yield key, f"{text!r} must be one ASCII character that is no line end."
-        meanings = (self.csv_delimiter or ",", self.csv_quote, self.csv_escape)
-        if len(set(meanings)) < len(meanings):
-            yield "csv.quote", "The delimiter, quote and escape characters must differ."
-
-    def dialect(self, extension: str) -> CsvDialect:
-        """The CSV dialect of files whose name ends with *extension*."""
-        default = "\t" if extension == ".tsv" else ","
-        return CsvDialect(
-            delimiter=_character(self.csv_delimiter) or default,
-            quote=_character(self.csv_quote),
-            escape=_character(self.csv_escape),
-            header=self.csv_header,
-            names=self.csv_names,
-            null=self.csv_null,
-            types=tuple((name, kind) for name, _, kind in map(_parts, self.csv_types)),
-        )
 
     def packing(self, path: str) -> Compression:
         """How the file at *path* is packed, as far as the settings and its name tell."""
         return by_name(path) if self.compression == "auto" else Compression(self.compression)
-
-
-def _parts(entry: str) -> tuple[str, str, str]:
-    return entry.rpartition(":")
-
-
-def _character(text: str) -> str:
-    return {"none": "", "tab": "\t", "\\t": "\t"}.get(text, text)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import PurePath
+from os.path import splitext
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.config import FilesConfig
-from headrace.sources.extractors.avro_format import AvroFormat
-from headrace.sources.extractors.by_name import JSONL, LINES
-from headrace.sources.extractors.bytes_format import BytesFormat
+from headrace.sources.extractors.by_name import FORMATS
 from headrace.sources.extractors.compression import EXTENSIONS, Compression, by_magic
-from headrace.sources.extractors.csv_format import csv_format
 from headrace.sources.extractors.format import Format
 from headrace.sources.extractors.line_framing import Framing
-from headrace.sources.extractors.parquet_format import ParquetFormat
 from headrace.sources.extractors.row_format import RowFormat
 
 _BY_EXTENSION = {
@@ -28,14 +23,6 @@ _BY_EXTENSION = {
     ".txt": "lines",
     ".log": "lines",
 }
-_FORMATS: Mapping[str, Callable[[FilesConfig, str], Format]] = {
-    "jsonl": lambda _config, _extension: JSONL,
-    "lines": lambda _config, _extension: LINES,
-    "csv": lambda config, extension: csv_format(config.dialect(extension)),
-    "avro": lambda config, _extension: AvroFormat(block_bytes=config.avro_max_block_bytes),
-    "parquet": lambda config, _extension: ParquetFormat(columns=config.parquet_columns),
-    "bytes": lambda config, _extension: BytesFormat(record_bytes=config.bytes_per_record),
-}
 
 
 def format_of(path: str, config: FilesConfig) -> Format:
@@ -48,7 +35,24 @@ def format_of(path: str, config: FilesConfig) -> Format:
             f"{path}: The extension does not tell the format (known are {known}). "
             "Set files.format, or name the files with a glob in files.path."
         )
-    return _FORMATS[name](config, extension)
+    return FORMATS[name](config.format_options(extension))
+
+
+def told_form(path: str, config: FilesConfig) -> str:
+    """Format and packing of the file at *path* in words for people; of the packing what the name tells."""
+    format_of(path, config)
+    name = config.format if config.format != "auto" else _BY_EXTENSION[_extension(path)]
+    packing = packing_told(path, config)
+    return name if packing in (None, Compression.NONE) else f"{name}, {packing.value}"
+
+
+def packing_told(path: str, config: FilesConfig) -> Compression | None:
+    """How the file at *path* is packed by the settings or its name; ``None`` where its first bytes tell."""
+    found = config.packing(path)
+    told = found is not Compression.NONE or config.compression != "auto"
+    if told or config.format == "bytes" or format_of(path, config).packs_itself:
+        return found
+    return None
 
 
 def packing_of(path: str, head: bytes, config: FilesConfig) -> Compression:
@@ -56,11 +60,8 @@ def packing_of(path: str, head: bytes, config: FilesConfig) -> Compression:
 
     The settings say it, or its name; or else the first bytes, where they cannot be what the format reads.
     """
-    found = config.packing(path)
-    told = found is not Compression.NONE or config.compression != "auto"
-    if told or config.format == "bytes" or format_of(path, config).packs_itself:
-        return found
-    return by_magic(head)
+    told = packing_told(path, config)
+    return by_magic(head) if told is None else told
 
 
 def quoted_framing(form: Format) -> Framing | None:
@@ -70,7 +71,20 @@ def quoted_framing(form: Format) -> Framing | None:
     return form.framing
 
 
+def schemaless_values(config: FilesConfig) -> str | None:
+    """What surely has no schema of what *config* reads, in words; ``None`` where only the files tell."""
+    named = {config.format} - {"auto"} or {
+        _BY_EXTENSION.get(_extension(path)) for path in config.path
+    }
+    if "jsonl" in named:
+        return "JSON lines"
+    if "csv" in named and not config.csv_schemas_enable:
+        return "CSV rows without csv.schemas.enable=true"
+    return None
+
+
 def _extension(path: str) -> str:
     """The extension that tells the format: of ``a.csv.gz`` it is ``.csv``."""
-    name = PurePath(path)
-    return PurePath(name.stem if name.suffix in EXTENSIONS else name.name).suffix
+    # Not by a path object, which takes three times as long: a listing may have a million names.
+    stem, extension = splitext(path.rpartition("/")[2])  # noqa: PTH122
+    return splitext(stem)[1] if extension in EXTENSIONS else extension  # noqa: PTH122

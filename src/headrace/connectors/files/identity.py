@@ -1,22 +1,23 @@
-"""Whether a file is still the one that an offset speaks of."""
+"""Whether a file on disk is still the one that an offset speaks of. Pure."""
 
 from __future__ import annotations
 
 import re
 import zlib
 
-from headrace.connectors.files.listing import HEAD_BYTES, FileSeen
+HEAD_BYTES = 1024
+"""How many of a file's first bytes belong to its identity."""
 
 _VERSION = re.compile(r"([0-9a-f]+)-([0-9]+)-([0-9a-f]{8})")
 
 
-def version_of(file: FileSeen) -> str:
-    """The identity of *file*: its inode, and the length and checksum of its first bytes.
+def version_of(inode: int, head: bytes) -> str:
+    """The identity of a file: its inode, and the length and checksum of its first bytes.
 
     Growing does not change it: only as many bytes are compared as there were when it was made.
     """
-    head = file.head[:HEAD_BYTES]
-    return f"{file.inode:x}-{len(head)}-{zlib.crc32(head):08x}"
+    head = head[:HEAD_BYTES]
+    return f"{inode:x}-{len(head)}-{zlib.crc32(head):08x}"
 
 
 def is_version(text: str) -> bool:
@@ -24,10 +25,7 @@ def is_version(text: str) -> bool:
     return _VERSION.fullmatch(text) is not None
 
 
-def same_object(file: FileSeen, version: str) -> bool:
-    """Whether *file* is the object that *version* was made of, grown or not."""
+def same_object(inode: int, head: bytes, version: str) -> bool:
+    """Whether the file with *inode* and *head* is the one that *version* was made of, grown or not."""
     found = _VERSION.fullmatch(version)
-    if found is None:
-        return False
-    head = file.head[: int(found[2])]
-    return version == f"{file.inode:x}-{len(head)}-{zlib.crc32(head):08x}"
+    return found is not None and version == version_of(inode, head[: int(found[2])])

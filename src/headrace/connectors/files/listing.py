@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from io import FileIO
 
 from headrace.connect.errors import TaskFailedError
+from headrace.connectors.files.identity import HEAD_BYTES, same_object, version_of
 
 _LOG = logging.getLogger(__name__)
-HEAD_BYTES = 1024
 GONE = (FileNotFoundError, NotADirectoryError)
 """How the system says that a path leads nowhere, any more or yet."""
 
+_HIDDEN = "Its name begins with a dot."
+_NOT_BELOW = "It is no file. Files in the folders of a folder are read with files.recursive=true, but not through links."
+_NO_GLOB = "No glob of files.path matches it."
+_LeftOut = Callable[[str, str], None]
 _CHUNK = 64 * 1024
 _MAGIC = frozenset("*?[")
 
@@ -31,6 +35,20 @@ class FileSeen:
     modified_ns: int
     head: bytes
 
+    @property
+    def modified_ms(self) -> int:
+        """See :class:`~headrace.connectors.files.seen.ObjectSeen`."""
+        return self.modified_ns // 1_000_000
+
+    @property
+    def version(self) -> str:
+        """See :class:`~headrace.connectors.files.seen.ObjectSeen`."""
+        return version_of(self.inode, self.head)
+
+    def is_still(self, version: str) -> bool:
+        """See :class:`~headrace.connectors.files.seen.ObjectSeen`."""
+        return same_object(self.inode, self.head, version)
+
     def age_ms(self, now: float) -> float:
         """How long it has been unchanged at *now*, in seconds since 1970; a future change is no age."""
         return now * 1000 - self.modified_ns / 1e6
@@ -42,17 +60,19 @@ def list_files(
     recursive: bool,
     known: Container[str] = (),
     without_match: Callable[[str], None] = lambda _: None,
+    left_out: Callable[[str, str], None] = lambda _path, _reason: None,
 ) -> list[str]:
     """The absolute paths of the regular files that *paths* (folders, files, globs) select, sorted.
 
     What vanishes while it is listed is left out, and logged. Raises :class:`~headrace.connect.errors.TaskFailedError` for a folder that is missing or may not be
     read, and for a missing file that is not *known* from earlier; a glob without matches in a readable
-    folder selects nothing, and *without_match* is called with it.
+    folder selects nothing, and *without_match* is called with it. *left_out* is told of what is there and
+    is not selected, and why.
     """
     absolute = [os.path.abspath(path) for path in paths]  # noqa: PTH100 (keeps symbolic links)
     found = set[str]()
     for path in absolute:
-        selected = set(_selected(path, recursive=recursive, known=path in known))
+        selected = set(_selected(path, recursive=recursive, known=path in known, left_out=left_out))
         if not selected and _MAGIC & set(path):
             without_match(path)
         found |= selected
@@ -126,11 +146,11 @@ def seen(path: str, status: os.stat_result, head: bytes) -> FileSeen:
     )
 
 
-def _selected(path: str, *, recursive: bool, known: bool) -> Iterator[str]:
+def _selected(path: str, *, recursive: bool, known: bool, left_out: _LeftOut) -> Iterator[str]:
     parts = path.split("/")
     magic = next((i for i, part in enumerate(parts) if _MAGIC & set(part)), None)
     if magic is not None:
-        yield from _matching("/".join(parts[:magic]) or "/", parts[magic:])
+        yield from _matching("/".join(parts[:magic]) or "/", parts[magic:], left_out)
         return
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116
@@ -141,7 +161,7 @@ def _selected(path: str, *, recursive: bool, known: bool) -> Iterator[str]:
             raise TaskFailedError(f"{path}: {_MISSING}") from None
         raise unreadable("path", path, error) from error
     if stat.S_ISDIR(mode):
-        yield from _files_in(path, recursive=recursive)
+        yield from _files_in(path, left_out, recursive=recursive)
     elif stat.S_ISREG(mode):
         yield path
     else:
@@ -154,39 +174,54 @@ _MISSING = (
 )
 
 
-def _files_in(folder: str, *, recursive: bool, found: bool = False) -> Iterator[str]:
-    for entry in _entries(folder, found=found):
+def _files_in(
+    folder: str, left_out: _LeftOut, *, recursive: bool, found: bool = False
+) -> Iterator[str]:
+    for entry in _entries(folder, left_out, found=found):
         if _is(os.DirEntry.is_file, entry):
             yield entry.path
         elif recursive and _is_folder_itself(entry):
-            yield from _files_in(entry.path, recursive=True, found=True)
+            yield from _files_in(entry.path, left_out, recursive=True, found=True)
+        else:
+            left_out(entry.path, _NOT_BELOW)
 
 
-def _matching(folder: str, patterns: Sequence[str], *, found: bool = False) -> Iterator[str]:
+def _matching(
+    folder: str, patterns: Sequence[str], left_out: _LeftOut, *, found: bool = False
+) -> Iterator[str]:
     """The files below *folder* whose path matches *patterns*, one for each folder level."""
     pattern, rest = patterns[0], patterns[1:]
     if pattern == "**":
-        yield from _matching(folder, rest or ["*"], found=found)
-        for entry in _entries(folder, found=found):
+        yield from _matching(folder, rest or ["*"], left_out, found=found)
+        for entry in _entries(folder, left_out, found=found):
             if _is_folder_itself(entry):
-                yield from _matching(entry.path, patterns, found=True)
+                yield from _matching(entry.path, patterns, left_out, found=True)
         return
     kind = os.DirEntry[str].is_dir if rest else os.DirEntry[str].is_file
-    for entry in _entries(folder, found=found):
+    for entry in _entries(folder, left_out, found=found):
         if fnmatch.fnmatchcase(entry.name, pattern) and _is(kind, entry):
-            yield from _matching(entry.path, rest, found=True) if rest else (entry.path,)
+            yield from _matching(entry.path, rest, left_out, found=True) if rest else (entry.path,)
+        else:
+            left_out(entry.path, _NO_GLOB)
 
 
-def _entries(folder: str, *, found: bool) -> list[os.DirEntry[str]]:
+def _entries(folder: str, left_out: _LeftOut, *, found: bool) -> list[os.DirEntry[str]]:
     """What is in *folder*; nothing when it was *found* in another one a moment ago and is gone."""
     try:
         with os.scandir(folder) as entries:
-            return [entry for entry in entries if not entry.name.startswith(".")]
+            return [entry for entry in entries if _is_shown(entry, left_out)]
     except OSError as error:
         if found and isinstance(error, GONE):
             _LOG.warning("%s: The folder vanished while it was listed.", folder)
             return []
         raise unreadable("folder", folder, error) from error
+
+
+def _is_shown(entry: os.DirEntry[str], left_out: _LeftOut) -> bool:
+    if not entry.name.startswith("."):
+        return True
+    left_out(entry.path, _HIDDEN)
+    return False
 
 
 def _is_folder_itself(entry: os.DirEntry[str]) -> bool:

@@ -5,12 +5,20 @@ from __future__ import annotations
 from headrace.connect.errors import OffsetsError
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
+from headrace.connectors.files.addresses import root_of
 from headrace.connectors.files.identity import is_version
-from headrace.connectors.files.progress import FILENAME, number
+from headrace.connectors.files.progress import (
+    CLEANUP,
+    FILENAME,
+    PENDING,
+    QUARANTINED,
+    number,
+)
 from headrace.connectors.files.proof import CHECKED, CHECKSUM
+from headrace.connectors.files.stores.catalogue import KINDS
 
 _COUNTS = frozenset({"recordCount", "anchor", "skip", "size", CHECKED, CHECKSUM})
-_TEXTS = frozenset({"version", "format", "header"})
+_TEXTS = frozenset({"version", "format", "header", "types", QUARANTINED, CLEANUP})
 _FIELDS = _COUNTS | _TEXTS | {"done"}
 _RANGE = {"from", "to"}
 
@@ -25,9 +33,11 @@ def check_offsets(offsets: Offsets) -> None:
 
 def _check_partition(partition: SourcePartition) -> None:
     path = partition.get(FILENAME)
-    if not isinstance(path, str) or not path.startswith("/"):
+    if not isinstance(path, str) or not (path.startswith("/") or _is_stored(path)):
+        known = ", ".join(f"{scheme}://" for scheme in KINDS)
         raise OffsetsError(
-            f"The partition {dict(partition)} must name a file by its absolute path under 'filename'."
+            f"The partition {dict(partition)} must name a file by its absolute path under 'filename', or an "
+            f"object by its address ({known})."
         )
     ranged = set(partition) - {FILENAME}
     if ranged and (ranged != _RANGE or not all(_is_count(partition[key]) for key in _RANGE)):
@@ -45,9 +55,15 @@ def _check_offset(offset: SourceOffset, path: str) -> None:
             f"known are {', '.join(sorted(_FIELDS))}."
         )
     for key, value in offset.items():
-        complaint = _complaint(key, value)
+        complaint = _complaint(key, value) or (
+            _complaint_of_object(key) if _is_stored(path) else _complaint_of_file(key, value)
+        )
         if complaint:
             raise OffsetsError(f"The offset of {path} has {value!r} under {key!r}; {complaint}")
+    _check_together(offset, path)
+
+
+def _check_together(offset: SourceOffset, path: str) -> None:
     if (CHECKED in offset) != (CHECKSUM in offset) or number(offset, CHECKED) > number(
         offset, "anchor"
     ):
@@ -57,6 +73,16 @@ def _check_offset(offset: SourceOffset, path: str) -> None:
         )
     if offset.get("skip", 0) and "anchor" not in offset:
         raise OffsetsError(f"The offset of {path} has 'skip' without the 'anchor' it counts from.")
+    if offset.get(QUARANTINED) and offset.get("done"):
+        raise OffsetsError(
+            f"The offset of {path} has 'quarantined' and 'done': a file that was read to its end is not in "
+            "quarantine. Leave one of them out."
+        )
+    if offset.get(CLEANUP) and not offset.get("done"):
+        raise OffsetsError(
+            f"The offset of {path} has 'cleanup' without 'done': nothing is done to a file before it was "
+            "read to its end."
+        )
 
 
 def _complaint(key: str, value: OffsetValue) -> str | None:
@@ -64,13 +90,30 @@ def _complaint(key: str, value: OffsetValue) -> str | None:
         return "it must be a whole number that is not negative."
     if key in _TEXTS and not isinstance(value, str):
         return "it must be a string."
+    if key == CLEANUP and value != PENDING:
+        return f"it must be {PENDING}; leave it out where nothing is to be done to the file."
     if key == "done" and not isinstance(value, bool):
         return "it must be true or false."
+    return None
+
+
+def _complaint_of_file(key: str, value: OffsetValue) -> str | None:
     if key == "version" and not is_version(str(value)):
         return (
             "it must have the form that headrace writes; leave it out to accept the file as it is."
         )
     return None
+
+
+def _complaint_of_object(key: str) -> str | None:
+    if key in (CHECKED, CHECKSUM):
+        return "an object of a store is known by its version; leave it out."
+    return None
+
+
+def _is_stored(path: str) -> bool:
+    found = root_of(path)
+    return found is not None and found[0].scheme in KINDS and bool(found[1].text)
 
 
 def _is_count(value: OffsetValue) -> bool:

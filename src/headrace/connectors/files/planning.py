@@ -1,4 +1,4 @@
-"""What to read of each file next. Pure: from what was seen on disk and what the store knows."""
+"""What to read of each file or object next. Pure: from what was seen and what its offsets say."""
 
 from __future__ import annotations
 
@@ -16,10 +16,17 @@ from headrace.connectors.files.candidate import (
     details_of,
     finished,
 )
-from headrace.connectors.files.identity import same_object
-from headrace.connectors.files.listing import FileSeen
-from headrace.connectors.files.progress import Progress, number, part, whole
+from headrace.connectors.files.progress import (
+    CLEANUP,
+    PENDING,
+    Progress,
+    number,
+    part,
+    whole,
+)
+from headrace.connectors.files.quarantine import RELEASE
 from headrace.connectors.files.ranges import of_ranges
+from headrace.connectors.files.seen import ObjectSeen
 from headrace.sources.sharing import Piece
 
 
@@ -29,6 +36,32 @@ def decide(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     Raises :class:`~headrace.connect.errors.TaskFailedError` for a file that is not the one that was read
     before, unless *rules* say otherwise, and for one that would now be understood differently.
     """
+    decision = _decided(candidate, progress, rules)
+    return _with_cleanup(decision) if rules.cleanup and decision.offsets else decision
+
+
+def _with_cleanup(decision: Decision) -> Decision:
+    """*decision* with a note in each entry that says that a file was read to its end."""
+    offsets = {
+        partition: {**offset, CLEANUP: PENDING} if offset and offset.get("done") else offset
+        for partition, offset in decision.offsets.items()
+    }
+    return replace(decision, offsets=offsets)
+
+
+def _decided(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
+    if progress.restarted:
+        return _anew(candidate, progress.entry, progress, rules)
+    if progress.quarantined is not None:
+        if _is_unchanged(candidate.file, progress):
+            return _in_quarantine(candidate, progress, rules)
+        if not progress.ranges and not number(progress.entry, "recordCount"):
+            # Nothing of it was sent, so that there is nothing that another one would have to go on from.
+            progress = Progress()
+    return _of_progress(candidate, progress, rules)
+
+
+def _of_progress(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     if candidate.packed and not candidate.settled and not _is_as_read(candidate.file, progress):
         # It may be being replaced by a whole one; until then nothing is to be learnt from it.
         return Decision(waits=True)
@@ -37,7 +70,7 @@ def decide(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
         return _of_changed(candidate, progress, rules=rules, complaint=complaint)
     if not progress.done:
         return _of_unfinished(candidate, progress, rules)
-    grown = candidate.file.size - progress.size
+    grown = candidate.file.size - progress.size if rules.grow else 0
     if grown and rules.follow:
         return _of_unfinished(candidate, progress, rules)
     told = f"The file grew by {grown} bytes after it was read to its end. {_GROWN_ADVICE}"
@@ -58,9 +91,12 @@ def _change(candidate: Candidate, progress: Progress, rules: Rules) -> str | Non
     """Why the file is not the one that was read, or ``None``.
 
     What proofs say counts, and not what lies behind them: a bad record may have been put right. Without
-    proofs, and for a file that was read to its end, inode, first bytes and size have to do.
+    proofs, and for a file that was read to its end, inode, first bytes and size have to do. An object that
+    cannot grow is what its version says.
     """
     file = candidate.file
+    if not rules.grow:
+        return None if _is_same(file, progress) else REPLACED
     read = 0 if candidate.packed else progress.furthest
     expected = read if progress.proven and not progress.done else max(progress.size, read)
     if file.size < expected:
@@ -73,31 +109,51 @@ def _change(candidate: Candidate, progress: Progress, rules: Rules) -> str | Non
     return None if _is_same(file, progress) else REPLACED
 
 
-def _is_same(file: FileSeen, progress: Progress) -> bool:
-    return all(same_object(file, version) for version in progress.versions)
+def _is_same(file: ObjectSeen, progress: Progress) -> bool:
+    return all(file.is_still(version) for version in progress.versions)
 
 
-def _is_as_read(file: FileSeen, progress: Progress) -> bool:
+def _is_as_read(file: ObjectSeen, progress: Progress) -> bool:
     """Whether *file* was read to its end and has not become another one since."""
-    return progress.done and file.size == progress.size and _is_same(file, progress)
+    return progress.done and _is_unchanged(file, progress)
+
+
+def _is_unchanged(file: ObjectSeen, progress: Progress) -> bool:
+    return file.size == progress.size and _is_same(file, progress)
+
+
+def _in_quarantine(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
+    """What is left to do with a file that has a place behind which nothing can be read."""
+    told = f"It is in quarantine and read no further: {progress.quarantined} {RELEASE}"
+    if not progress.ranges:
+        return Decision(told=told)
+    # It is one of its ranges; the others can be read.
+    return replace(_of_unfinished(candidate, progress, rules), told=told)
+
+
+def _anew(
+    candidate: Candidate, entry: SourceOffset | None, progress: Progress, rules: Rules
+) -> Decision:
+    """The file from where *entry* says on, without its ranges.
+
+    In one piece: ranges would have the source partitions of those that are removed here.
+    """
+    anew = _of_unfinished(candidate, Progress(entry=entry), replace(rules, split_bytes=0))
+    if not anew.pieces and not anew.offsets:
+        return anew
+    stale = {part(candidate.file.path, piece): None for piece in progress.ranges}
+    return replace(anew, offsets={**stale, **anew.offsets})
 
 
 def _of_changed(
     candidate: Candidate, progress: Progress, *, rules: Rules, complaint: str
 ) -> Decision:
-    path = candidate.file.path
     if rules.changed == "fail":
-        raise TaskFailedError(f"{path}: {complaint} {CHANGED_ADVICE}")
+        raise TaskFailedError(f"{candidate.file.path}: {complaint} {CHANGED_ADVICE}")
     if rules.changed == "ignore":
         return Decision(told=f"{complaint} It is left alone, as files.changed=ignore says.")
-    # In one piece: ranges would have the source partitions of those that are removed here.
-    anew = _of_unfinished(candidate, Progress(), replace(rules, split_bytes=0))
-    stale = {part(path, piece): None for piece in progress.ranges}
-    return replace(
-        anew,
-        offsets={**stale, **anew.offsets} if anew.pieces or anew.offsets else {},
-        told=f"{complaint} It is read again from its beginning, as files.changed=reread says.",
-    )
+    told = f"{complaint} It is read again from its beginning, as files.changed=reread says."
+    return replace(_anew(candidate, None, progress, rules), told=told)
 
 
 def _of_unfinished(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connectors.files.proof import Proof, proof_of
 
 FILENAME = "filename"
+BUCKET, OBJECT_KEY = "bucket", "objectKey"
+"""What the partitions of Aiven's S3 source have instead."""
+QUARANTINED = "quarantined"
+"""Under this an offset says why the rest of its object is not read."""
+CLEANUP = "cleanup"
+"""Under this the entry of an object that was read to its end says that what comes after that is ``PENDING``."""
+PENDING = "pending"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +39,27 @@ class Progress:
         return bool((self.entry or {}).get("done")) and not self.ranges
 
     @property
+    def quarantined(self) -> str | None:
+        """Why the file, or a range of it, is in quarantine; ``None`` when it is not."""
+        reasons = (each.get(QUARANTINED) for each in self._offsets())
+        return next((str(each) for each in reasons if each), None)
+
+    @property
     def finished(self) -> bool:
-        """Whether nothing is half read: all there was has been read, or nothing."""
+        """Whether nothing is half read: all there was has been read, or nothing, or it is in quarantine.
+
+        Nobody knows how much was left of a file whose entry only counts, as people and other connectors write it.
+        """
+        if self.quarantined is not None:
+            return True
         if self.ranges:
             return all(offset.get("done") for offset in self.ranges.values())
-        return self.entry is None or self.done
+        return self.entry is None or self.done or "anchor" not in self.entry
+
+    @property
+    def restarted(self) -> bool:
+        """Whether a person has set an entry that speaks of records and no place, beside ranges."""
+        return bool(self.ranges) and self.entry is not None and "anchor" not in self.entry
 
     @property
     def size(self) -> int:
@@ -82,12 +106,47 @@ def whole(path: str) -> SourcePartition:
     return SourcePartition({FILENAME: path})
 
 
+def path_of(partition: SourcePartition) -> str:
+    """What *partition* calls its file: a path, or the address of an object."""
+    if OBJECT_KEY in partition:
+        return f"s3://{partition[BUCKET]}/{partition[OBJECT_KEY]}"
+    return str(partition[FILENAME])
+
+
 def part(path: str, piece: tuple[int, int]) -> SourcePartition:
     """The source partition of the lines that begin in a range of the file at *path*."""
     return SourcePartition({FILENAME: path, "from": piece[0], "to": piece[1]})
 
 
-def by_file(known: Mapping[SourcePartition, SourceOffset]) -> dict[str, Progress]:
+class KnownFiles(Mapping[str, Progress]):
+    """What the store knows of each file, by its path. There may be millions, so each is made when asked for."""
+
+    def __init__(
+        self,
+        entries: Mapping[str, SourceOffset],
+        ranges: Mapping[str, Mapping[tuple[int, int], SourceOffset]],
+    ) -> None:
+        self._entries = entries
+        self._ranges = ranges
+
+    def __getitem__(self, path: str) -> Progress:
+        entry, ranges = self._entries.get(path), self._ranges.get(path, _NO_RANGES)
+        if entry is None and not ranges:
+            raise KeyError(path)
+        return Progress(entry=entry, ranges=ranges)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._entries or path in self._ranges
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._entries
+        yield from (path for path in self._ranges if path not in self._entries)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def by_file(known: Mapping[SourcePartition, SourceOffset]) -> KnownFiles:
     """What *known* says of each file; partitions of another form are not this connector's."""
     entries = dict[str, SourceOffset]()
     ranges = dict[str, dict[tuple[int, int], SourceOffset]]()
@@ -99,7 +158,7 @@ def by_file(known: Mapping[SourcePartition, SourceOffset]) -> dict[str, Progress
             ranges.setdefault(path, {})[start, stop] = offset
         else:
             entries[path] = offset
-    return {
-        path: Progress(entry=entries.get(path), ranges=ranges.get(path, {}))
-        for path in {**entries, **ranges}
-    }
+    return KnownFiles(entries, ranges)
+
+
+_NO_RANGES: Final[Mapping[tuple[int, int], SourceOffset]] = {}

@@ -19,7 +19,7 @@ from headrace.connectors.files.candidate import (
     details_of,
     finished,
 )
-from headrace.connectors.files.progress import Progress, number, part, whole
+from headrace.connectors.files.progress import QUARANTINED, Progress, number, part, whole
 from headrace.sources.sharing import Piece
 
 
@@ -31,7 +31,7 @@ def of_ranges(candidate: Candidate, progress: Progress, rules: Rules) -> Decisio
     pieces = [
         _range_piece(candidate, piece, offset=offset, seek=False)
         for piece, offset in sorted(ranges.items())
-        if not offset.get("done")
+        if not offset.get("done") and not offset.get(QUARANTINED)
     ]
     pieces += [
         _range_piece(candidate, piece, offset=None, seek=seek)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import logging
 from collections.abc import Iterator, Mapping
 from io import FileIO
 
@@ -13,56 +13,87 @@ from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.partition import OffsetValue, SourceOffset
 from headrace.connect.task import Split
 from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.destinations import Destinations
 from headrace.connectors.files.details import SplitDetails
-from headrace.connectors.files.formats import format_of, packing_of
-from headrace.connectors.files.identity import same_object
-from headrace.connectors.files.listing import GONE, HEAD_BYTES, FileSeen, look_at, seen, unreadable
+from headrace.connectors.files.formats import format_of, packing_of, packing_told
+from headrace.connectors.files.last_record import LastRecord
+from headrace.connectors.files.place import Place
 from headrace.connectors.files.planning import CHANGED_ADVICE, REPLACED
-from headrace.connectors.files.progress import FILENAME, number
+from headrace.connectors.files.progress import CLEANUP, PENDING, number, path_of
 from headrace.connectors.files.proof import CHECKED, CHECKSUM, proof_of
-from headrace.connectors.files.topics import topic_of
+from headrace.connectors.files.record_headers import LAST, RecordHeaders
+from headrace.connectors.files.stores.errors import ObjectChangedError, ObjectGoneError
 from headrace.connectors.files.witness import Witness, open_witness
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Chunk, Resume
+from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.format import ObjectInput, ReadLimits
 from headrace.sources.extractors.object_reader import ObjectReader
 from headrace.sources.extractors.streams import Compression
+from headrace.sources.extractors.unreadable import UnreadableRecordError
 
+_LOG = logging.getLogger(__name__)
 _RANGED = "from"
 _UNPACKED = " of the unpacked text"
 
 
 class SplitReader:
-    """Reads one split from its offset to the end that was planned."""
+    """Reads one split of *place* from its offset to the end that was planned."""
 
-    def __init__(self, split: Split, config: FilesConfig) -> None:
+    def __init__(self, split: Split, config: FilesConfig, place: Place) -> None:
         self._split = split
         self._config = config
+        self._place = place
         self._details = SplitDetails.of(split.details)
-        self._path = str(split.partition[FILENAME])
+        self._path = path_of(split.partition)
         self._packing = Compression.NONE
         self._format = format_of(self._path, config)
-        self._topic = topic_of(config.topic, self._path)
+        self._goes_to = Destinations(config).of(self._path)
+        self._headers = RecordHeaders(
+            config.headers, self._path, self._details, has_bytes=not self._format.sealed
+        )
+        self._last = LastRecord() if LAST in config.headers else None
         self._reader: ObjectReader | None = None
         self._witness: Witness | None = None
+        self._lost = False
 
     @property
     def packed(self) -> bool:
         """Whether the file is compressed, so that going on inside it means unpacking it from its beginning."""
         return self._packing is not Compression.NONE
 
+    @property
+    def topic(self) -> str:
+        """Where its records go."""
+        return self._goes_to.topic
+
     def open(self) -> bool:
         """Open the file; ``False`` when it is not the one that was planned, for the next plan to judge.
 
-        Raises :class:`~headrace.connect.errors.TaskFailedError` or
-        :class:`~headrace.connect.errors.RecordError` when it cannot be read.
+        Raises :class:`~headrace.sources.extractors.damage.DamagedObjectError` when it is damaged before the
+        place where reading goes on, :class:`~headrace.connect.errors.TaskFailedError` when it cannot be read,
+        and :class:`~headrace.connect.errors.RetriableError` when a store is away.
         """
-        raw = self._raw()
-        if raw is None:
+        try:
+            return self._open()
+        except (ObjectChangedError, ObjectGoneError):
             return False
+        except RecordError as error:
+            raise DamagedObjectError(error) from error
+        except OSError as error:
+            raise self._place.failure(self._path, error) from error
+
+    def _open(self) -> bool:
+        told = packing_told(self._path, self._config)
+        opened = self._place.open(self._path, self._details, with_head=told is None)
+        if opened is None:
+            return False
+        raw = opened.raw
+        self._packing = packing_of(self._path, opened.head, self._config)
         offset = self._split.offset or {}
         resume = self._resume()
-        if not self._format.sealed:
+        # What is in a store is known by its version, and so is a file that is only read when it is finished.
+        if isinstance(raw, FileIO) and not self._format.sealed:
             self._witness = self._witnessed(raw, resume)
             if self._witness is None:
                 raw.close()
@@ -84,30 +115,63 @@ class SplitReader:
         return True
 
     def next_batches(self) -> list[SourceBatch] | None:
-        """The next records; ``None`` after the last. Raises what its reader raises."""
+        """The next records; ``None`` after the last. Raises what its reader raises, and as :meth:`open`.
+
+        After a ``RetriableError`` another reader has to go on behind what was returned. Where an object of
+        a store is no longer the one that was planned, there are no more records: the next plan judges it.
+        """
+        if self._last is None:
+            return self._read()
+        return self._last.next_batches(self._read, self._is_at_end)
+
+    def _read(self) -> list[SourceBatch] | None:
         try:
             chunk = self._opened().next_chunk()
+        except (ObjectChangedError, ObjectGoneError) as error:
+            _LOG.warning("%s The next plan decides.", error)
+            self._lost = True
+            return None
+        except UnreadableRecordError as error:
+            raise self._passed(error) from error
         except OSError as error:
-            raise unreadable("file", self._path, error) from error
+            raise self._place.failure(self._path, error) from error
         return None if chunk is None else list(self._batches(chunk))
 
     def end(self) -> SourceOffset | None:
         """After the last record: the offset that passes all there was, or ``None`` if it was cut short."""
         reader = self._opened()
-        if reader.cut_short:
+        if self._lost or reader.cut_short:
             return None
         place = reader.place
         moving = {"anchor": place.anchor, "recordCount": place.record_count}
-        if self._witness is not None:
-            proof = self._witness.proof_at(place.anchor)
-            moving |= {CHECKED: proof.checked, CHECKSUM: proof.checksum}
+        moving |= self._proof(place.anchor)
         constants = {**self._constants(reader.constants()), **moving}
-        return {**constants, "done": True} if self._whole(place.anchor) else constants
+        return {**constants, **self._done()} if self._whole(place.anchor) else constants
 
     def close(self) -> None:
         """Close the file."""
         if self._reader is not None:
             self._reader.close()
+
+    def _passed(self, error: UnreadableRecordError) -> RecordError:
+        """*error* with the offset behind its record."""
+        behind = error.record.behind
+        offset = {
+            **self._constants(error.record.constants),
+            "recordCount": behind.record_count,
+            "anchor": behind.anchor,
+            "skip": behind.skip,
+            **self._proof(behind.anchor),
+        }
+        return error.with_offset(
+            self._split.partition, offset, topic=self._goes_to.topic, version=self._details.version
+        )
+
+    def _proof(self, anchor: int) -> dict[str, int]:
+        if self._witness is None:
+            return {}
+        proof = self._witness.proof_at(anchor)
+        return {CHECKED: proof.checked, CHECKSUM: proof.checksum}
 
     def _opened(self) -> ObjectReader:
         if self._reader is None:
@@ -124,42 +188,21 @@ class SplitReader:
                 self._first_byte(resume),
                 proof=proof_of(self._split.offset),
                 # What is read ahead, and the rows before that.
-                keep=2 * (config.max_line_bytes + 2 * config.batch_max_bytes),
+                keep=2 * (config.max_line_bytes + 2 * config.batch_max_bytes)
+                + config.looks_ahead_bytes,
             )
         except RecordError as error:
             raw.close()
             raise error.located(self._path, f"before byte {resume.anchor}{_UNPACKED}") from error
-        except OSError as error:
+        except OSError:
             raw.close()
-            raise unreadable("file", self._path, error) from error
+            raise
 
     def _left_to_the_plan(self) -> bool:
         # With `fail`, plans trust the inode and size of a packed file, to unpack it here only.
         if self.packed and self._config.changed == "fail":
             raise TaskFailedError(f"{self._path}: {REPLACED} {CHANGED_ADVICE}")
         return False
-
-    def _raw(self) -> FileIO | None:
-        try:
-            raw = FileIO(self._path)
-            head = raw.read(HEAD_BYTES)
-        except GONE:
-            return None
-        except OSError as error:
-            raise unreadable("file", self._path, error) from error
-        self._packing = packing_of(self._path, head, self._config)
-        if self._is_planned(seen(self._path, os.fstat(raw.fileno()), head)):
-            raw.seek(0)
-            return raw
-        raw.close()
-        return None
-
-    def _is_planned(self, file: FileSeen | None) -> bool:
-        return (
-            file is not None
-            and same_object(file, self._details.version)
-            and file.size >= self._details.size
-        )
 
     def _resume(self) -> Resume:
         offset = self._split.offset
@@ -202,7 +245,7 @@ class SplitReader:
             return
         if len(chunk) > 1:
             yield self._batch(chunk, constants, moving, rows=slice(0, -1))
-        yield self._batch(chunk, {**constants, "done": True}, moving, rows=slice(-1, None))
+        yield self._batch(chunk, {**constants, **self._done()}, moving, rows=slice(-1, None))
 
     def _batch(
         self,
@@ -212,9 +255,13 @@ class SplitReader:
         *,
         rows: slice,
     ) -> SourceBatch:
+        values, goes_to = chunk.values[rows], self._goes_to
         return SourceBatch(
-            topic=self._topic,
-            values=chunk.values[rows],
+            topic=goes_to.topic,
+            partition=goes_to.partition,
+            keys=None if goes_to.key is None else pa.repeat(goes_to.key, len(values)),
+            headers=self._headers.of(chunk, rows),
+            values=values,
             value_schema=self._opened().value_schema,
             source_partition=self._split.partition,
             offsets=BatchOffsets(
@@ -232,14 +279,23 @@ class SplitReader:
             **more,
         }
 
+    def _is_at_end(self) -> bool:
+        reader = self._opened()
+        return not self._lost and not reader.cut_short and self._whole(reader.place.anchor)
+
+    def _done(self) -> dict[str, OffsetValue]:
+        """What the last offset says besides; what comes after the commit is done to whole files only."""
+        if _RANGED in self._split.partition or self._config.after_commit == "keep":
+            return {"done": True}
+        return {"done": True, CLEANUP: PENDING}
+
     def _whole(self, position: int) -> bool:
         """Whether *position* is where this split's partition ends, and the file is still what it was."""
         details = self._details
         at_file_end = self.packed or self._format.sealed or position >= details.size
         if _RANGED in self._split.partition:
             at_end = position >= (details.stop or 0) or (details.tail and at_file_end)
-            return at_end and self._is_planned(look_at(self._path))
+            return at_end and self._place.is_as_planned(self._path, details, grown=True)
         if not details.settled or not details.tail or not at_file_end:
             return False
-        file = look_at(self._path)
-        return self._is_planned(file) and file is not None and file.size == details.size
+        return self._place.is_as_planned(self._path, details, grown=False)

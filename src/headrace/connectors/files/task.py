@@ -5,12 +5,21 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
 
 from headrace.connect.batch import SourceBatch
+from headrace.connect.errors import RecordError, RetriableError
+from headrace.connect.partition import SourceOffset
 from headrace.connect.task import Offsets, SourceTask, Split
 from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.local_place import LocalPlace
+from headrace.connectors.files.place import Place
+from headrace.connectors.files.quarantine import quarantine
 from headrace.connectors.files.reading import SplitReader
+from headrace.connectors.files.store_place import StorePlace
 from headrace.sources.endings import Endings
+from headrace.sources.extractors.damage import DamagedObjectError
 
 _LOG = logging.getLogger(__name__)
 
@@ -22,22 +31,25 @@ class FilesTask(SourceTask):
     configuration says about that.
     """
 
+    files_config: ClassVar[type[FilesConfig]] = FilesConfig
+    """Reads the configuration; another connector's may be written with other keys."""
+
     def start(self, config: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.task.SourceTask`."""
-        self._config = FilesConfig.parse(config)
+        self._config = self.files_config.parse(config)
         self._waiting = deque[Split](self.context.splits)
         self._reader: SplitReader | None = None
         self._endings = Endings()
+        self._place: Place | None = None
 
     def poll(self) -> list[SourceBatch] | None:
         """The next records of the share; ``None`` when it is finished."""
         while self._reader is not None or self._waiting:
-            reader = self._reader or self._open(self._waiting[0])
-            batches = reader.next_batches() if reader else None
+            batches = self._next()
             if batches is not None:
                 self._note(batches[-1])
                 return batches
-            self._finish(reader)
+            self._finish()
         return None
 
     def resumes_cheaply(self) -> bool:
@@ -54,20 +66,58 @@ class FilesTask(SourceTask):
             self._close()
 
     def _open(self, split: Split) -> SplitReader | None:
-        reader = SplitReader(split, self._config)
+        reader = SplitReader(split, self._config, self._place or self._opened_place())
+        self._reader = reader
         if reader.open():
-            self._reader = reader
             return reader
+        self._reader = None
         _LOG.warning("%s changed since it was planned; the next plan decides.", split.partition)
         return None
+
+    def _opened_place(self) -> Place:
+        root = self._config.root
+        if root is None:
+            self._place = LocalPlace()
+        else:
+            self._place = StorePlace(root, self._config.open_store(root))
+        return self._place
+
+    def _next(self) -> list[SourceBatch] | None:
+        try:
+            reader = self._reader or self._open(self._waiting[0])
+            return reader.next_batches() if reader else None
+        except RecordError as error:
+            self._endings.passed(error)
+            if error.bad is not None:
+                self._go_on_behind(error.bad.source_offset)
+            raise
+        except DamagedObjectError as damage:
+            raise self._quarantined(damage) from damage
+        except RetriableError:
+            self._close()
+            raise
+
+    def _quarantined(self, damage: DamagedObjectError) -> RecordError:
+        """What to raise for *damage*; the next call goes on with the next split."""
+        assert self._reader is not None
+        error = quarantine(self._waiting.popleft(), damage, topic=self._reader.topic)
+        self._endings.passed(error)
+        self._close()
+        return error
 
     def _note(self, batch: SourceBatch) -> None:
         offset = batch.offset_at(-1)
         if offset is not None:
             self._endings.sent(batch.source_partition, offset)
+            self._go_on_behind(offset)
 
-    def _finish(self, reader: SplitReader | None) -> None:
-        split = self._waiting.popleft()
+    def _go_on_behind(self, offset: SourceOffset | None) -> None:
+        """Let a reader that is opened anew for the same split begin behind *offset*."""
+        if offset is not None:
+            self._waiting[0] = replace(self._waiting[0], offset=offset)
+
+    def _finish(self) -> None:
+        split, reader = self._waiting.popleft(), self._reader
         end = reader.end() if reader else None
         if end is not None:
             self._endings.ended(split.partition, end)

@@ -13,7 +13,7 @@ class Checksum:
         self.kind = kind
         self._expected = expected
         self._crc = 0
-        self._hash = None if kind == "crc32" else hashlib.new(kind)
+        self._hash = None if kind == "crc32" else hashlib.new(kind, usedforsecurity=False)
 
     def update(self, data: bytes) -> None:
         """Take in the next bytes."""

@@ -16,12 +16,6 @@ class S3Config(Config):
     """
 
     bucket: str = setting("s3.bucket", importance="high", non_empty=True, doc="The bucket's name.")
-    prefix: str = setting(
-        "s3.prefix",
-        default="",
-        importance="high",
-        doc="Only objects whose keys begin with this text are read. It may end inside a folder's name.",
-    )
     endpoint: str | None = setting(
         "s3.endpoint",
         default=None,

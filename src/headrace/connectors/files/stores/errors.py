@@ -8,7 +8,10 @@ that is missing, is a :class:`~headrace.connect.errors.TaskFailedError`.
 
 from __future__ import annotations
 
-from headrace.connect.errors import TaskFailedError
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from headrace.connect.errors import RetriableError, TaskFailedError
 
 
 class StoreUnavailableError(OSError):
@@ -41,3 +44,12 @@ class ObjectChangedError(ObjectError):
 
 class ObjectArchivedError(ObjectError):
     """The object lies in an archive and cannot be read before it is restored."""
+
+
+@contextmanager
+def retriable() -> Generator[None]:
+    """Turn what may pass, and did not within the store's own attempts, into ``RetriableError``."""
+    try:
+        yield
+    except StoreUnavailableError as error:
+        raise RetriableError(str(error)) from error

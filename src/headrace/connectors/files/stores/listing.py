@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from headrace.connectors.files.stores.errors import StoreUnavailableError
-from headrace.connectors.files.stores.store import StoredObject
+from headrace.connectors.files.stores.errors import (
+    KeyNotRepresentableError,
+    StoreUnavailableError,
+)
+from headrace.connectors.files.stores.store import Refuse, StoredObject
 
 Page = Sequence[StoredObject]
 Pages = Callable[[str], Iterator[Page]]
@@ -22,10 +25,12 @@ class OrderedListing:
     Keys up to the one to start after and outside the prefix are dropped here, whatever the server sends.
     A server whose keys do not rise may mean something else by "after", so from then on it is asked for
     everything. One object per store, for all its listings: what was learned is kept, and told once.
+    A server that cannot start behind a key is always asked for everything: *starts_after* is false.
     """
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str, *, starts_after: bool = True) -> None:
         self._store = store
+        self._starts_after = starts_after
         self._has_order = True
 
     def objects(self, pages: Pages, prefix: str, start_after: str) -> Iterator[StoredObject]:
@@ -35,7 +40,7 @@ class OrderedListing:
         was not asked from the beginning: the next listing will be.
         """
         # Python compares text by code points, which is the order of UTF-8 bytes.
-        asked = start_after if self._has_order else ""
+        asked = start_after if self._has_order and self._starts_after else ""
         last = ""
         for number, page in enumerate(pages(asked)):
             if self._has_order and not _rises(last, page):
@@ -63,6 +68,21 @@ class OrderedListing:
             behind,
             before,
         )
+
+
+def representable(
+    objects: Iterable[StoredObject], check: Callable[[str], None], refuse: Refuse
+) -> Page:
+    """Those of *objects* whose keys *check* raises no error for; the errors of the others go to *refuse*."""
+    kept: list[StoredObject] = []
+    for each in objects:
+        try:
+            check(each.key)
+        except KeyNotRepresentableError as error:
+            refuse(error)
+        else:
+            kept.append(each)
+    return kept
 
 
 def _rises(last: str, page: Page) -> bool:

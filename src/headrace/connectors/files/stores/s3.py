@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 from botocore.exceptions import ClientError
 
 from headrace.connectors.files.stores.config import S3Config
+from headrace.connectors.files.stores.empty_body import EmptyBody
 from headrace.connectors.files.stores.errors import (
     KeyNotRepresentableError,
     ObjectChangedError,
@@ -20,7 +21,7 @@ from headrace.connectors.files.stores.errors import (
 from headrace.connectors.files.stores.listing import OrderedListing, Page
 from headrace.connectors.files.stores.ranged_reader import Body, RangedReader
 from headrace.connectors.files.stores.retries import Retries
-from headrace.connectors.files.stores.s3_body import EmptyBody, S3Body
+from headrace.connectors.files.stores.s3_body import S3Body
 from headrace.connectors.files.stores.s3_client import Operation, S3Client, client_of
 from headrace.connectors.files.stores.s3_copy import (
     CopyLimits,
@@ -38,13 +39,18 @@ _USUAL = frozenset({None, "STANDARD"})
 
 
 def s3_store(config: S3Config) -> S3Store:
-    """The store that *config* describes; asks nothing of the server."""
+    """The store that *config* describes; asks nothing of the server.
+
+    Raises ``TaskFailedError`` for a profile or a file that does not exist.
+    """
     retries = Retries(
         attempts=config.retries + 1,
         first_seconds=config.backoff_ms / 1000,
         longest_seconds=config.backoff_max_ms / 1000,
     )
-    return S3Store(client_of(config), config.bucket, page_size=config.page_size, retries=retries)
+    with telling(f"s3://{config.bucket}", None, "making a client"):
+        client = client_of(config)
+    return S3Store(client, config.bucket, page_size=config.page_size, retries=retries)
 
 
 class S3Store:
@@ -270,6 +276,8 @@ class S3Store:
 
 def _decoded(key: str) -> str:
     """The key that the server encoded for XML. Raises ``UnicodeDecodeError``."""
+    if "%" not in key and "+" not in key:
+        return key
     return unquote_to_bytes(key.replace("+", " ")).decode()
 
 

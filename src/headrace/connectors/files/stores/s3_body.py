@@ -16,22 +16,6 @@ _RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/([0-9]+)")
 _CHECKSUMS = {"ChecksumCRC32": "crc32", "ChecksumSHA1": "sha1", "ChecksumSHA256": "sha256"}
 
 
-class EmptyBody:
-    """No bytes, of an object that has *total*."""
-
-    checksum: Checksum | None = None
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-
-    def read(self, count: int) -> bytes:
-        """See ``Body``."""
-        return b""
-
-    def close(self) -> None:
-        """See ``Body``."""
-
-
 class S3Body:
     """The body of *answer*, which was to begin at byte *start*.
 

@@ -1,0 +1,46 @@
+"""What a plan would do, as lines of text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from headrace.connect.explained import Explained
+
+_COLUMNS = ("slot", "bytes", "topic", "partition", "format", "object")
+
+
+def explained_lines(connector: str, objects: Sequence[Explained], *, slots: int) -> Iterator[str]:
+    """The lines to print: a summary, a table of what is read, and what is not, with the reason."""
+    read = [each for each in objects if each.slots]
+    used = {slot for each in read for slot in each.slots}
+    size = sum(each.size or 0 for each in read)
+    yield f"{connector} would read {len(read)} of {len(objects)} objects, {size} bytes, in {len(used)} of {slots} slots."
+    if read:
+        yield ""
+        yield from _table([_COLUMNS, *map(_row, read)])
+    left = [each for each in objects if each.reason]
+    if left:
+        yield ""
+        yield from (_reason(each) for each in left)
+
+
+def _row(one: Explained) -> Sequence[str]:
+    cells = (",".join(map(str, one.slots)), one.size, one.topic, one.partition, one.form)
+    return [*("-" if each is None else _shown(str(each)) for each in cells), _shown(one.name)]
+
+
+def _reason(one: Explained) -> str:
+    verb = "fails the connector" if one.fails else "read" if one.slots else "not read"
+    return f"{_shown(one.name)}: {verb}: {_shown(one.reason or '')}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for *cells, name in rows:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        yield "  ".join([*padded, name])
+
+
+def _shown(text: str) -> str:
+    """*text* on one line; names may hold anything."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

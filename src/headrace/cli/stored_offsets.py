@@ -1,0 +1,70 @@
+"""A connector's stored source offsets, for a look: nothing is written, made or fenced."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headrace.connect.errors import RetriableError
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.kafka.admin import KafkaAdmin
+from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.deadline import Deadline
+from headrace.runtime.worker_config import WorkerConfig
+from headrace.storage.kafka_offsets import KafkaOffsetStore
+from headrace.storage.sqlite_look import seen_offsets, seen_setting
+
+_GROUP_ID = "group.id"
+# Somebody sits and waits, and may not have meant to ask a broker.
+_PATIENCE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredOffsets:
+    """What is stored, and a sentence about it where that may not be what is expected."""
+
+    offsets: Mapping[SourcePartition, SourceOffset] = field(
+        default_factory=dict[SourcePartition, SourceOffset]
+    )
+    told: str | None = None
+
+
+def stored_offsets(config: WorkerConfig, state_file: Path, connector: str) -> StoredOffsets:
+    """The offsets of *connector*; none where Kafka is not reached within seconds, which is told.
+
+    Raises :class:`~headrace.connect.errors.ConnectError` when they are there and cannot be read.
+    """
+    if not config.offsets_in_topic:
+        return StoredOffsets(offsets=seen_offsets(state_file, connector))
+    group_id = config.group_id or seen_setting(state_file, _GROUP_ID)
+    if group_id is None and config.offset_storage_topic is None:
+        return StoredOffsets(told="This worker has not run yet: nothing counts as sent.")
+    topic = config.offsets_topic(group_id or "")
+    seconds = min(_PATIENCE_SECONDS, config.start_deadline_ms / 1e3)
+    admin = KafkaAdmin(client_config(config.connection()))
+    try:
+        admin.check_reachable(Deadline.after(seconds, time.monotonic))
+    except RetriableError as error:
+        reason = admin.last_said or str(error)
+        told = f"Kafka was not reached ({reason.rstrip('.')}): this is as if nothing had been sent."
+        return StoredOffsets(told=told)
+    if not admin.exists(topic, Deadline.after(seconds, time.monotonic)):
+        return StoredOffsets(told=f"There is no topic {topic} yet: nothing counts as sent.")
+    return StoredOffsets(offsets=_in_topic(config, topic, connector))
+
+
+def _in_topic(
+    config: WorkerConfig, topic: str, connector: str
+) -> Mapping[SourcePartition, SourceOffset]:
+    store = KafkaOffsetStore(
+        topic,
+        client=client_config({**config.client("consumer"), **config.connection()}),
+        producer=producer_config(config.connection()),
+    )
+    try:
+        store.refresh()
+        return store.known(connector)
+    finally:
+        store.close()

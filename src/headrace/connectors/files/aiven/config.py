@@ -1,0 +1,137 @@
+"""The settings of ``files``, read from the keys of Aiven's S3 source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+from headrace.connect.config import Problem
+from headrace.connect.errors import ConfigError
+from headrace.connect.setting import Setting
+from headrace.connectors.files.addresses import Selector
+from headrace.connectors.files.aiven.keys import OLD_NAMES, REFUSED, TRANSLATED, UNUSED
+from headrace.connectors.files.aiven.naming import regex_of
+from headrace.connectors.files.aiven.peer_config import PeerConfig
+from headrace.connectors.files.config import FilesConfig
+
+_MOST_KEYS_PER_PAGE: Final = 1000
+_DEFAULTS: Final[Mapping[str, str]] = {"json.null": "tombstone"}
+"""Defaults of the original for what it has no key for; a user may set them otherwise."""
+_SAID_BY: Final[Mapping[str, str]] = {
+    # Backwards, so that the bucket, which is required, speaks for files.path.
+    each.becomes: each.name
+    for each in reversed(TRANSLATED)
+    if each.becomes != each.name and " " not in each.becomes
+} | {"files.recursive": "aws.s3.prefix"}
+"""Which key of the original says each key of ours that a user may not set besides."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholePrefix(Selector):
+    """Every key that begins with *text*, taken as it is, without globs and hidden names."""
+
+    @property
+    def prefix(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride] (it is cached there)
+        """See :class:`~headrace.connectors.files.addresses.Selector`."""
+        return self.text
+
+    def selects(self, key: str, *, recursive: bool) -> bool:
+        """See :class:`~headrace.connectors.files.addresses.Selector`."""
+        return key.startswith(self.text)
+
+
+class AivenS3Config(FilesConfig):
+    """A configuration of ``files`` that is written with the original's keys.
+
+    Keys of ``files`` and of S3 that none of them stands for may be set besides, such as ``files.changed``.
+    """
+
+    @classmethod
+    def parse(cls, props: Mapping[str, str], *, where: str = "") -> Self:
+        """Read *props*; problems are told under the original's keys."""
+        given = renamed(props)
+        peer = PeerConfig.parse(given, where=where)
+        doubled = [
+            (key, f"{_SAID_BY[key]} says it. Remove {key}.") for key in given if key in _SAID_BY
+        ]
+        if doubled:
+            raise ConfigError(doubled, where=where)
+        try:
+            return super().parse({**_DEFAULTS, **given, **translated(peer)}, where=where)
+        except ConfigError as error:
+            raise ConfigError(tuple(_in_peers_words(error.problems)), where=where) from error
+
+    @classmethod
+    def settings(cls) -> tuple[Setting, ...]:
+        """The original's, those without effect included, and ours that may be set besides."""
+        peers = PeerConfig.settings()
+        unused = (
+            Setting(name=each.name, doc=each.told, default=None) for each in (*UNUSED, *REFUSED)
+        )
+        old = (
+            Setting(name=was, doc=f"Write {name}.", default=None) for was, name in OLD_NAMES.items()
+        )
+        taken = {each.name for each in peers} | _SAID_BY.keys()
+        ours = (each for each in super().settings() if each.name not in taken)
+        return (*peers, *unused, *old, *ours)
+
+    @property
+    def peer(self) -> PeerConfig:
+        """What the original's keys say."""
+        return PeerConfig.parse(self.originals)
+
+    @property
+    def selectors(self) -> tuple[Selector, ...]:
+        """All keys that begin with the prefix."""
+        return (WholePrefix(text=self.peer.aws_s3_prefix),)
+
+
+def renamed(props: Mapping[str, str]) -> dict[str, str]:
+    """*props* under today's names; a key that has both names keeps what the one of today says."""
+    new = {OLD_NAMES[key]: value for key, value in props.items() if key in OLD_NAMES}
+    return {**new, **{key: value for key, value in props.items() if key not in OLD_NAMES}}
+
+
+def translated(peer: PeerConfig) -> dict[str, str]:
+    """The keys of ``files`` that say what *peer* says, except the prefix, in which nothing is a glob."""
+    form = peer.input_format.lower()
+    made = {
+        "files.path": f"s3://{peer.aws_s3_bucket_name}/",
+        "files.recursive": "true",
+        "files.format": form,
+        "files.compression": "none" if form == "parquet" else peer.file_compression_type.lower(),
+        "files.bytes.per.record": str(peer.transformer_max_buffer_size),
+        "files.name.regex": regex_of(peer.file_name_template),
+        "csv.header": str(peer.extractor_csv_headers_enabled).lower(),
+        "csv.names": ",".join(peer.extractor_csv_headers),
+        "s3.region": peer.aws_s3_region,
+        "s3.anonymous": str(peer.is_anonymous).lower(),
+    }
+    return {**made, **_where_set(peer)}
+
+
+def _where_set(peer: PeerConfig) -> dict[str, str]:
+    page = peer.aws_s3_fetch_page_size
+    key, secret = peer.aws_access_key_id, peer.aws_secret_access_key
+    optional = {
+        "files.start.after": peer.native_start_key,
+        "files.batch.max.rows": peer.max_poll_records,
+        "s3.endpoint": _with_scheme(peer.aws_s3_endpoint),
+        "s3.page.size": None if page is None else min(page, _MOST_KEYS_PER_PAGE),
+        "s3.access.key.id": None if key is None else key.value,
+        "s3.secret.access.key": None if secret is None else secret.value,
+        "s3.retry.backoff.ms": peer.aws_s3_backoff_delay_ms,
+        "s3.retry.backoff.max.ms": peer.aws_s3_backoff_max_delay_ms,
+        "s3.retries": peer.aws_s3_backoff_max_retries,
+    }
+    return {name: str(value) for name, value in optional.items() if value not in (None, "")}
+
+
+def _with_scheme(endpoint: str | None) -> str | None:
+    return f"https://{endpoint}" if endpoint and "://" not in endpoint else endpoint
+
+
+def _in_peers_words(problems: Iterable[Problem]) -> Iterator[Problem]:
+    for key, sentence in problems:
+        yield _SAID_BY.get(key, key), sentence

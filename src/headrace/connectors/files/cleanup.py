@@ -1,0 +1,127 @@
+"""Deletes, moves or tags one file, as long as it is the one whose records are committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.partition import SourceOffset
+from headrace.connectors.files.addresses import Root
+from headrace.connectors.files.after_commit import IN_SELECTION, move_target, tags_of
+from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.listing import look_at
+from headrace.connectors.files.progress import number
+from headrace.connectors.files.stores.errors import ObjectChangedError, ObjectGoneError
+from headrace.connectors.files.stores.local import LocalStore
+from headrace.connectors.files.stores.store import Store
+
+
+class Reach(Protocol):
+    """Finds what entries speak of. Used by one thread at a time."""
+
+    store: Store
+
+    def key(self, path: str) -> str | None:
+        """What *store* calls the file at *path*; ``None`` for one of another place."""
+        ...
+
+    def version(self, path: str, entry: SourceOffset) -> str:
+        """The version, for *store*, of the file that *entry* speaks of.
+
+        Raises ``ObjectChangedError``, ``ObjectGoneError``, and as ``Store`` does.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InStore:
+    """Objects at *root*: an entry's version is the store's."""
+
+    root: Root
+    store: Store
+
+    def key(self, path: str) -> str | None:
+        """See :class:`Reach`."""
+        return self.root.key(path)
+
+    def version(self, path: str, entry: SourceOffset) -> str:
+        """See :class:`Reach`. Asks nothing: every action asks for the version itself."""
+        return str(entry.get("version"))
+
+
+class OnDisk:
+    """Files on local disk, which are looked at just before."""
+
+    def __init__(self) -> None:
+        self.store: Store = LocalStore("/")
+
+    def key(self, path: str) -> str | None:
+        """See :class:`Reach`."""
+        return path.removeprefix("/") if path.startswith("/") else None
+
+    def version(self, path: str, entry: SourceOffset) -> str:
+        """See :class:`Reach`."""
+        key = path.removeprefix("/")
+        found = self.store.head(key).version
+        file = look_at(path)
+        if file is None:
+            raise ObjectGoneError(self.store.name, key)
+        if file.size != number(entry, "size") or not file.is_still(str(entry.get("version"))):
+            raise ObjectChangedError(self.store.name, key, "It is not the file that was read.")
+        return found
+
+
+class Cleanup:
+    """Does to files what ``files.after.commit`` says. Used by one thread.
+
+    Doing it twice is as good as doing it once.
+    """
+
+    def __init__(self, config: FilesConfig) -> None:
+        root = config.root
+        self._reach = (
+            OnDisk() if root is None else InStore(root=root, store=config.open_store(root))
+        )
+        act: dict[str, Callable[[str, str], None]] = {
+            "delete": self._delete,
+            "move": self._move,
+            "tag": self._tag,
+        }
+        self._act = act[config.after_commit]
+        self._target = move_target(config) if config.after_commit == "move" else None
+        self._tags = tags_of(config)
+
+    def clean(self, path: str, entry: SourceOffset) -> bool:
+        """Do it to the file at *path*, of which *entry* says that it was read to its end.
+
+        A file that is gone is a success; ``False`` says that it is another one by now and was left alone.
+        Raises :class:`~headrace.connect.errors.TaskFailedError` and ``OSError``: it may go well later.
+        """
+        key = self._reach.key(path)
+        if key is None:
+            raise TaskFailedError(f"{path}: This is not in the place that files.path speaks of.")
+        try:
+            self._act(key, self._reach.version(path, entry))
+        except ObjectGoneError as error:
+            if error.key != key:
+                raise
+        except ObjectChangedError:
+            return False
+        return True
+
+    def _delete(self, key: str, version: str) -> None:
+        self._reach.store.delete(key, version)
+
+    def _move(self, key: str, version: str) -> None:
+        assert self._target is not None
+        target = self._target.of(key)
+        if self._target.is_selected(target):
+            raise TaskFailedError(f"{self._reach.store.name}: {target!r}: {IN_SELECTION}")
+        # The copy's length has been compared when it returns.
+        self._reach.store.copy(key, version, target)
+        self._reach.store.delete(key, version)
+
+    def _tag(self, key: str, version: str) -> None:
+        self._reach.store.tag(key, version, self._tags)

@@ -1,0 +1,184 @@
+"""The settings that say how each format is to be understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal
+
+from headrace.connect.config import Config, Problem
+from headrace.connect.setting import setting
+from headrace.sources.extractors.avro_format import DEFAULT_BLOCK_BYTES
+from headrace.sources.extractors.by_name import FormatOptions
+from headrace.sources.extractors.csv_dialect import DEFAULT_SAMPLE_BYTES, CsvDialect
+from headrace.sources.extractors.csv_types import KNOWN_TYPES, field_type
+
+_KIB = 1024
+_MIB = 1024 * 1024
+_INFER = "infer"
+_TABS = ".tsv"
+
+
+class FormatConfig(Config):
+    """What belongs to one format each."""
+
+    bytes_per_record: int = setting(
+        "files.bytes.per.record",
+        default=512 * 1024,
+        at_least=1,
+        at_most=256 * _MIB,
+        doc="For files.format=bytes: how many bytes a record holds; a file's last one may hold fewer.",
+    )
+    json_null: Literal["value", "tombstone"] = setting(
+        "json.null",
+        default="value",
+        doc="What a line null of a JSONL file is: a value as any other one, or a tombstone, which is a record "
+        "without value.",
+    )
+    csv_delimiter: str = setting(
+        "csv.delimiter",
+        default="",
+        doc="One ASCII character, or tab. Default: a comma, or a tab for .tsv files.",
+    )
+    csv_quote: str = setting(
+        "csv.quote",
+        default='"',
+        doc="The ASCII character around quoted fields; none for no quoting.",
+    )
+    csv_escape: str = setting(
+        "csv.escape",
+        default="none",
+        doc="The ASCII character that takes the next one literally, besides doubled quotes; none for none.",
+    )
+    csv_header: bool = setting(
+        "csv.header",
+        default=True,
+        doc="Whether the first row of each file holds the fields' names.",
+    )
+    csv_names: tuple[str, ...] = setting(
+        "csv.names",
+        default=(),
+        doc="The fields' names, comma separated: instead of the header's, or for files without one "
+        "(default there: field_1, field_2 …).",
+    )
+    csv_null: str | None = setting(
+        "csv.null",
+        default=None,
+        doc="A field with exactly this text is null. Default: no field is null.",
+    )
+    csv_types: tuple[str, ...] = setting(
+        "csv.types",
+        default=(),
+        doc="Types of fields that are not strings, as name:type, comma separated; integer, number, "
+        "boolean, or decimal(n) with n digits behind the point. infer among them finds the types of the other "
+        "fields. Numbers keep their text in JSON. An empty field of such a type is null.",
+    )
+    csv_infer_bytes: int = setting(
+        "csv.infer.bytes",
+        default=DEFAULT_SAMPLE_BYTES,
+        at_least=_KIB,
+        at_most=64 * _MIB,
+        doc="With infer in csv.types: how many bytes at the beginning of each file tell its fields' types.",
+    )
+    csv_ragged: Literal["error", "fill"] = setting(
+        "csv.ragged",
+        default="error",
+        doc="What a row with fewer fields than there are names is: an error, or its missing fields are "
+        "null (fill). A row with more fields is always an error.",
+    )
+    csv_schemas_enable: bool = setting(
+        "csv.schemas.enable",
+        default=False,
+        doc="Whether rows become structs with a schema, as the converter avro needs them, and not JSON "
+        "objects. The fields have the types of csv.types, and may all be null.",
+    )
+    avro_max_block_bytes: int = setting(
+        "avro.max.block.bytes",
+        default=DEFAULT_BLOCK_BYTES,
+        at_least=1024,
+        at_most=1024 * _MIB,
+        doc="The largest block of an Avro file in bytes, packed and unpacked; a larger one is an error.",
+    )
+    parquet_columns: tuple[str, ...] = setting(
+        "parquet.columns",
+        default=(),
+        doc="The columns of Parquet files to read, comma separated, in the order that the records' fields "
+        "shall have. Default: all columns.",
+        valid=lambda names: None if len(set(names)) == len(names) else "Name each column once.",
+    )
+
+    def check(self) -> Iterator[Problem]:
+        """Rules across these settings."""
+        yield from super().check()
+        yield from self._check_characters()
+        for entry in self.csv_types:
+            name, _, kind = entry.rpartition(":")
+            if entry != _INFER and (not name or field_type(kind) is None):
+                told = f"{entry!r} must be a field's name, a colon, and one of {KNOWN_TYPES}"
+                yield "csv.types", f"{told}; or infer alone, for all other fields."
+        if "csv.infer.bytes" in self.originals and _INFER not in self.csv_types:
+            yield (
+                "csv.infer.bytes",
+                "Without infer among csv.types it has no effect. Add that, or remove this.",
+            )
+
+    def _check_characters(self) -> Iterator[Problem]:
+        for key, text in (
+            ("csv.delimiter", self.csv_delimiter or ","),
+            ("csv.quote", self.csv_quote),
+            ("csv.escape", self.csv_escape),
+        ):
+            if text == "none" and key != "csv.delimiter":
+                continue
+            character = _character(text)
+            if len(character) != 1 or not character.isascii() or character in "\r\n\0":
+                yield key, f"{text!r} must be one ASCII character that is no line end."
+        meanings = (self.csv_delimiter or ",", self.csv_quote, self.csv_escape)
+        if len(set(meanings)) < len(meanings):
+            yield "csv.quote", "The delimiter, quote and escape characters must differ."
+
+    def dialect(self, extension: str) -> CsvDialect:
+        """The CSV dialect of files whose name ends with *extension*."""
+        default = "\t" if extension == _TABS else ","
+        declared = (each.rpartition(":") for each in self.csv_types if each != _INFER)
+        return CsvDialect(
+            delimiter=_character(self.csv_delimiter) or default,
+            quote=_character(self.csv_quote),
+            escape=_character(self.csv_escape),
+            header=self.csv_header,
+            names=self.csv_names,
+            null=self.csv_null,
+            types=tuple((name, kind) for name, _, kind in declared),
+            infer=_INFER in self.csv_types,
+            sample_bytes=self.csv_infer_bytes,
+            structs=self.csv_schemas_enable,
+            ragged=self.csv_ragged,
+        )
+
+    def format_options(self, extension: str) -> FormatOptions:
+        """What is said about the formats of files whose name ends with *extension*. Asked for every file."""
+        tabs = extension == _TABS
+        found = self._known_options.get(tabs)
+        if found is None:
+            found = self._known_options[tabs] = FormatOptions(
+                record_bytes=self.bytes_per_record,
+                dialect=self.dialect(extension),
+                tombstones=self.json_null == "tombstone",
+                block_bytes=self.avro_max_block_bytes,
+                columns=self.parquet_columns,
+            )
+        return found
+
+    @cached_property
+    def _known_options(self) -> dict[bool, FormatOptions]:
+        """Those made so far, by whether the extension tells that fields are separated by tabs."""
+        return {}
+
+    @property
+    def looks_ahead_bytes(self) -> int:
+        """How many bytes may be read of a file before its first record is."""
+        return self.csv_infer_bytes if _INFER in self.csv_types else 0
+
+
+def _character(text: str) -> str:
+    return {"none": "", "tab": "\t", "\\t": "\t"}.get(text, text)

@@ -1,0 +1,95 @@
+"""The stores there are, by the scheme of their addresses: to add one is to add a line to the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+
+from headrace.connect.config import Config
+from headrace.connect.setting import Setting
+from headrace.connectors.files.stores.azure_config import AzureConfig
+from headrace.connectors.files.stores.config import S3Config
+from headrace.connectors.files.stores.gcs_config import GcsConfig
+from headrace.connectors.files.stores.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreKind:
+    """A kind of store.
+
+    *config* are its settings, of which the one called *place* and a prefix are not the user's to set: the
+    address says them. *opener* is where the function is that makes a store of such a
+    configuration, as ``module:function`` within this package; it is imported when a store is opened,
+    because it needs *library*, which comes with the extra *extra*. *has_tags* is what its stores'
+    ``capabilities`` say.
+    """
+
+    config: type[Config]
+    place: str
+    opener: str
+    library: str
+    extra: str
+    has_tags: bool = False
+
+    @property
+    def installed(self) -> bool:
+        """Whether *library* is there."""
+        try:
+            return find_spec(self.library) is not None
+        except ModuleNotFoundError:
+            return False
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Those that a user may set."""
+        return tuple(each for each in self.config.settings() if not self._in_address(each))
+
+    def in_address(self) -> tuple[str, ...]:
+        """The names of those that an address says."""
+        return tuple(each.name for each in self.config.settings() if self._in_address(each))
+
+    def problems(self, place: str, props: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        """What is wrong with *props* for the store at *place*."""
+        return self.config.problems({**props, self.place: place})
+
+    def open(self, place: str, props: Mapping[str, str]) -> Store:
+        """The store at *place*, as *props* say. Asks nothing of it.
+
+        Raises :class:`~headrace.connect.errors.ConfigError`, and
+        :class:`~headrace.connect.errors.TaskFailedError` for what the library does not accept.
+        """
+        module, _, function = self.opener.partition(":")
+        make = getattr(import_module(f"{__package__}.{module}"), function)
+        return make(self.config.parse({**props, self.place: place}))
+
+    def _in_address(self, setting: Setting) -> bool:
+        return setting.name == self.place or setting.attribute == "prefix"
+
+
+KINDS: Mapping[str, StoreKind] = {
+    "s3": StoreKind(
+        config=S3Config,
+        place="s3.bucket",
+        opener="s3:s3_store",
+        library="boto3",
+        extra="s3",
+        has_tags=True,
+    ),
+    "gs": StoreKind(
+        config=GcsConfig,
+        place="gcs.bucket",
+        opener="gcs:gcs_store",
+        library="google.auth",
+        extra="gcs",
+    ),
+    "az": StoreKind(
+        config=AzureConfig,
+        place="azure.container",
+        opener="azure:azure_store",
+        library="azure.identity",
+        extra="azure",
+        has_tags=True,
+    ),
+}
+"""The kinds by their scheme."""

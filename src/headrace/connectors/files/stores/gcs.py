@@ -1,0 +1,266 @@
+"""Google Cloud Storage as a store, over its JSON interface."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from headrace.connectors.files.stores.checksum import Checksum
+from headrace.connectors.files.stores.empty_body import EmptyBody
+from headrace.connectors.files.stores.errors import (
+    KeyNotRepresentableError,
+    ObjectChangedError,
+    ObjectGoneError,
+    StoreUnavailableError,
+)
+from headrace.connectors.files.stores.gcs_config import GcsConfig
+from headrace.connectors.files.stores.gcs_errors import MEANINGS, refusal_of
+from headrace.connectors.files.stores.gcs_login import login_of
+from headrace.connectors.files.stores.listing import OrderedListing, Page, representable
+from headrace.connectors.files.stores.network_settings import connecting_of, retries_of
+from headrace.connectors.files.stores.ranged_reader import Body, RangedReader
+from headrace.connectors.files.stores.rest_body import RestBody
+from headrace.connectors.files.stores.rest_calls import RestCalls
+from headrace.connectors.files.stores.rest_client import Request, Response, RestClient
+from headrace.connectors.files.stores.rest_errors import place_of
+from headrace.connectors.files.stores.retries import Retries
+from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
+from headrace.sources.extractors.readable import Readable
+
+_LONGEST_KEY = 1024
+_FIELDS = "name,size,generation,timeCreated,storageClass"
+_MD5 = re.compile(r"\bmd5=([A-Za-z0-9+/=]+)")
+
+
+def gcs_store(config: GcsConfig) -> GcsStore:
+    """The store that *config* describes; asks nothing of the server."""
+    client = RestClient(config.endpoint, connecting_of(config, "gcs"), login_of(config))
+    return GcsStore(
+        client,
+        config.bucket,
+        root=urlsplit(config.endpoint).path.rstrip("/"),
+        page_size=config.page_size,
+        user_project=config.user_project,
+        retries=retries_of(config),
+    )
+
+
+class GcsStore:
+    """The objects of one bucket. An object's version is its generation.
+
+    *root* is where the interface lies below the server's address. Deleting from a bucket with versions
+    hides the object. An object that is stored gzipped is read as it is stored. Objects have no tags.
+    """
+
+    capabilities = Capabilities()
+
+    def __init__(
+        self,
+        client: RestClient,
+        bucket: str,
+        *,
+        root: str = "",
+        page_size: int = 1000,
+        user_project: str | None = None,
+        retries: Retries | None = None,
+    ) -> None:
+        self.name = f"gs://{bucket}"
+        self._folder = f"{root}/storage/v1/b/{quote(bucket, safe='')}/o"
+        self._paying = {"userProject": user_project} if user_project else {}
+        self._bucket = bucket
+        self._page_size = page_size
+        self._retries = retries or Retries()
+        self._listing = OrderedListing(self.name)
+        self._calls = RestCalls(
+            self.name,
+            client,
+            retries=self._retries,
+            refusal_of=refusal_of,
+            meanings=MEANINGS,
+        )
+
+    def list(
+        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
+    ) -> Iterator[StoredObject]:
+        """See ``Store.list``."""
+        yield from self._listing.objects(
+            lambda after: self._pages(prefix, after, refuse), prefix, start_after
+        )
+
+    def head(self, key: str) -> StoredObject:
+        """See ``Store.head``."""
+        request = self._request("GET", self._path(key), {"fields": _FIELDS})
+        return _object(self._json(key, "objects.get", request, needed="generation"))
+
+    def open(
+        self, key: str, version: str, position: int = 0, *, size: int | None = None
+    ) -> Readable:
+        """See ``Store.open``."""
+        return RangedReader(
+            store=self.name,
+            key=key,
+            fetch=lambda start, stop: self._fetch(key, version, start, stop),
+            position=position,
+            size=size,
+            retries=self._retries,
+        )
+
+    def copy(self, key: str, version: str, target: str) -> StoredObject:
+        """See ``Store.copy``. Metadata goes with it."""
+        found = self._same(self.head(key), version)
+        to = f"rewriteTo/b/{quote(self._bucket, safe='')}/o/{self._quoted(target)}"
+        path = f"{self._path(key)}/{to}"
+        query = {"ifSourceGenerationMatch": version}
+        while True:
+            request = self._request("POST", path, query)
+            answer = self._json(key, "objects.rewrite", request, needed="done")
+            if answer["done"]:
+                break
+            query["rewriteToken"] = answer["rewriteToken"]
+        copied = self.head(target)
+        if copied.size != found.size:
+            raise StoreUnavailableError(
+                f"{self.name}: {target!r}: The copy of {key!r} has {copied.size} bytes, but should have "
+                f"{found.size}."
+            )
+        return copied
+
+    def delete(self, key: str, version: str) -> None:
+        """See ``Store.delete``."""
+        try:
+            self._same(self.head(key), version)
+            request = self._request("DELETE", self._path(key), {"ifGenerationMatch": version})
+            self._calls.ask(key, "objects.delete", request)
+        except ObjectGoneError:
+            return
+
+    def tag(self, key: str, version: str, tags: Mapping[str, str]) -> None:
+        """Raise ``NotImplementedError``: a bucket's objects have no tags."""
+        raise NotImplementedError(f"{self.name}: Objects of Google Cloud Storage have no tags.")
+
+    def _pages(self, prefix: str, after: str, refuse: Refuse) -> Iterator[Page]:
+        asked = {"prefix": prefix, "maxResults": str(self._page_size)}
+        asked["fields"] = f"kind,nextPageToken,items({_FIELDS})"
+        if after:
+            # From there on, that key included: it is dropped by OrderedListing.
+            asked["startOffset"] = after
+        while True:
+            request = self._request("GET", self._folder, asked)
+            answer = self._json(None, "objects.list", request, needed="kind")
+            listed = (_object(each) for each in answer.get("items", ()))
+            yield representable(listed, self._check, refuse)
+            token = answer.get("nextPageToken")
+            if not token:
+                return
+            if token == asked.get("pageToken"):
+                raise StoreUnavailableError(
+                    f"{self.name}: The listing goes on, but the server repeats where."
+                )
+            asked["pageToken"] = token
+
+    def _fetch(self, key: str, version: str, start: int, stop: int | None) -> Body:
+        # Without this the server would unpack what is stored gzipped, and could not tell its length.
+        headers = {"Accept-Encoding": "gzip"}
+        if start or stop is not None:
+            headers["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
+        query = {"alt": "media", "ifGenerationMatch": version}
+        request = self._request("GET", self._path(key), query, headers)
+        try:
+            response = self._calls.stream(key, "objects.get", request)
+        except ObjectChangedError:
+            # The answer may be the same for an object that is not there.
+            self.head(key)
+            raise
+        if response is None:
+            return EmptyBody(self._same(self.head(key), version).size)
+        try:
+            self._same_generation(key, response.headers.get("X-Goog-Generation"), version)
+        except BaseException:
+            response.close()
+            raise
+        return RestBody(place_of(self.name, key), response, start, _checksum(response))
+
+    def _same(self, found: StoredObject, version: str) -> StoredObject:
+        self._same_generation(found.key, found.version, version)
+        return found
+
+    def _same_generation(self, key: str, found: str | None, version: str) -> None:
+        if found is None:
+            raise StoreUnavailableError(
+                f"{self.name}: {key!r}: The answer does not tell its generation."
+            )
+        if found != version:
+            raise ObjectChangedError(self.name, key, f"It is {found} by now, not {version}.")
+
+    def _json(
+        self, key: str | None, asked: str, request: Request, *, needed: str
+    ) -> dict[str, Any]:
+        """The answer to *asked*, with retries; one without the member *needed* is none."""
+
+        def once() -> dict[str, Any]:
+            body = self._calls.once(key, asked, request).body
+            try:
+                answer: Any = json.loads(body)
+            except ValueError:
+                answer = None
+            if not isinstance(answer, dict) or needed not in answer:
+                raise StoreUnavailableError(
+                    f"{self.name}: {asked}: The answer is incomplete: it has no {needed}."
+                )
+            return answer
+
+        return self._retries.call(once)
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        headers: Mapping[str, str] | None = None,
+    ) -> Request:
+        paid = {**query, **self._paying}
+        return Request(method=method, path=path, query=paid, headers=headers or {})
+
+    def _path(self, key: str) -> str:
+        return f"{self._folder}/{self._quoted(key)}"
+
+    def _quoted(self, key: str) -> str:
+        """The key as one segment of a path. Raises ``KeyNotRepresentableError``."""
+        self._check(key)
+        return quote(key, safe="")
+
+    def _check(self, key: str) -> None:
+        try:
+            length = len(key.encode())
+        except UnicodeEncodeError:
+            raise KeyNotRepresentableError(self.name, key, "The key is not UTF-8.") from None
+        if not 0 < length <= _LONGEST_KEY:
+            raise KeyNotRepresentableError(
+                self.name, key, f"A key has 1 to {_LONGEST_KEY} bytes, but this one {length}."
+            )
+        if key in (".", ".."):
+            raise KeyNotRepresentableError(
+                self.name, key, "No address can name it: it would be a step. Rename the object."
+            )
+
+
+def _object(item: Mapping[str, str]) -> StoredObject:
+    storage = item.get("storageClass", "STANDARD")
+    return StoredObject(
+        key=item["name"],
+        size=int(item["size"]),
+        version=item["generation"],
+        modified_ms=round(datetime.fromisoformat(item["timeCreated"]).timestamp() * 1000),
+        storage_class=None if storage == "STANDARD" else storage,
+    )
+
+
+def _checksum(response: Response) -> Checksum | None:
+    # Composite objects have a CRC-32C alone, which nothing that is installed anyway computes fast.
+    found = _MD5.search(response.headers.get("X-Goog-Hash", ""))
+    return Checksum("md5", base64.b64decode(found[1])) if found else None

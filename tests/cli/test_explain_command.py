@@ -1,0 +1,148 @@
+"""`headrace explain`: what is shown, by which exit code, and that nothing is written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from headrace.cli.explain import explain
+from headrace.cli.explained_table import explained_lines
+from headrace.connect import ConfigError, ConnectError, Explained, SourcePartition, TaskFailedError
+from headrace.storage.sqlite import SqliteStorage
+
+WORKER = {
+    "bootstrap.servers": "127.0.0.1:9",
+    "key.converter": "string",
+    "value.converter": "string",
+    "state.file": "state.db",
+    "headrace.start.deadline.ms": "200",
+}
+AT_LEAST_ONCE = {"exactly.once.source.support": "disabled"}
+
+
+@dataclass
+class Scene:
+    """Two files, and the configurations that read them."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        (self.folder / "in").mkdir()
+        for name in ("a.txt", "b.txt"):
+            (self.folder / "in" / name).write_text("one\n")
+
+    def explained(self, worker: dict[str, str] | None = None, **connector: str) -> Result:
+        """What the command does."""
+        named = {key.replace("_", "."): value for key, value in connector.items()}
+        props = {
+            "name": "c",
+            "connector.class": "files",
+            "topic": "t",
+            "files.path": str(self.folder / "in"),
+            "files.min.age.ms": "0",
+            **named,
+        }
+        (self.folder / "worker.json").write_text(json.dumps({**WORKER, **(worker or {})}))
+        (self.folder / "c.json").write_text(json.dumps(props))
+        paths = [str(self.folder / name) for name in ("worker.json", "c.json")]
+        return CliRunner().invoke(explain, paths, standalone_mode=False)
+
+    def names(self) -> set[str]:
+        """What lies in the folder."""
+        return {path.name for path in self.folder.iterdir()}
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """Two files."""
+    return Scene(tmp_path)
+
+
+def test_what_would_be_read_is_a_table(scene: Scene):
+    """Also without a broker and a state file, neither of which is made."""
+    result = scene.explained(tasks_max="2")
+
+    assert 0 == result.return_value
+    summary, _, heading, *rows = result.stdout.splitlines()
+    assert "c would read 2 of 2 objects, 8 bytes, in 2 of 2 slots." == summary
+    assert ["slot", "bytes", "topic", "partition", "format", "object"] == heading.split()
+    assert ["0", "4", "t", "-", "lines", f"{scene.folder}/in/a.txt"] == rows[0].split()
+    assert {"in", "worker.json", "c.json"} == scene.names()
+
+
+def test_a_broker_that_is_away_is_told(scene: Scene):
+    """And what is shown is as if nothing had been sent."""
+    result = scene.explained({"group.id": "g"})
+
+    assert 0 == result.return_value
+    assert "Kafka was not reached" in result.stderr
+    assert "would read 2 of 2 objects" in result.stdout
+
+
+def test_offsets_of_the_state_file_count(scene: Scene):
+    """Also while a worker has it."""
+    done = {"recordCount": 1, "anchor": 4, "skip": 0, "size": 4, "done": True}
+    storage = SqliteStorage(scene.folder / "state.db")
+    place = SourcePartition({"filename": str(scene.folder / "in" / "a.txt")})
+    storage.offsets.put("c", {place: done})
+
+    running = scene.explained(AT_LEAST_ONCE)
+    storage.close()
+    before = scene.names()
+    stopped = scene.explained(AT_LEAST_ONCE)
+
+    assert running.stdout == stopped.stdout
+    assert "would read 1 of 2 objects" in stopped.stdout
+    assert "a.txt: not read: It was read to its end: 1 records." in stopped.stdout
+    assert before == scene.names()
+
+
+def test_what_would_fail_the_connector_is_shown_and_ends_with_one(scene: Scene):
+    """With all the rest."""
+    (scene.folder / "in" / "c.xyz").write_text("one\n")
+
+    result = scene.explained()
+
+    assert 1 == result.return_value
+    assert "would read 2 of 3 objects" in result.stdout
+    assert "c.xyz: fails the connector: The extension does not tell the format" in result.stdout
+
+
+def test_a_state_file_that_is_none_is_refused(scene: Scene):
+    """Naming it."""
+    (scene.folder / "state.db").write_text("no database")
+
+    result = scene.explained(AT_LEAST_ONCE)
+
+    assert isinstance(result.exception, ConfigError)
+    assert "cannot be read as a state file" in str(result.exception)
+
+
+def test_a_wrong_configuration_is_refused_as_by_run(scene: Scene):
+    """With its key."""
+    result = scene.explained(topic="a b")
+
+    assert isinstance(result.exception, ConnectError)
+    assert "topic" in str(result.exception)
+
+
+def test_a_connector_that_does_not_plan_is_told(scene: Scene):
+    """Only its tasks know."""
+    result = scene.explained(connector_class="file_stream", file="in/a.txt")
+
+    assert isinstance(result.exception, TaskFailedError)
+    assert "does not plan" in str(result.exception)
+
+
+def test_names_stay_on_one_line():
+    """Whatever is in them."""
+    rows = [Explained(name="a\nb\udc80", slots=(0, 1), reason="x\ty")]
+
+    *_, row, _, reason = explained_lines("c", rows, slots=2)
+
+    assert "0,1   -      -      -          -       a\\nb\\udc80" == row
+    assert "a\\nb\\udc80: read: x\\ty" == reason

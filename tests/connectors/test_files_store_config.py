@@ -1,0 +1,88 @@
+"""Configurations of the files connector that speak of a store."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from headrace.connect.setting_type import SettingType
+from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.stores import catalogue
+
+S3 = {"files.path": "s3://bucket/in/,s3://bucket/more", "topic": "t"}
+
+
+def test_a_store_and_its_settings_are_known():
+    """Validation and reference pages see them with those of the connector; secrets are marked."""
+    settings = {each.name: each for each in FilesConfig.settings()}
+
+    assert SettingType.PASSWORD == settings["s3.secret.access.key"].type
+    assert {"s3.bucket", "s3.prefix"}.isdisjoint(settings)
+    assert len(settings) == len(FilesConfig.settings())
+    assert () == FilesConfig.problems(S3)
+    config = FilesConfig.parse(S3)
+    assert config.root
+    assert ("s3", "bucket") == (config.root.scheme, config.root.place)
+    assert ["in/", "more"] == [each.text for each in config.selectors]
+
+
+def test_local_disk_has_no_store():
+    """And nothing is said about settings of stores then."""
+    config = FilesConfig.parse({"files.path": "in,/other", "topic": "t", "s3.page.size": "no"})
+
+    assert (None, ()) == (config.root, config.selectors)
+
+
+@pytest.mark.parametrize(
+    ("more", "key", "told"),
+    [
+        ({"files.path": "s3://a/x,s3://b/x"}, "files.path", "one store"),
+        ({"files.path": "s3://a/x,in"}, "files.path", "one store"),
+        ({"files.path": "file:///in"}, "files.path", "known are s3://"),
+        ({"files.path": "s3a://a/x"}, "files.path", "known are s3://"),
+        ({"files.path": "s3:///x"}, "files.path", "behind s3://"),
+        ({"files.follow": "true"}, "files.follow", "do not grow"),
+        ({"files.split.bytes": "1"}, "files.split.bytes", "files.compression=none"),
+        ({"s3.bucket": "other"}, "s3.bucket", "Remove s3.bucket"),
+        ({"s3.page.size": "0"}, "s3.page.size", "at least 1"),
+        ({"s3.access.key.id": "id"}, "s3.secret.access.key", "Give both"),
+    ],
+)
+def test_what_does_not_fit_is_told_at_its_key(more: dict[str, str], key: str, told: str):
+    """With the reason."""
+    ((found, sentence),) = FilesConfig.problems({**S3, **more})
+
+    assert key == found
+    assert told in sentence
+
+
+def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch):
+    """At validation, long before the first object is asked for."""
+    monkeypatch.setattr(catalogue, "find_spec", lambda _: None)
+
+    ((key, sentence),) = FilesConfig.problems(S3)
+
+    assert ("files.path", True) == (key, "pip install 'headrace[s3]'" in sentence)
+
+
+def test_secrets_are_not_shown():
+    """Neither by the configuration nor by what it complains about."""
+    secret = {"s3.secret.access.key": "very-secret", "s3.access.key.id": "id"}
+
+    assert "very-secret" not in repr(FilesConfig.parse({**S3, **secret}))
+    problems = FilesConfig.problems({**S3, **secret, "s3.profile": "p", "s3.page.size": "0"})
+    assert problems
+    assert "very-secret" not in str(problems)
+
+
+def test_the_connector_does_not_import_a_library_of_a_store():
+    """They are extras: only who reads from a store has them, and pays for their import."""
+    code = "import sys, headrace.connectors.files.connector as _; print(*sorted(sys.modules))"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    libraries = {kind.library for kind in catalogue.KINDS.values()} | {"botocore", "obstore"}
+    assert libraries.isdisjoint(done.stdout.split())
+    assert "headrace.connectors.files.stores.s3" not in done.stdout.split()
