@@ -6,9 +6,13 @@ import pytest
 
 from headrace.connect.errors import ConfigError
 from headrace.converters import JAVA_NAMES, converter_problems, make_converter
+from headrace.converters.avro_converter import AvroConverter
 from headrace.converters.bytes_converter import BytesConverter
 from headrace.converters.json_converter import JsonConverter
 from headrace.converters.string_converter import StringConverter
+
+# What the Avro converter cannot be without, and the others take no notice of.
+NEEDED = {"schema.registry.url": "http://registry:8081"}
 
 
 @pytest.mark.parametrize(
@@ -22,25 +26,32 @@ from headrace.converters.string_converter import StringConverter
         ("org.apache.kafka.connect.storage.StringConverter", StringConverter),
         ("bytes", BytesConverter),
         ("org.apache.kafka.connect.converters.ByteArrayConverter", BytesConverter),
+        ("avro", AvroConverter),
+        ("io.confluent.connect.avro.AvroConverter", AvroConverter),
+        ("AvroConverter", AvroConverter),
+        ("Avro", AvroConverter),
     ],
 )
 def test_converters_have_connects_names(name: str, kind: type):
     """Short names, Java's names and Connect's short forms of them name the same converters."""
-    assert kind is type(make_converter(name, {}, is_key=False))
+    assert kind is type(make_converter(name, NEEDED, is_key=False))
 
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
         (
-            "io.confluent.connect.avro.AvroConverter",
+            "io.confluent.connect.json.JsonSchemaConverter",
             (
-                "The converter io.confluent.connect.avro.AvroConverter is not supported yet; "
-                "there are: json, string, bytes."
+                "The converter io.confluent.connect.json.JsonSchemaConverter is not supported yet; "
+                "there are: json, string, bytes, avro."
             ),
         ),
-        ("nope", "Class nope could not be found. There are: json, string, bytes."),
-        ("simple", "The converter simple is for headers only; there are: json, string, bytes."),
+        ("nope", "Class nope could not be found. There are: json, string, bytes, avro."),
+        (
+            "simple",
+            "The converter simple is for headers only; there are: json, string, bytes, avro.",
+        ),
     ],
 )
 def test_other_names_are_refused(name: str, sentence: str):
@@ -59,4 +70,6 @@ def test_settings_are_validated_without_making_anything():
 
 def test_every_java_name_is_accepted():
     """Each class that is listed can be used for headers."""
-    assert [()] * len(JAVA_NAMES) == [converter_problems("header", n, {}) for n in JAVA_NAMES]
+    found = [converter_problems("header", name, NEEDED) for name in JAVA_NAMES]
+
+    assert [()] * len(JAVA_NAMES) == found

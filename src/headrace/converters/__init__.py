@@ -6,6 +6,7 @@ from headrace.converters.catalogue import (
     converter_problems,
     make_converter,
     make_header_converter,
+    needs_schema,
 )
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "converter_problems",
     "make_converter",
     "make_header_converter",
+    "needs_schema",
 ]

@@ -8,6 +8,8 @@ from typing import Final, Literal
 from headrace.connect.config import Config, Problem
 from headrace.connect.converting import Converter, HeaderConverter
 from headrace.connect.errors import ConfigError
+from headrace.converters.avro_config import AvroConverterConfig
+from headrace.converters.avro_converter import AvroConverter
 from headrace.converters.bytes_converter import BytesConverter
 from headrace.converters.headers import ColumnHeaderConverter, SimpleHeaderConverter
 from headrace.converters.json_converter import JsonConverter
@@ -19,13 +21,16 @@ _COLUMNS: Mapping[str, Callable[[], Converter]] = {
     "json": JsonConverter,
     "string": StringConverter,
     "bytes": BytesConverter,
+    "avro": AvroConverter,
 }
 _CONFIGS: Mapping[str, type[Config]] = {
     "json": JsonConverter.config_class,
     "string": StringConverter.config_class,
     "bytes": BytesConverter.config_class,
+    "avro": AvroConverterConfig,
     "simple": SimpleHeaderConverter.config_class,
 }
+_OF_SCHEMAS = frozenset({"avro"})
 
 _STORAGE = "org.apache.kafka.connect.storage"
 _CONVERTERS = "org.apache.kafka.connect.converters"
@@ -34,6 +39,7 @@ JAVA_NAMES: Final[Mapping[str, str]] = {
     f"{_STORAGE}.StringConverter": "string",
     f"{_CONVERTERS}.ByteArrayConverter": "bytes",
     f"{_STORAGE}.SimpleHeaderConverter": "simple",
+    "io.confluent.connect.avro.AvroConverter": "avro",
 }
 """Our name for each of Connect's classes that we have."""
 
@@ -42,7 +48,6 @@ _NOT_YET = (
         f"{_CONVERTERS}.{kind}Converter"
         for kind in ("Boolean", "Double", "Float", "Integer", "Long", "Short")
     ),
-    "io.confluent.connect.avro.AvroConverter",
     "io.confluent.connect.json.JsonSchemaConverter",
     "io.confluent.connect.protobuf.ProtobufConverter",
 )
@@ -59,6 +64,11 @@ def converter_problems(
     if name is None or (name == "simple" and role != "header"):
         return (("", _unknown(role, class_name)),)
     return _CONFIGS[name].problems(config)
+
+
+def needs_schema(class_name: str) -> bool:
+    """Whether a converter refuses values without a schema. Pure."""
+    return _KNOWN.get(class_name) in _OF_SCHEMAS
 
 
 def make_converter(class_name: str, config: Mapping[str, str], is_key: bool) -> Converter:  # noqa: FBT001 (Connect's own signature)

@@ -30,3 +30,11 @@ def unscaled_bytes(values: pa.Array) -> pa.BinaryArray:
         pa.binary(), len(values), [None, pa.py_buffer(borders), pa.py_buffer(content)]
     )
     return pc.if_else(values.is_valid(), column, None) if values.null_count else column
+
+
+def widened(values: pa.Array, unscaled: pa.BinaryArray, size: int) -> pa.BinaryArray:
+    """*unscaled*, the bytes of *values*, in *size* bytes each; what needs more is left as it is."""
+    is_negative = pc.less(values, pa.scalar(0, values.type))
+    fill = pc.if_else(is_negative, pa.scalar(b"\xff" * size), pa.scalar(b"\x00" * size))
+    padded = pc.binary_slice(pc.binary_join_element_wise(fill, unscaled, pa.scalar(b"")), -size)
+    return pc.if_else(pc.less_equal(pc.binary_length(unscaled), size), padded, unscaled)

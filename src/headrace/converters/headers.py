@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.connect.config import Config
 from headrace.connect.converting import Converter
@@ -41,6 +42,17 @@ class SimpleHeaderConverter:
         text = value if isinstance(value, str) else _text(value, header.schema, header.key)
         return text.encode()
 
+    def encode_headers(
+        self, topic: str, key: str, schema: Schema | None, values: pa.Array
+    ) -> pa.BinaryArray:
+        """What :meth:`encode_header` gives for each value."""
+        if pa.types.is_integer(values.type) or pa.types.is_string(values.type):
+            return pc.cast(pc.cast(values, pa.string()), pa.binary())
+        return pa.array(
+            (self.encode_header(topic, Header(key, value, schema)) for value in values.to_pylist()),
+            pa.binary(),
+        )
+
 
 class ColumnHeaderConverter:
     """Converts each header with a converter of columns, as Connect does with a converter named for headers."""
@@ -60,6 +72,12 @@ class ColumnHeaderConverter:
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise RecordError(f"The header {header.key!r} cannot be converted: {error}") from error
         return self._converter.encode(topic, header.schema, column)[0].as_py()
+
+    def encode_headers(
+        self, topic: str, key: str, schema: Schema | None, values: pa.Array
+    ) -> pa.BinaryArray:
+        """What the converter makes of the column."""
+        return self._converter.encode(topic, schema, values)
 
 
 def _text(value: object, schema: Schema | None, key: str) -> str:

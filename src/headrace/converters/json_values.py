@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +14,14 @@ from headrace.connect.errors import RecordError
 from headrace.connect.java_text import json_quoted
 from headrace.connect.schema import Schema, SchemaType, arrow_type
 from headrace.converters.base64_text import base64_texts
-from headrace.converters.columns import as_binary, is_bytes, is_text, java_class, refusal
+from headrace.converters.column_types import check_type
+from headrace.converters.columns import as_binary, is_bytes, is_text, refusal
 from headrace.converters.decimals import unscaled_bytes
+from headrace.converters.error_places import in_field, in_rows, row_at
 from headrace.converters.json_members import last_of_each
 from headrace.converters.json_pieces import Pieces, joined
 from headrace.converters.json_text import escaped, json_floats, json_numbers
 
-_DECIMAL = "org.apache.kafka.connect.data.Decimal"
 _NULL = b"null"
 
 
@@ -41,7 +41,7 @@ def json_pieces(schema: Schema, values: pa.Array, rules: JsonRules) -> Pieces:
     """
     if pa.types.is_null(values.type):
         values = values.cast(arrow_type(schema))
-    _check_type(schema, values)
+    check_type(schema, values)
     if not values.null_count:
         return _present(schema, values, rules)
     instead = _in_place_of_null(schema, values, rules)
@@ -52,7 +52,7 @@ def json_pieces(schema: Schema, values: pa.Array, rules: JsonRules) -> Pieces:
     # What a null struct has as members counts for nothing, so they must not be looked at.
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(valid)
-    with _in_rows(lambda row: int(rows[row])):
+    with in_rows(lambda row: int(rows[row])):
         pieces = _present(schema, values.drop_null(), rules)
     places = pa.array(np.cumsum(valid) - 1, mask=~valid)
     return (joined(pieces, len(rows)).take(places).fill_null(instead),)
@@ -73,31 +73,6 @@ def _in_place_of_null(schema: Schema, values: pa.Array, rules: JsonRules) -> byt
         "Conversion error: null value for field that is required and has no default value",
         row=pc.index(values.is_null(), True).as_py(),
     )
-
-
-def _check_type(schema: Schema, values: pa.Array) -> None:
-    kind, wanted = values.type, arrow_type(schema)
-    if schema.name == _DECIMAL and pa.types.is_decimal(kind):
-        if kind.scale != wanted.scale:
-            raise refusal(
-                "Decimal value has mismatching scale for given Decimal schema. "
-                f"Schema has scale {wanted.scale}, value has scale {kind.scale}.",
-                values,
-            )
-        return
-    if kind == wanted or any(same(kind) and same(wanted) for same in _FAMILIES):
-        return
-    raise refusal(f"Invalid type for {schema.type.name}: class {java_class(kind)}", values)
-
-
-# Types of one family differ in their layout, or in what is checked when their members are.
-_FAMILIES: tuple[Callable[[pa.DataType], bool], ...] = (
-    is_text,
-    is_bytes,
-    pa.types.is_struct,
-    pa.types.is_map,
-    lambda kind: pa.types.is_list(kind) or pa.types.is_large_list(kind),
-)
 
 
 def _present(schema: Schema, values: pa.Array, rules: JsonRules) -> Pieces:
@@ -132,7 +107,7 @@ def _structs(schema: Schema, values: pa.Array, rules: JsonRules) -> Pieces:
     pieces: Pieces = (b"{",)
     for index, each in enumerate(schema.fields):
         name = f"{',' if index else ''}{json_quoted(each.name)}:".encode()
-        with _in_field(each.name):
+        with in_field(each.name):
             pieces += (name, *json_pieces(each.schema, values.field(index), rules))
     return (*pieces, b"}")
 
@@ -140,7 +115,7 @@ def _structs(schema: Schema, values: pa.Array, rules: JsonRules) -> Pieces:
 def _arrays(schema: Schema, values: pa.Array, rules: JsonRules) -> Pieces:
     assert schema.value_schema is not None
     borders, items = opened(values)
-    with _in_rows(_row_at(borders)):
+    with in_rows(row_at(borders)):
         pieces = json_pieces(schema.value_schema, items, rules)
     return b"[", _listed(borders, joined(pieces, len(items)), values), b"]"
 
@@ -152,7 +127,7 @@ def _maps(schema: Schema, values: pa.Array, rules: JsonRules) -> Pieces:
     as_object = schema.key_schema.type is SchemaType.STRING
     if as_object:
         borders, entries = last_of_each(borders, entries)
-    with _in_rows(_row_at(borders)):
+    with in_rows(row_at(borders)):
         keys = json_pieces(schema.key_schema, entries.field(0), rules)
         items = json_pieces(schema.value_schema, entries.field(1), rules)
     pair: Pieces = (*keys, b":", *items) if as_object else (b"[", *keys, b",", *items, b"]")
@@ -172,27 +147,3 @@ def _listed(borders: np.ndarray, texts: pa.BinaryArray, values: pa.Array) -> pa.
     lists = pa.ListArray.from_arrays(pa.array(borders), texts)
     column = pc.binary_join(lists, b",")
     return pc.if_else(values.is_valid(), column, None) if values.null_count else column
-
-
-def _row_at(borders: np.ndarray) -> Callable[[int], int]:
-    return lambda element: int(np.searchsorted(borders, element, side="right")) - 1
-
-
-@contextmanager
-def _in_rows(row_of: Callable[[int], int]) -> Generator[None]:
-    """An error's row is one of elements; raise it with the row of values that holds the element."""
-    try:
-        yield
-    except RecordError as error:
-        row = None if error.row is None else row_of(error.row)
-        raise RecordError(error.reason, row=row, advice=error.advice) from error
-
-
-@contextmanager
-def _in_field(name: str) -> Generator[None]:
-    """An error's advice names the innermost field."""
-    try:
-        yield
-    except RecordError as error:
-        advice = error.advice or f"The field is {name}."
-        raise RecordError(error.reason, row=error.row, advice=advice) from error

@@ -1,0 +1,223 @@
+"""Settings of the Avro converter, named as Confluent's; what is not supported is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from headrace.connect.config import Config, Problem, setting
+from headrace.connect.setting_type import Password
+from headrace.converters.avro_rules import AvroRules
+from headrace.converters.registry_client import RegistryAccess, basic_authorization
+from headrace.converters.schema_ids import IdChoice, Origin
+from headrace.converters.subjects import SHORT_NAMES, STRATEGIES, TOPIC
+
+_MILLISECONDS = 1000
+_UNSUPPORTED: Mapping[str, str | None] = {
+    "allow.optional.map.keys": "false",
+    "auto.register.schemas.with.metadata": None,
+    "bearer.auth.credentials.source": "STATIC_TOKEN",
+    "context.name.strategy": "io.confluent.kafka.serializers.context.NullContextNameStrategy",
+    "discard.type.doc.default": "false",
+    "flatten.singleton.unions": "false",
+    "generalized.sum.type.support": "false",
+    "id.compatibility.strict": "true",
+    "latest.cache.ttl.sec": "-1",
+    "latest.compatibility.strict": "true",
+    "propagate.schema.tags": "false",
+    "proxy.host": "",
+    "proxy.port": "-1",
+    "schema.format": None,
+    "schema.reflection": "false",
+    "use.latest.with.metadata": None,
+}
+"""Confluent's keys that we do not have, each with the value that changes nothing."""
+_HARMLESS: Final = frozenset(
+    # The settings of Kafka Connect's JSON converter that stay behind when a converter is changed, and
+    # sizes of caches that are not here.
+    ("schemas.enable", "schemas.cache.size", "converter.type", "latest.cache.size")
+)
+
+
+class AvroConverterConfig(Config):
+    """Settings of :class:`~headrace.converters.avro_converter.AvroConverter`."""
+
+    schema_registry_url: tuple[str, ...] = setting(
+        importance="high",
+        non_empty=True,
+        doc="Where the schema registry is: one URL, or several that are asked in turn.",
+    )
+    basic_auth_credentials_source: str = setting(
+        default="URL",
+        one_of=("URL", "USER_INFO"),
+        doc="Where the user and password are: in the URL, or in basic.auth.user.info.",
+    )
+    basic_auth_user_info: Password | None = setting(
+        default=None, doc="The user and the password, with a colon between them."
+    )
+    auto_register_schemas: bool = setting(
+        default=True, doc="Register each new schema; else it must be registered already."
+    )
+    use_latest_version: bool = setting(
+        default=False,
+        importance="low",
+        doc="Use the newest version of the subject, which must describe the same bytes.",
+    )
+    use_schema_id: int = setting(
+        default=-1,
+        importance="low",
+        doc="Use the schema with this id, which must describe the same bytes; -1 for none.",
+    )
+    normalize_schemas: bool = setting(
+        default=False, doc="Let the registry ignore differences that mean nothing."
+    )
+    key_subject_name_strategy: str = setting(
+        default=TOPIC,
+        one_of=(*STRATEGIES, *SHORT_NAMES),
+        doc="Under which subject the schemas of keys are.",
+    )
+    value_subject_name_strategy: str = setting(
+        default=TOPIC,
+        one_of=(*STRATEGIES, *SHORT_NAMES),
+        doc="Under which subject the schemas of values are.",
+    )
+    connect_meta_data: bool = setting(
+        default=True,
+        importance="low",
+        doc="Tell names, versions, docs and parameters of Connect's schemas in those of Avro.",
+    )
+    enhanced_avro_schema_support: bool = setting(
+        default=False,
+        importance="low",
+        doc="Make enums again of strings that were enums where they were read.",
+    )
+    scrub_invalid_names: bool = setting(
+        default=False,
+        importance="low",
+        doc="Change names that Avro does not allow; else they are an error.",
+    )
+    ignore_default_for_nullables: bool = setting(
+        default=False,
+        importance="low",
+        doc="Write a null as null, even if its schema has a default.",
+    )
+    schemas_cache_config: int = setting(
+        default=1000,
+        importance="low",
+        at_least=1,
+        doc="How many schemas are kept with what was made of them.",
+    )
+    max_schemas_per_subject: int = setting(
+        default=1000,
+        importance="low",
+        at_least=1,
+        doc="How many ids are remembered, of all subjects together.",
+    )
+    http_connect_timeout_ms: int = setting(
+        default=10_000,
+        importance="low",
+        at_least=1,
+        doc="How long to wait for a connection. Confluent's is 60000.",
+    )
+    http_read_timeout_ms: int = setting(
+        default=10_000,
+        importance="low",
+        at_least=1,
+        doc="How long to wait for each part of an answer. Confluent's is 60000.",
+    )
+    max_retries: int = setting(
+        default=3,
+        importance="low",
+        at_least=0,
+        doc="How often all URLs are asked again before the slot gives up, and its work is planned anew.",
+    )
+    retries_wait_ms: int = setting(
+        default=100,
+        importance="low",
+        at_least=0,
+        doc="The wait before they are asked again; it doubles each time. Confluent's is 1000.",
+    )
+    retries_max_wait_ms: int = setting(
+        default=1000,
+        importance="low",
+        at_least=0,
+        doc="The longest of these waits. Confluent's is 20000.",
+    )
+
+    def check(self) -> Iterator[Problem]:
+        """Settings that would be ignored are problems, and URLs that are none. Asks no registry."""
+        yield from self._unsupported()
+        for url in self.schema_registry_url:
+            yield from _url_problems(url)
+        yield from self._credential_problems()
+        if self.auto_register_schemas and (self.use_latest_version or self.use_schema_id >= 0):
+            key = "use.latest.version" if self.use_latest_version else "use.schema.id"
+            yield key, f"{key} counts only with auto.register.schemas=false: set that, too."
+        if self.use_latest_version and self.use_schema_id >= 0:
+            yield "use.schema.id", "Set either use.latest.version or use.schema.id."
+
+    @property
+    def access(self) -> RegistryAccess:
+        """How the registry is reached."""
+        info = self.basic_auth_user_info
+        return RegistryAccess(
+            urls=self.schema_registry_url,
+            authorization="" if info is None else basic_authorization(info.value),
+            connect_seconds=self.http_connect_timeout_ms / _MILLISECONDS,
+            read_seconds=self.http_read_timeout_ms / _MILLISECONDS,
+            retries=self.max_retries,
+            first_wait_seconds=self.retries_wait_ms / _MILLISECONDS,
+            longest_wait_seconds=self.retries_max_wait_ms / _MILLISECONDS,
+        )
+
+    @property
+    def choice(self) -> IdChoice:
+        """How ids are found."""
+        origin = Origin.REGISTERED if self.auto_register_schemas else Origin.FOUND
+        if self.use_schema_id >= 0:
+            origin = Origin.GIVEN
+        elif self.use_latest_version:
+            origin = Origin.LATEST
+        return IdChoice(origin=origin, normalize=self.normalize_schemas, given=self.use_schema_id)
+
+    @property
+    def rules(self) -> AvroRules:
+        """How schemas and values are written."""
+        return AvroRules(
+            meta_data=self.connect_meta_data,
+            enums=self.enhanced_avro_schema_support,
+            scrub=self.scrub_invalid_names,
+            defaults=not self.ignore_default_for_nullables,
+        )
+
+    def _unsupported(self) -> Iterator[Problem]:
+        known = {each.name for each in self.settings()} | _HARMLESS
+        for key, value in self.originals.items():
+            if key in known or (key in _UNSUPPORTED and value.strip() == _UNSUPPORTED[key]):
+                continue
+            usual = _UNSUPPORTED.get(key)
+            instead = "remove it" if usual is None else f"remove it, or leave it at {usual!r}"
+            yield key, f"{key} is not supported by this converter and is not ignored: {instead}."
+
+    def _credential_problems(self) -> Iterator[Problem]:
+        from_info = self.basic_auth_credentials_source == "USER_INFO"
+        key = "basic.auth.user.info"
+        if from_info and self.basic_auth_user_info is None:
+            yield key, "It is needed, because basic.auth.credentials.source is USER_INFO."
+        if not from_info and self.basic_auth_user_info is not None:
+            yield key, "It counts only with basic.auth.credentials.source=USER_INFO: set that, too."
+
+
+def _url_problems(url: str) -> Iterator[Problem]:
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
+    except ValueError:
+        fits = False
+    if not fits:
+        # The URL itself may hold a password.
+        yield (
+            "schema.registry.url",
+            "Each must be a URL such as http://registry:8081 or https://registry.",
+        )

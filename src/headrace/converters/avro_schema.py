@@ -1,0 +1,243 @@
+"""Avro's schema for a schema of Connect's, as Confluent's ``AvroData`` makes it.
+
+The opposite direction is where Avro files are read. Unlike there in Java, maps of several types whose
+keys are no strings may stand in one record, and a type that is used twice may have two docs or defaults.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.connect.errors import RecordError
+from headrace.connect.schema import DATE, TIME, TIMESTAMP, Schema, SchemaType
+from headrace.connect.schema import decimal as decimal_schema
+from headrace.converters.avro_defaults import avro_default, has_text_keys
+from headrace.converters.avro_names import fit_name, split_name
+from headrace.converters.avro_rules import (
+    CONFLUENT,
+    AvroRules,
+    enum_name,
+    enum_symbols,
+    fixed_size,
+    is_null_first,
+    is_union,
+)
+
+AvroJson = str | list[Any] | dict[str, Any]
+
+_DECIMAL = decimal_schema(0).name
+_PRECISION, _USUAL_PRECISION = "connect.decimal.precision", 64
+_FROM_AVRO = f"{CONFLUENT}.field.default"
+_PLAIN = {
+    SchemaType.INT8: "int",
+    SchemaType.INT16: "int",
+    SchemaType.INT32: "int",
+    SchemaType.INT64: "long",
+    SchemaType.FLOAT32: "float",
+    SchemaType.FLOAT64: "double",
+    SchemaType.BOOLEAN: "boolean",
+    SchemaType.STRING: "string",
+    SchemaType.BYTES: "bytes",
+}
+_SMALL = (SchemaType.INT8, SchemaType.INT16)
+_LOGICAL: Mapping[str | None, str] = {
+    _DECIMAL: "decimal",
+    TIME.name: "time-millis",
+    TIMESTAMP.name: "timestamp-millis",
+    DATE.name: "date",
+}
+
+
+def avro_schema(schema: Schema, rules: AvroRules) -> AvroJson:
+    """The Avro schema of values of *schema*. Pure; called once per schema.
+
+    Raises :class:`~headrace.connect.errors.RecordError` for names that Avro does not allow, and for two
+    types of one name.
+    """
+    return _Maker(rules).type_of(schema, "")
+
+
+def avro_text(told: AvroJson) -> str:
+    """*told* as text, compact, its properties in the order of Avro's own Java library."""
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+class _Maker:
+    """Makes one schema; knows which types are defined in it so far."""
+
+    def __init__(self, rules: AvroRules) -> None:
+        self._rules = rules
+        self._defined: list[tuple[Schema, str]] = []
+        self._nameless = 0
+
+    def type_of(self, schema: Schema, space: str) -> AvroJson:
+        """The type of *schema* within the namespace *space*."""
+        if is_union(schema):
+            branches = [self._bare(each.schema, space) for each in schema.fields]
+            return ["null", *branches] if schema.optional else branches
+        bare = self._bare(schema, space)
+        if not schema.optional:
+            return bare
+        return ["null", bare] if is_null_first(schema) else [bare, "null"]
+
+    def _bare(self, schema: Schema, space: str) -> AvroJson:
+        """The type of *schema* without null."""
+        if schema.type is SchemaType.STRUCT:
+            return self._record(schema, space)
+        if schema.type is SchemaType.ARRAY:
+            assert schema.value_schema is not None
+            items = self.type_of(schema.value_schema, space)
+            return {"type": "array", "items": items, **self._annotations(schema)}
+        if schema.type is SchemaType.MAP:
+            return self._map(schema, space)
+        if enum_name(schema, self._rules) or fixed_size(schema) is not None:
+            return self._leaf(schema, space)
+        notes = {**_decimal_size(schema), **self._annotations(schema)}
+        plain = _PLAIN[schema.type]
+        return {"type": plain, **notes} if notes else plain
+
+    def _record(self, schema: Schema, space: str) -> AvroJson:
+        names, known = self._named(schema, schema.name, space)
+        if known is not None:
+            return known
+        inner = names.get("namespace", space)
+        doc = schema.parameters.get(f"{CONFLUENT}.record.doc")
+        fields = [
+            self._field(
+                each.name,
+                each.schema,
+                inner,
+                schema.parameters.get(f"{CONFLUENT}.field.doc.{each.name}"),
+            )
+            for each in schema.fields
+        ]
+        _check_distinct([each["name"] for each in fields])
+        told = {"type": "record", **names, **({} if doc is None else {"doc": doc})}
+        return {**told, "fields": fields, **self._annotations(schema)}
+
+    def _leaf(self, schema: Schema, space: str) -> AvroJson:
+        """An enum or a fixed type."""
+        enum, size = enum_name(schema, self._rules), fixed_size(schema)
+        names, known = self._named(schema, enum or schema.name, space)
+        if known is not None:
+            return known
+        told: dict[str, Any]
+        if enum:
+            told = {"type": "enum", **names, "symbols": enum_symbols(schema)}
+        else:
+            told = {"type": "fixed", **names, "size": size, **_decimal_size(schema)}
+        return {**told, **self._annotations(schema)}
+
+    def _map(self, schema: Schema, space: str) -> AvroJson:
+        keys, values = schema.key_schema, schema.value_schema
+        assert keys is not None
+        assert values is not None
+        if has_text_keys(schema):
+            told = {"type": "map", "values": self.type_of(values, space)}
+            return {**told, **self._annotations(schema)}
+        entry = Schema(type=SchemaType.MAP, name=schema.name, key_schema=keys, value_schema=values)
+        names, known = self._named(entry, schema.name or self._entry_name(entry), space)
+        items = known or self._entry(entry, names, space)
+        return {"type": "array", "items": items, **self._annotations(schema)}
+
+    def _entry(self, schema: Schema, names: dict[str, str], space: str) -> AvroJson:
+        assert schema.key_schema is not None
+        assert schema.value_schema is not None
+        inner = names.get("namespace", space)
+        fields = [
+            self._field("key", schema.key_schema, inner, None),
+            self._field("value", schema.value_schema, inner, None),
+        ]
+        told = {"type": "record", **names, "fields": fields}
+        usual = names["name"] == "MapEntry" and inner == CONFLUENT
+        return told if usual else {**told, "connect.internal.type": "MapEntry"}
+
+    def _entry_name(self, entry: Schema) -> str:
+        others = [each for each, _ in self._defined if each.type is SchemaType.MAP]
+        place = others.index(entry) if entry in others else len(others)
+        return f"{CONFLUENT}.MapEntry{place + 1 if place else ''}"
+
+    def _field(self, name: str, schema: Schema, space: str, doc: str | None) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "name": fit_name(name, scrub=self._rules.scrub),
+            "type": self.type_of(schema, space),
+        }
+        if doc is not None:
+            told["doc"] = doc
+        # What stands for a missing union is not told: its struct does not say which branch it is of.
+        if schema.default is not None and not is_union(schema):
+            told["default"] = avro_default(schema, schema.default)
+        elif schema.optional:
+            told["default"] = None
+        return told
+
+    def _named(
+        self, schema: Schema, name: str | None, space: str
+    ) -> tuple[dict[str, str], str | None]:
+        """Name and namespace of a type to define, or the name of one that is defined already."""
+        same = dataclasses.replace(schema, optional=False, default=None, doc=None)
+        for other, full in self._defined:
+            if other == same:
+                return {}, _short(full, space)
+        if not name:
+            self._nameless += 1
+            name = f"{CONFLUENT}.ConnectDefault{self._nameless if self._nameless > 1 else ''}"
+        its_space, short = split_name(name, scrub=self._rules.scrub)
+        full = f"{its_space}.{short}" if its_space else short
+        if any(full == other for _, other in self._defined):
+            raise RecordError(
+                f"Two different types have the name {full!r}.",
+                row=0,
+                advice="Avro does not allow that; give one of them another name.",
+            )
+        self._defined.append((same, full))
+        return {"name": short, **({} if its_space == space else {"namespace": its_space})}, None
+
+    def _annotations(self, schema: Schema) -> dict[str, Any]:
+        """What tells a reader with Connect's own types what Avro has no place for."""
+        told = self._meta_data(schema) if self._rules.meta_data else {}
+        if schema.name in _LOGICAL:
+            told["logicalType"] = _LOGICAL[schema.name]
+        told.update({key: x for key, x in schema.parameters.items() if key.startswith("avro")})
+        return told
+
+    def _meta_data(self, schema: Schema) -> dict[str, Any]:
+        parameters = {key: x for key, x in schema.parameters.items() if key != _FROM_AVRO}
+        default = None
+        if schema.default is not None and _FROM_AVRO not in schema.parameters:
+            default = avro_default(schema, schema.default)
+        told = {
+            "connect.doc": schema.doc,
+            "connect.version": schema.version,
+            "connect.parameters": parameters or None,
+            "connect.default": default,
+            "connect.name": schema.name,
+            "connect.type": str(schema.type) if schema.type in _SMALL else None,
+        }
+        return {key: value for key, value in told.items() if value is not None}
+
+
+def _decimal_size(schema: Schema) -> dict[str, int]:
+    if schema.name != _DECIMAL:
+        return {}
+    precision = int(schema.parameters.get(_PRECISION, _USUAL_PRECISION))
+    return {"scale": int(schema.parameters["scale"]), "precision": precision}
+
+
+def _short(full: str, space: str) -> str:
+    """*full* as it is referred to within *space*."""
+    its_space, _, name = full.rpartition(".")
+    return name if its_space == space else full
+
+
+def _check_distinct(names: list[str]) -> None:
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise RecordError(
+            f"Several fields of a struct would have the name {min(twice)!r} in Avro.",
+            row=0,
+            advice="Rename one of them in the source.",
+        )

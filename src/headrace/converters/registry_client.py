@@ -1,0 +1,242 @@
+"""A client of schema registries that speak Confluent's protocol: register a schema, find its id."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
+
+from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
+
+_TYPE = "application/vnd.schemaregistry.v1+json"
+_AWAY = frozenset((408, 429, 500, 502, 503, 504))
+_FORBIDDEN = frozenset((401, 403))
+_CONFLICT = 409
+_OK = 200
+_SUBJECT_MISSING, _VERSION_MISSING, _SCHEMA_MISSING = 40401, 40402, 40403
+# What connecting, sending and receiving raise when the other side is away, slow, or breaks off.
+_BROKEN = (OSError, http.client.HTTPException)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryAccess:
+    """Where a registry is, who asks, and how patiently. *authorization* is a header's value, or empty."""
+
+    urls: Sequence[str]
+    authorization: str = field(default="", repr=False)
+    connect_seconds: float = 10.0
+    read_seconds: float = 10.0
+    retries: int = 3
+    first_wait_seconds: float = 0.1
+    longest_wait_seconds: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredSchema:
+    """A version of a subject: its *schema* as JSON text, its *id*, and whether it refers to others."""
+
+    id: int
+    version: int
+    schema: str
+    has_references: bool
+
+
+class RegistryClient:
+    """Asks one URL after the other, and again after a while. Used by one thread; holds no connection.
+
+    Every method raises :class:`~headrace.connect.errors.RetriableError` when no URL answered,
+    :class:`~headrace.connect.errors.TaskFailedError` when the registry does not let us in or answers
+    nonsense, and :class:`~headrace.connect.errors.RecordError`, with row 0, when it refuses the schema.
+    """
+
+    def __init__(
+        self, access: RegistryAccess, *, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._access = access
+        self._urls = [urlsplit(url) for url in access.urls]
+        self._sleep = sleep
+
+    def register(self, subject: str, schema: str, *, normalize: bool = False) -> int:
+        """The id of *schema*, which is a version of *subject* from now on."""
+        path = f"/subjects/{quote(subject, safe='')}/versions{_normalized(normalize)}"
+        return _number(self._asked("POST", path, subject, {"schema": schema}), "id")
+
+    def find(self, subject: str, schema: str, *, normalize: bool = False) -> int:
+        """The id of *schema*, which must be a version of *subject* already."""
+        path = f"/subjects/{quote(subject, safe='')}{_normalized(normalize)}"
+        return _number(self._asked("POST", path, subject, {"schema": schema}), "id")
+
+    def latest(self, subject: str) -> RegisteredSchema:
+        """The newest version of *subject*."""
+        path = f"/subjects/{quote(subject, safe='')}/versions/latest"
+        answer = self._asked("GET", path, subject)
+        return RegisteredSchema(
+            id=_number(answer, "id"),
+            version=_number(answer, "version"),
+            schema=_text(answer),
+            has_references=bool(answer.get("references")),
+        )
+
+    def schema(self, schema_id: int) -> str:
+        """The schema with that id, as JSON text."""
+        return _text(self._asked("GET", f"/schemas/ids/{schema_id}", f"with the id {schema_id}"))
+
+    def _asked(
+        self, method: str, path: str, subject: str, body: object = None
+    ) -> Mapping[str, Any]:
+        reasons = list[str]()
+        for wait in self._waits():
+            if wait:
+                self._sleep(wait)
+            reasons.clear()
+            for url in list(self._urls):
+                try:
+                    status, answer = self._exchange(url, method, path, body)
+                except _BROKEN as error:
+                    reasons.append(f"{_shown(url)}: {str(error) or type(error).__name__}")
+                    continue
+                if status not in _AWAY:
+                    self._prefer(url)
+                    return _accepted(status, answer, subject, _shown(url))
+                reasons.append(f"{_shown(url)} answered {status} {_told(answer)}")
+        raise RetriableError(
+            f"The schema registry does not answer ({'; '.join(reasons)}). It is tried again; if this "
+            "stays, look at schema.registry.url."
+        )
+
+    def _waits(self) -> Iterator[float]:
+        yield 0.0
+        for attempt in range(self._access.retries):
+            wait = self._access.first_wait_seconds * 2**attempt
+            yield min(wait, self._access.longest_wait_seconds)
+
+    def _prefer(self, url: SplitResult) -> None:
+        """Ask the one that answered first the next time."""
+        self._urls.sort(key=lambda each: each != url)
+
+    def _exchange(
+        self, url: SplitResult, method: str, path: str, body: object
+    ) -> tuple[int, bytes]:
+        connection = self._connection(url)
+        try:
+            connection.connect()
+            connection.sock.settimeout(self._access.read_seconds)
+            content = None if body is None else json.dumps(body).encode()
+            connection.request(method, f"{url.path.rstrip('/')}{path}", content, self._headers(url))
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+    def _connection(self, url: SplitResult) -> http.client.HTTPConnection:
+        host, timeout = url.hostname or "", self._access.connect_seconds
+        if url.scheme == "https":
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(host, url.port, timeout=timeout, context=context)
+        return http.client.HTTPConnection(host, url.port, timeout=timeout)
+
+    def _headers(self, url: SplitResult) -> dict[str, str]:
+        headers = {"Content-Type": _TYPE, "Accept": f"{_TYPE}, application/json"}
+        authorization = self._access.authorization
+        if url.username is not None:
+            user_info = f"{unquote(url.username)}:{unquote(url.password or '')}"
+            authorization = authorization or basic_authorization(user_info)
+        return {**headers, "Authorization": authorization} if authorization else headers
+
+
+def basic_authorization(user_info: str) -> str:
+    """The header's value for ``user:password``."""
+    return f"Basic {base64.b64encode(user_info.encode()).decode()}"
+
+
+def _accepted(status: int, answer: bytes, subject: str, url: str) -> Mapping[str, Any]:
+    if status == _OK:
+        return _parsed(answer, url)
+    if status in _FORBIDDEN:
+        raise TaskFailedError(
+            f"The schema registry {url} does not let us in ({status} {_told(answer)}). Look at "
+            "basic.auth.user.info and at what that user may do."
+        )
+    raise _refusal(status, answer, subject, url)
+
+
+def _refusal(status: int, answer: bytes, subject: str, url: str) -> Exception:
+    code = _code(answer)
+    if status == _CONFLICT:
+        reason = f"The schema is not compatible with what the subject {subject} has"
+        advice = (
+            "Make the change a compatible one, change the subject's compatibility, or send to another "
+            "topic."
+        )
+    elif code in (_SUBJECT_MISSING, _VERSION_MISSING):
+        reason = f"The schema registry has no subject {subject}"
+        advice = "Register its schema, or set auto.register.schemas=true."
+    elif code == _SCHEMA_MISSING:
+        reason = f"The subject {subject} does not have this schema"
+        advice = "Register it, or set auto.register.schemas=true or use.latest.version=true."
+    elif status in (404, 405):
+        return TaskFailedError(
+            f"{url} answers {status}, as no schema registry does. Look at schema.registry.url."
+        )
+    else:
+        reason = f"The schema registry refused the schema of the subject {subject}"
+        advice = "Look at the schema, and at the registry's log."
+    return RecordError(f"{reason} ({status} {_told(answer)}).", row=0, advice=advice)
+
+
+def _parsed(answer: bytes, url: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(answer)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise TaskFailedError(
+            f"{url} did not answer as a schema registry does. Look at schema.registry.url."
+        )
+    return cast("dict[str, Any]", found)
+
+
+def _number(answer: Mapping[str, Any], key: str) -> int:
+    if not isinstance(answer.get(key), int):
+        raise TaskFailedError(f"The schema registry's answer has no {key}. Is it one?")
+    return answer[key]
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    if answer.get("schemaType", "AVRO") != "AVRO" or not isinstance(answer.get("schema"), str):
+        raise TaskFailedError("The schema registry's answer holds no Avro schema.")
+    return answer["schema"]
+
+
+def _code(answer: bytes) -> object:
+    try:
+        found = json.loads(answer)
+    except ValueError:
+        return None
+    return cast("dict[str, object]", found).get("error_code") if isinstance(found, dict) else None
+
+
+def _told(answer: bytes) -> str:
+    """What the registry said, short."""
+    try:
+        found = json.loads(answer)
+        said = str(cast("dict[str, object]", found)["message"])
+    except (ValueError, KeyError, TypeError):
+        said = answer.decode(errors="replace")
+    most = 300
+    return " ".join(said.split())[:most]
+
+
+def _normalized(normalize: bool) -> str:  # noqa: FBT001 (a query's only word)
+    return "?normalize=true" if normalize else ""
+
+
+def _shown(url: SplitResult) -> str:
+    """*url* without what is secret in it."""
+    return urlunsplit(url._replace(netloc=url.netloc.rpartition("@")[2], query="", fragment=""))
