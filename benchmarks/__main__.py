@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from benchmarks.binary_samples import avro_sample, bytes_sample, parquet_sample
 from benchmarks.client_limit import ClientLimit
 from benchmarks.contender import BenchmarkError
 from benchmarks.headrace_worker import HeadraceWorker
 from benchmarks.machine import machine, versions
 from benchmarks.measuring import BROKER_SETTINGS, Bench, Measurement
+from benchmarks.plan_report import plan_section
+from benchmarks.plans import CASES, PlanMeasured, measured
 from benchmarks.report import MIB, report
 from benchmarks.results import Results
 from benchmarks.rows import ROWS, Row, Source, chosen, schedule
+from benchmarks.s3_server import s3_server
 from benchmarks.samples import Sample, csv_sample, jsonl_sample
 from headrace.broker import Broker
 from headrace.connect.errors import ConnectError
+from headrace.testing.schema_registry import SchemaRegistry
 
-RECORDS, PAIRS = 10_000_000, 7
+# Six pairs are the fewest whose interval covers 95 %; all rows then take less than 20 minutes.
+RECORDS, PAIRS = 10_000_000, 6
 QUICK_RECORDS, QUICK_PAIRS = 2_000_000, 3
+# By so much fewer files are planned over when it is to be quick.
+PLAN_QUICK = 10
 WARM_UP_RECORDS = 500_000
 WARM_UP = (ClientLimit(), HeadraceWorker(format="lines", exactly_once=True))
 # Below that, the seconds in which Java compiles are a large part of a run of Kafka Connect.
@@ -37,6 +46,8 @@ SHORT_RUN = (
     "still compiling itself.\n\n"
 )
 METHOD = Path(__file__).with_name("method.md")
+# What people wrote about the figures.
+NOTES = Path(__file__).with_name("notes.md")
 
 
 def main() -> int:
@@ -44,34 +55,43 @@ def main() -> int:
     options = _options()
     if options.list:
         print("\n".join(f"{row.key:22} {row.slots} {row.title}" for row in ROWS))
+        print("\n".join(f"{case.key:22}   {case.title}" for case in CASES))
         return 0
     signal.signal(signal.SIGTERM, _leave)
     began = datetime.now(UTC)
     runs: dict[str, list[Measurement]] = {}
+    plans: dict[str, PlanMeasured] = {}
     failed = False
     with tempfile.TemporaryDirectory(prefix="headrace-benchmark-", dir=options.folder) as name:
         try:
             failed = _measure(options, Path(name), runs)
+            failed |= _plan(options, Path(name), plans)
         except KeyboardInterrupt:
             failed = True
             print("Interrupted; here is what was measured.", file=sys.stderr)
         except (BenchmarkError, ConnectError) as error:
             failed = True
             print(f"It cannot go on: {error}", file=sys.stderr)
-    page = _page(Results(runs), began, options)
+    page = _page(Results(runs), plans, began, options)
     print(f"\n{page}")
     if options.write is not None:
-        options.write.write_text(f"{METHOD.read_text()}\n{page}\n")
+        options.write.write_text(f"{METHOD.read_text()}\n{page}\n\n{NOTES.read_text()}")
     return int(failed)
 
 
 def _measure(options: argparse.Namespace, folder: Path, runs: dict[str, list[Measurement]]) -> bool:
     """Run everything, adding to *runs* as it goes; whether a row failed."""
     rows = {row.key: row for row in chosen(options.only)}
+    if not rows:
+        return False
     samples = _samples(folder, options.records, {row.source for row in rows.values()})
     failed = False
-    with Broker(folder / "broker", properties=BROKER_SETTINGS) as broker:
-        bench = Bench(broker, folder)
+    with (
+        Broker(folder / "broker", properties=BROKER_SETTINGS) as broker,
+        SchemaRegistry() as registry,
+        s3_server(folder) as store,
+    ):
+        bench = Bench(broker, folder, registry=registry.url, store=store)
         _say("warming up the broker and its transactions")
         few = jsonl_sample(folder, min(WARM_UP_RECORDS, options.records))
         for contender in WARM_UP:
@@ -95,16 +115,43 @@ def _samples(folder: Path, records: int, sources: set[Source]) -> dict[Source, S
     makers = {
         "jsonl": lambda: jsonl_sample(folder, records),
         "csv": lambda: csv_sample(folder, records),
+        "parquet": lambda: parquet_sample(folder, max(1, records // 2)),
+        "avro": lambda: avro_sample(folder, max(1, records // 4)),
+        "bytes": lambda: bytes_sample(folder, max(1, records // 100)),
         "small jsonl": lambda: jsonl_sample(folder, max(1, records // 10)),
     }
     return {source: makers[source]() for source in sorted(sources)}
 
 
-def _page(results: Results, began: datetime, options: argparse.Namespace) -> str:
+def _plan(options: argparse.Namespace, folder: Path, plans: dict[str, PlanMeasured]) -> bool:
+    """Measure the plans, adding to *plans* as it goes; whether one failed."""
+    failed = False
+    for case in CASES:
+        wanted = any(fnmatch.fnmatchcase(case.key, each) for each in options.only)
+        if options.only and not wanted:
+            continue
+        _say(f"a plan: {case.title} ({case.key})")
+        files = case.files // PLAN_QUICK if options.quick else case.files
+        try:
+            plans[case.key] = measured(case, folder=folder, files=files)
+        except BenchmarkError as error:
+            failed = True
+            _say(f"    FAILED: {error}")
+            continue
+        _say(f"    {plans[case.key]}")
+    return failed
+
+
+def _page(
+    results: Results,
+    plans: Mapping[str, PlanMeasured],
+    began: datetime,
+    options: argparse.Namespace,
+) -> str:
     warning = SHORT_RUN if options.records < ENOUGH_RECORDS else ""
     return (
         f"## Where and when\n\n{began:%d %B %Y}, {options.records:,} records a run. {machine()}. "
-        f"{versions()}.\n\n{warning}{report(results)}"
+        f"{versions()}.\n\n{warning}{report(results)}{plan_section(plans)}"
     )
 
 

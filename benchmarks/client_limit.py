@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.contender import BenchmarkError, Job, started, wait_for_success
+from benchmarks.values import read_values
 from headrace.kafka.client_config import producer_config
 
 BATCH = 2_000
+# The least of what is queued; large values go in smaller batches.
+BATCH_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +49,15 @@ class ClientLimit:
 
 
 def send(bootstrap: str, topic: str, values: Path, count: int) -> None:
-    """Send *count* records with the lines of *values*, again and again, when told to."""
+    """Send *count* records with *values*, a file of them, again and again, when told to."""
     from confluent_kafka import Producer  # noqa: PLC0415 - only the sending processes need it
 
     settings = producer_config({"bootstrap.servers": bootstrap}).settings
     producer = Producer({**settings, "delivery.report.only.error": True})
-    messages = [{"value": line} for line in values.read_bytes().splitlines()]
-    batches = [messages[at : at + BATCH] for at in range(0, len(messages), BATCH)]
+    messages = [{"value": value} for value in read_values(values)]
+    size = sum(len(each["value"]) for each in messages) // len(messages)
+    rows = max(1, min(BATCH, BATCH_BYTES // max(1, size)))
+    batches = [messages[at : at + rows] for at in range(0, len(messages), rows)]
     # The topic's leader is known before the clock starts.
     producer.list_topics(topic, timeout=30)
     sys.stdin.readline()

@@ -23,12 +23,17 @@ class BenchmarkError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a contender has to do. *folder* is its own, empty, and removed afterwards."""
+    """What a contender has to do. *folder* is its own, empty, and removed afterwards.
+
+    *registry* is the address of a schema registry, *store* that of a server that has the samples as objects.
+    """
 
     bootstrap: str
     topic: str
     sample: Sample
     folder: Path
+    registry: str
+    store: str
 
     @property
     def log(self) -> Path:

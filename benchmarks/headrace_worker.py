@@ -9,26 +9,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from benchmarks.binary_samples import PIECE_BYTES
 from benchmarks.contender import Job, started, wait_for_success
+from benchmarks.s3_server import BUCKET, settings_of
 
-Format = Literal["lines", "jsonl", "csv"]
+Format = Literal["lines", "jsonl", "csv", "parquet", "avro", "bytes"]
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 RANGES_PER_SLOT = 4
+_JSON = {"value.converter": JSON, "value.converter.schemas.enable": "false"}
 _CONVERTERS: Mapping[Format, Mapping[str, str]] = {
     "lines": {"value.converter": STRING},
-    "jsonl": {"value.converter": JSON, "value.converter.schemas.enable": "false"},
-    "csv": {"value.converter": JSON, "value.converter.schemas.enable": "false"},
+    "jsonl": _JSON,
+    "csv": _JSON,
+    "parquet": _JSON,
+    "avro": {"value.converter": "io.confluent.connect.avro.AvroConverter"},
+    "bytes": {"value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"},
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadraceWorker:
-    """One connector of class ``files`` in a worker with *slots* slots; several slots split the file."""
+    """One connector of class ``files`` in a worker with *slots* slots; several slots split the file.
+
+    It reads from local disk, or the same file *from_store*.
+    """
 
     format: Format
     exactly_once: bool
     slots: int = 1
+    from_store: bool = False
     slot_marker: Final[str] = "pyspark.daemon"
 
     def launch(self, job: Job) -> Sequence[subprocess.Popen[bytes]]:
@@ -52,6 +62,11 @@ class HeadraceWorker:
             "group.id": job.topic,
             "key.converter": STRING,
             **_CONVERTERS[self.format],
+            **(
+                {"value.converter.schema.registry.url": job.registry}
+                if self.format == "avro"
+                else {}
+            ),
             "exactly.once.source.support": "enabled" if self.exactly_once else "disabled",
             "headrace.slots": str(self.slots),
             "state.file": str(job.folder / "state.db"),
@@ -59,13 +74,16 @@ class HeadraceWorker:
 
     def _connector(self, job: Job) -> dict[str, str]:
         range_bytes = job.sample.path.stat().st_size // (self.slots * RANGES_PER_SLOT) + 1
-        split = {"files.split.bytes": str(range_bytes)} if self.slots > 1 else {}
+        path = job.sample.path
+        more = {"files.split.bytes": str(range_bytes)} if self.slots > 1 else {}
+        more |= {"files.bytes.per.record": str(PIECE_BYTES)} if self.format == "bytes" else {}
+        more |= settings_of(job.store) if self.from_store else {}
         return {
             "name": "benchmark",
             "connector.class": "files",
             "tasks.max": str(self.slots),
-            "files.path": str(job.sample.path),
+            "files.path": f"s3://{BUCKET}/{path.name}" if self.from_store else str(path),
             "files.format": self.format,
             "topic": job.topic,
-            **split,
+            **more,
         }

@@ -14,6 +14,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.broker_log import PartitionLog, Tally
 from benchmarks.contender import BenchmarkError, Contender, Job, put_away, tail
+from benchmarks.download import Download
 from benchmarks.meter import Meter
 from benchmarks.samples import Sample
 from benchmarks.usage import Usage
@@ -57,15 +58,20 @@ class Measurement:
 
 
 class Bench:
-    """Runs contenders one after the other against one broker; *folder* is for everything."""
+    """Runs contenders one after the other against one broker; *folder* is for everything.
 
-    def __init__(self, broker: Broker, folder: Path) -> None:
+    *registry* and *store* are addresses; see :class:`~benchmarks.contender.Job`.
+    """
+
+    def __init__(self, broker: Broker, folder: Path, *, registry: str, store: str) -> None:
+        self._registry = registry
+        self._store = store
         self._broker = broker
         self._folder = folder
         self._admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
         self._runs = 0
 
-    def measure(self, contender: Contender, sample: Sample) -> Measurement:
+    def measure(self, contender: Contender | Download, sample: Sample) -> Measurement:
         """One run; raises BenchmarkError, with what the contender said last, when it fails."""
         self._runs += 1
         topic = f"benchmark-{self._runs}"
@@ -77,7 +83,11 @@ class Bench:
                     topic=topic,
                     sample=sample,
                     folder=Path(name),
+                    registry=self._registry,
+                    store=self._store,
                 )
+                if isinstance(contender, Download):
+                    return _of_download(job, contender)
                 return self._run(contender, job)
         finally:
             self._admin.delete_topics([topic])[topic].result(TOPIC_SECONDS)
@@ -129,6 +139,20 @@ def _awaited(
                 f"{tally.committed:,} of {records:,} records are committed; {why}."
             )
         time.sleep(LOOK_SECONDS)
+
+
+def _of_download(job: Job, contender: Download) -> Measurement:
+    found = contender.run(job)
+    return Measurement(
+        records=job.sample.records,
+        start_seconds=0.0,
+        start_cpu_seconds=0.0,
+        seconds=found["seconds"],
+        cpu_seconds=found["cpu_seconds"],
+        transactions=0,
+        peak_rss_bytes=int(found["peak_rss_bytes"]),
+        peak_slot_rss_bytes=0,
+    )
 
 
 def _measurement(launched: float, tally: Tally, usage: Usage) -> Measurement:

@@ -18,7 +18,8 @@ MOST_COST = 0.05
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table whose first column is text and whose others are figures, aligned for plain readers, too."""
     lines = [head, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    # A rule of one or two characters would make no table.
+    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(head))]
 
     def drawn(cells: Sequence[str]) -> str:
         first, *others = zip(cells, widths, strict=True)
@@ -77,6 +78,8 @@ def _ratios(results: Results) -> str:
 
 
 def _ratio(ratio: Ratio) -> Sequence[str]:
+    if ratio.wanted is None:
+        return ratio.title, f"{ratio.value:.2f}", "", ""
     sign = "≥" if ratio.at_least else "≤"
     reached = "reached" if ratio.reached else "missed"
     return ratio.title, f"{ratio.value:.2f}", f"{sign} {ratio.wanted:.2f}", reached

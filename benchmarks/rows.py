@@ -11,9 +11,10 @@ from typing import Final, Literal
 from benchmarks.client_limit import ClientLimit
 from benchmarks.connect_worker import ConnectWorker
 from benchmarks.contender import Contender
+from benchmarks.download import Download
 from benchmarks.headrace_worker import Format, HeadraceWorker
 
-Source = Literal["jsonl", "csv", "small jsonl"]
+Source = Literal["jsonl", "csv", "parquet", "avro", "bytes", "small jsonl"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +24,18 @@ class Row:
     key: str
     title: str
     slots: int
-    contender: Contender
+    contender: Contender | Download
     source: Source = "jsonl"
+
+
+def _limit(source: Source, title: str) -> Row:
+    return Row(
+        key=f"limit-{source}-1",
+        title=f"client's limit, {title}'s values",
+        slots=1,
+        contender=ClientLimit(),
+        source=source,
+    )
 
 
 def _ours(key: str, title: str, contender: HeadraceWorker, *, source: Source = "jsonl") -> Row:
@@ -43,17 +54,17 @@ _FORMS: Sequence[tuple[Format, str, int]] = (
     ("csv", "CSV", 1),
     ("lines", "lines", 2),
 )
+BINARY: Sequence[tuple[Literal["parquet", "avro", "bytes"], str]] = (
+    ("parquet", "Parquet to JSON"),
+    ("avro", "Avro to Avro"),
+    ("bytes", "bytes"),
+)
 _INTERVAL = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": "1000"}
 ROWS: Final[Sequence[Row]] = (
     Row(key="limit-1", title="client's limit", slots=1, contender=ClientLimit(slots=1)),
     Row(key="limit-2", title="client's limit", slots=2, contender=ClientLimit(slots=2)),
-    Row(
-        key="limit-csv-1",
-        title="client's limit, CSV's values",
-        slots=1,
-        contender=ClientLimit(slots=1),
-        source="csv",
-    ),
+    _limit("csv", "CSV"),
+    *(_limit(source, title) for source, title in BINARY),
     *(
         _ours(
             f"{form}-{'eos' if once else 'alo'}-{slots}",
@@ -64,6 +75,21 @@ ROWS: Final[Sequence[Row]] = (
         for form, name, most in _FORMS
         for slots in range(1, most + 1)
         for once in (True, False)
+    ),
+    *(
+        _ours(
+            f"{form}-eos-1",
+            f"{title}, exactly once",
+            HeadraceWorker(format=form, exactly_once=True),
+            source=form,
+        )
+        for form, title in BINARY
+    ),
+    Row(key="download", title="bare download of the JSONL file", slots=1, contender=Download()),
+    _ours(
+        "jsonl-s3-eos-1",
+        "JSONL from S3, exactly once",
+        HeadraceWorker(format="jsonl", exactly_once=True, from_store=True),
     ),
     _ours(
         "jsonl-eos-1-small",

@@ -1,4 +1,4 @@
-"""Makes the files that everybody reads: the same records as JSON lines and as CSV rows."""
+"""Makes the files of text that everybody reads: the same records as JSON lines and as CSV rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.values import write_values
 
 # What is written at once; also how many different records there are beside their numbers.
 CHUNK = 10_000
@@ -24,9 +26,9 @@ _CSV = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A file of *records* lines or rows; *bytes_each* is their mean length with the line end.
+    """A file of *records*; *bytes_each* is their mean length in it, with line ends.
 
-    *values* is a file of JSON lines: some of the values that this file's records become in Kafka.
+    *values* is a file of some of the values that this file's records become in Kafka.
     """
 
     path: Path
@@ -37,17 +39,17 @@ class Sample:
 
 def json_line(number: int) -> str:
     """Record *number* as a JSON line, with its line end. Pure."""
-    return _JSON % _fields(number)
+    return _JSON % fields_of(number)
 
 
 def csv_row(number: int) -> str:
     """Record *number* as a CSV row with a quoted field, with its line end. Pure."""
-    return _CSV % _fields(number)
+    return _CSV % fields_of(number)
 
 
 def csv_value(number: int) -> str:
     """What CSV row *number* becomes in Kafka: a JSON object of strings, with a line end. Pure."""
-    id_, day, hour, minute, second, device, whole, part, state, note = _fields(number)
+    id_, day, hour, minute, second, device, whole, part, state, note = fields_of(number)
     values = (
         str(id_),
         f"2026-03-{day:02}T{hour:02}:{minute:02}:{second:02}Z",
@@ -82,8 +84,9 @@ def _sample(
     with path.open("w") as file:
         file.write(header)
         file.writelines(_chunks(records, line))
-    values = path.with_suffix(path.suffix + ".values")
-    values.write_text("".join(map(value, range(min(CHUNK, records)))))
+    # Not behind the name: a store lists what begins with it.
+    values = path.with_name(f"values-of-{path.name}")
+    write_values(values, (value(each).rstrip("\n").encode() for each in range(min(CHUNK, records))))
     written = path.stat().st_size - len(header)
     return Sample(path=path, records=records, bytes_each=written / records, values=values)
 
@@ -93,7 +96,8 @@ def _chunks(records: int, line: Callable[[int], str]) -> Iterator[str]:
         yield "".join(map(line, range(start, min(records, start + CHUNK))))
 
 
-def _fields(number: int) -> tuple[int, int, int, int, int, int, int, int, str, int]:
+def fields_of(number: int) -> tuple[int, int, int, int, int, int, int, int, str, int]:
+    """What makes up record *number*: day, hour, minute and second of its time behind the number. Pure."""
     second = number % 60
     minute = number // 60 % 60
     hour = number // 3600 % 24
