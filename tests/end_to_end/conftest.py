@@ -16,7 +16,9 @@ from headrace.testing.process_engine import ProcessEngine
 @pytest.fixture(scope="session")
 def spark_engine() -> Iterator[SparkEngine]:
     """An engine on a classic session, with room for zombies."""
-    engine = SparkEngine(SparkSettings(master="local[4]"), slots=4)
+    # So that slots find what tests put into tasks.
+    conf = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parent.parent)}
+    engine = SparkEngine(SparkSettings(master="local[4]", conf=conf), slots=4)
     yield engine
     engine.close()
     java_process.end(seconds=30)

@@ -19,7 +19,7 @@ from headrace.testing.waiting import until
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(360)
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["term", "int"]
 )
@@ -37,7 +37,7 @@ def test_a_signal_stops_the_worker_with_everything_committed(
     first = subprocess.Popen(
         command, stderr=subprocess.PIPE, start_new_session=True, cwd=tmp_path, text=True
     )
-    until(lambda: committed_count(bootstrap, scene.topic), seconds=90)
+    until(lambda: committed_count(bootstrap, scene.topic), seconds=180)
     # Ctrl-C reaches every process of a terminal; SIGTERM only the one that it is sent to.
     if number is signal.SIGINT:
         os.killpg(first.pid, number)

@@ -28,7 +28,7 @@ def has_records(scene: Scene) -> bool:
     return bool(committed_count(scene.bootstrap, scene.topic))
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(420)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_killed_worker_loses_nothing_and_doubles_nothing(
     bootstrap: str, tmp_path: Path, seed: int
@@ -40,7 +40,7 @@ def test_a_killed_worker_loses_nothing_and_doubles_nothing(
     expected = scene.write()
     with subprocess.Popen(command(scene), stderr=subprocess.DEVNULL) as first:
         try:
-            until(lambda: has_records(scene), seconds=90)
+            until(lambda: has_records(scene), seconds=180)
             pause(chance, seconds=4.0)
         finally:
             first.kill()
