@@ -76,7 +76,7 @@ _BEST = "Kafka Connect's best exactly once"
 _RATES: Sequence[tuple[str, str, str, float | None]] = (
     ("JSONL exactly once, of the client's limit, 1 slot", "jsonl-eos-1", "limit-1", 0.6),
     ("JSONL exactly once, of the client's limit, 2 slots", "jsonl-eos-2", "limit-2", 0.6),
-    ("CSV exactly once, of the client's limit with its values", "csv-eos-1", "limit-csv-1", 0.6),
+    ("CSV exactly once, of the client's limit with its values", "csv-eos-1", "limit-csv-1", 0.35),
     (
         "Parquet to JSON exactly once, of the client's limit with its values",
         "parquet-eos-1",

@@ -75,6 +75,15 @@ def test_ratios_need_both_rows():
     assert [0.75] == [round(each.value, 6) for each in ratios(measured)]
 
 
+def test_the_goal_of_csv_is_the_one_of_its_notes():
+    """The first one was higher."""
+    measured = Results({"csv-eos-1": [run_at(4e5)], "limit-csv-1": [run_at(1e6)]})
+
+    (ratio,) = ratios(measured)
+
+    assert (0.35, True) == (ratio.wanted, ratio.reached)
+
+
 def test_best_of_connect_is_the_faster_row():
     """Whichever of Kafka Connect's exactly-once rows is faster is its best; less CPU is better."""
     measured = Results(

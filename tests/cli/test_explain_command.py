@@ -102,14 +102,27 @@ def test_offsets_of_the_state_file_count(scene: Scene):
 
 
 def test_what_would_fail_the_connector_is_shown_and_ends_with_one(scene: Scene):
-    """With all the rest."""
+    """Before all the rest, of which nothing is said to be read."""
     (scene.folder / "in" / "c.xyz").write_text("one\n")
 
     result = scene.explained()
 
     assert 1 == result.return_value
-    assert "would read 2 of 3 objects" in result.stdout
-    assert "c.xyz: fails the connector: The extension does not tell the format" in result.stdout
+    summary, _, failing, *_ = result.stdout.splitlines()
+    without = "Without it 2 would be read, 8 bytes, in 1 of 1 slots."
+    assert f"c would fail: 1 of 3 objects stops it. {without}" == summary
+    assert "c.xyz: fails the connector: The extension does not tell the format" in failing
+
+
+def test_several_objects_may_stop_the_connector():
+    """And all of them come first."""
+    rows = [Explained(name=name, reason="x", fails=name != "a") for name in "abc"]
+
+    summary, *rest = explained_lines("c", rows, slots=2)
+
+    assert "would fail: 2 of 3 objects stop it. Without them 0 would be read" in summary
+    failing = [f"{name}: fails the connector: x" for name in "bc"]
+    assert ["", *failing, "", "a: not read: x"] == rest
 
 
 def test_a_state_file_that_is_none_is_refused(scene: Scene):

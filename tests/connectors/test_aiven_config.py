@@ -333,6 +333,13 @@ class TestKeys:
             ({"topic": "${filename}"}, "topic", "cannot hold"),
             ({"aws.access.key.id": "id"}, "aws.secret.access.key", "Give both"),
             ({"files.follow": "true"}, "files.follow", "do not grow"),
+            (
+                {"files.split.bytes": "9", "input.format": "bytes"},
+                "files.split.bytes",
+                "is not split",
+            ),
+            ({"native.start.key": "s3://my-bucket/a"}, "native.start.key", "the key alone"),
+            ({"aws.s3.endpoint": "u:hush@minio"}, "aws.s3.endpoint", "no user, password"),
         ],
     )
     def test_what_cannot_run_is_refused_with_advice(
@@ -343,6 +350,25 @@ class TestKeys:
 
         assert [key] == list(problems)
         assert told in problems[key]
+
+    def test_sentences_speak_of_the_keys_that_the_user_has(self):
+        """Also of an address that another setting says."""
+        lone = dict(AivenS3Config.problems({**LEAST, "aws.access.key.id": "id"}))
+        doubled = dict(AivenS3Config.problems({**LEAST, "s3.bucket": "b"}))
+
+        told = "Give both aws.access.key.id and aws.secret.access.key, or none."
+        assert {"aws.secret.access.key": told} == lone
+        assert "aws.s3.bucket.name says it" in doubled["s3.bucket"]
+
+    @pytest.mark.parametrize("template", ["{{topic}}-[", "(?<x>a", "(?P<x>a)(?P<x>b)"])
+    def test_a_wrong_template_is_shown_as_it_was_written(self, template: str):
+        """And not as what was made of it."""
+        problems = AivenS3Config.problems({**LEAST, "file.name.template": template})
+
+        ((_, told),) = problems
+        assert f"{template!r} is no regular expression: " in told
+        assert "(?a:" not in told
+        assert "at position" not in told
 
     def test_nothing_tells_the_topic(self):
         """Neither topic nor the template."""

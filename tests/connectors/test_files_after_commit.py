@@ -6,6 +6,7 @@ import gzip
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.addresses import Root
 from headrace.connectors.files.after_commit import MoveTarget, move_target
 from headrace.connectors.files.cleanup import Cleanup
-from headrace.connectors.files.cleanups import Cleanups
+from headrace.connectors.files.cleanups import Cleanups, Outcome
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.stores.catalogue import KINDS
@@ -184,8 +185,65 @@ def test_a_kill_between_action_and_its_commit_is_no_harm(folder: Path, tmp_path:
 
     assert [] == run(folder, before, action="move", files_move_to=str(tmp_path / "done"))
 
-    assert {} == before
     assert ["a.txt", "b.txt.gz", "c.txt"] == left(tmp_path / "done")
+    assert [True] * 3 == [each["done"] for each in before.values()]
+    assert not any("cleanup" in each for each in before.values())
+
+
+@pytest.mark.parametrize("action", ["delete", "move"])
+def test_a_place_that_is_away_for_a_moment_is_not_read_twice(
+    folder: Path, tmp_path: Path, action: str
+):
+    """Such as a mount that shows an empty folder: who did not delete a file keeps what is known of it."""
+    more = {"files_move_to": str(tmp_path / "done")} if action == "move" else {}
+    stored = read_all(folder, {}, action=action, **more)
+    folder.rename(tmp_path / "away")
+    folder.mkdir()
+    assert [] == run(folder, stored, action=action, **more)
+    folder.rmdir()
+    (tmp_path / "away").rename(folder)
+
+    assert [] == run(folder, stored, action=action, **more)
+
+    assert ["a.txt", "b.txt.gz", "below/a.txt", "c.txt"] == left(folder)
+
+
+def test_a_file_that_goes_between_copy_and_deletion_was_not_deleted_here(tmp_path: Path):
+    """It may come back."""
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "a.txt"
+    path.write_text("one\n")
+    (entry,) = read_all(tmp_path / "in", {}).values()
+    more = {"files_move_to": str(tmp_path / "done")}
+    cleanup = Cleanup(FilesConfig.parse(props(tmp_path / "in", "move", **more)))
+
+    class Emptied(LocalStore):
+        def copy(self, key: str, version: str, target: str) -> StoredObject:
+            copied = super().copy(key, version, target)
+            path.unlink()
+            return copied
+
+    cleanup._reach.store = Emptied("/")
+
+    assert Outcome.GONE is cleanup.clean(str(path), entry)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_that_was_rewritten_in_its_place_is_left(
+    folder: Path, caplog: pytest.LogCaptureFixture, *, packed: bool
+):
+    """Inode, size and first bytes are the same: only what was read of it tells."""
+    pack = partial(gzip.compress, compresslevel=0, mtime=0) if packed else bytes
+    path = folder / ("long.txt.gz" if packed else "long.txt")
+    path.write_bytes(pack(b"x" * 2000 + b"\none\n"))
+    stored = read_all(folder, {})
+    path.write_bytes(pack(b"x" * 2000 + b"\nONE\n"))
+
+    with caplog.at_level(logging.WARNING):
+        assert [] == run(folder, stored, files_changed="ignore")
+
+    assert ["below/a.txt", path.name] == left(folder)
+    assert "left as it is" in caplog.text
 
 
 def test_a_kill_between_copy_and_deletion_moves_it_all_the_same(folder: Path, tmp_path: Path):
@@ -235,10 +293,10 @@ def test_what_fails_is_tried_again_and_nothing_waits_for_it(
     """New files are read meanwhile; the log counts."""
     store_delete, broken = LocalStore.delete, [True]
 
-    def delete(store: LocalStore, key: str, version: str) -> None:
+    def delete(store: LocalStore, key: str, version: str) -> bool:
         if broken[0]:
             raise TaskFailedError("This is not allowed.")
-        store_delete(store, key, version)
+        return store_delete(store, key, version)
 
     monkeypatch.setattr(LocalStore, "delete", delete)
     stored: Stored = {}
@@ -265,9 +323,9 @@ class HeldCleaner:
     def __init__(self) -> None:
         self.go = threading.Event()
         self.asked = list[str]()
-        self.answer: Callable[[], bool] = lambda: True
+        self.answer: Callable[[], Outcome] = lambda: Outcome.DONE
 
-    def clean(self, path: str, entry: SourceOffset) -> bool:
+    def clean(self, path: str, entry: SourceOffset) -> Outcome:
         """Note it, and answer when the test says so."""
         self.asked.append(path)
         assert self.go.wait(10)
@@ -424,12 +482,12 @@ class FailingCleaner:
         self.broken = True
         self.attempts = 0
 
-    def clean(self, path: str, entry: SourceOffset) -> bool:
+    def clean(self, path: str, entry: SourceOffset) -> Outcome:
         """Fail, and count."""
         self.attempts += 1
         if self.broken:
             raise OSError("busy")
-        return True
+        return Outcome.DONE
 
 
 def test_a_failure_is_tried_again_less_and_less_often():
@@ -453,7 +511,8 @@ def test_a_failure_is_tried_again_less_and_less_often():
     cleaner.broken = False
     cleanups.ask({"/a": ENTRY})
     (cleaned,) = cleanups.taken(wait_seconds=10)
-    assert ("/a", False, {}) == (cleaned.path, cleaned.changed, dict(cleanups.failures()))
+    assert ("/a", Outcome.DONE) == (cleaned.path, cleaned.outcome)
+    assert not cleanups.failures()
     cleanups.stop()
 
 
@@ -541,7 +600,7 @@ S3 = "s3://b/in/"
         (props("/in", "delete", files_tag="a=b"), "files.tag", "no effect"),
         (props("/in", "delete", files_follow="true"), "files.after.commit", "files.follow"),
         (props("/in", "tag", files_tag="a=b"), "files.after.commit", "local disk have no tags"),
-        (props("gs://b/", "tag", files_tag="a=b"), "files.after.commit", "gs:// have no tags"),
+        (props("gs://bucket/", "tag", files_tag="a=b"), "files.after.commit", "gs:// have no tags"),
         (props(S3, "tag", files_tag="done"), "files.tag", "equals sign"),
         (props(S3, "move", files_move_to="/done"), "files.move.to", "begin with s3://b/"),
         (props(S3, "move", files_move_to="s3://c/done/"), "files.move.to", "begin with s3://b/"),

@@ -86,7 +86,8 @@ def test_bad_content_names_file_and_place(  # noqa: PLR0917
     ("path", "words"),
     [
         ("missing", "does not exist"),
-        ("missing/*.jsonl", "cannot be read: No such file"),
+        ("missing/*.jsonl", r"/missing: This folder does not exist\. Create it"),
+        ("missing/**", r"/missing: This folder does not exist\. Create it"),
         ("file.txt/*", "cannot be read: Not a directory"),
         ("file.txt/x", "cannot be read: Not a directory"),
         ("pipe", "neither a folder nor a regular file"),
@@ -159,7 +160,11 @@ def test_a_long_line_names_the_setting(tmp_path: Path) -> None:
     ("props", "key"),
     [
         ({"files.split.bytes": "10", "files.format": "csv"}, "files.split.bytes"),
+        ({"files.split.bytes": "10", "files.format": "bytes"}, "files.split.bytes"),
         ({"files.split.bytes": "10", "files.compression": "gzip"}, "files.split.bytes"),
+        ({"files.start.after": "a.jsonl"}, "files.start.after"),
+        ({"files.start.after": "s3://bucket/a"}, "files.start.after"),
+        ({"files.start.after": "/x/../x/a"}, "files.start.after"),
         ({"csv.delimiter": "ab"}, "csv.delimiter"),
         ({"csv.delimiter": '"'}, "csv.quote"),
         ({"csv.types": "a:date"}, "csv.types"),

@@ -128,6 +128,18 @@ def test_folders_on_the_way_to_what_is_read_are_not_told(folder: Path):
     assert "below" not in rows
 
 
+def test_a_folder_that_a_glob_matches_is_told_to_be_one(folder: Path):
+    """And what no glob matches, that none does."""
+    os.mkfifo(folder / "bytes")
+
+    told = reasons(dict(Steps(folder / "b*").explained()))
+
+    assert "is a folder" in told["below"]
+    assert "files.recursive=true" in told["below"]
+    assert "It is no regular file." == told["bytes"]
+    assert "No glob of files.path matches it." == told["a.jsonl"]
+
+
 def test_nothing_is_changed(folder: Path):
     """Explaining does not count as having looked: the plan behind it is the same."""
     (folder / "c.unknown").unlink()

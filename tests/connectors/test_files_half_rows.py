@@ -1,14 +1,17 @@
-"""CSV that is being written: a row is taken when it is whole, whatever line ends its fields hold."""
+"""Files that are being written: a row is taken when it is whole, whatever line ends its fields hold."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from headrace.connect import ConnectError, SourceOffset, SourcePartition
 from headrace.connectors.files.connector import FilesConnector
+from headrace.slot.work import ErrorPolicy
 from headrace.testing.task_runs import LocalRun
+from slot.local_loop import Rounds
 
 Stored = dict[SourcePartition, SourceOffset]
 
@@ -69,3 +72,41 @@ def test_a_row_longer_than_may_be_is_told_while_it_grows(tmp_path: Path) -> None
 
     with pytest.raises(ConnectError, match="longer than 1048576 bytes"):
         run_of(path, {}).until_idle()
+
+
+@pytest.mark.parametrize("split", ["0", "1000"])
+@pytest.mark.parametrize(("follow", "age"), [("true", "0"), ("false", "60000")])
+def test_a_long_line_is_passed_over_when_its_end_is_there(
+    tmp_path: Path, follow: str, age: str, split: str
+) -> None:
+    """Its rest would be taken for a record otherwise."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\ntwo\n" + b"x" * 200_000)
+    given = {"files.path": str(path), "name": "c", "topic": "t", "files.max.line.bytes": "1000"}
+    given |= {"files.min.age.ms": age, "files.follow": follow, "files.split.bytes": split}
+    played = Rounds(FilesConnector, given, ErrorPolicy(tolerate=True, dead_letters="dead"))
+    with pytest.raises(ConnectError, match="longer than 1000 bytes"):
+        played.play()
+    assert [] == played.values("dead")
+
+    with path.open("a") as file:
+        file.write("REST\nthree\n")
+    played.play()
+
+    assert [b"one", b"two", b"three"] == sorted(
+        played.values("t"), key=[b"one", b"two", b"three"].index
+    )
+    assert [None] == played.values("dead")
+
+
+def test_a_long_last_line_is_passed_over_when_nothing_comes_any_more(tmp_path: Path) -> None:
+    """It waits no longer for its end than any other last line does."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\n" + b"x" * 200_000)
+    os.utime(path, (0, 0))
+    given = {"files.path": str(path), "name": "c", "topic": "t", "files.max.line.bytes": "1000"}
+    played = Rounds(FilesConnector, given, ErrorPolicy(tolerate=True, dead_letters="dead"))
+
+    played.play()
+
+    assert ([b"one"], [None]) == (played.values("t"), played.values("dead"))

@@ -13,7 +13,7 @@ from headrace.connect import ConnectError, SourceOffset, SourcePartition, TaskFa
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connectors.files import listing, local_selection
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.listing import last_line_end, list_files
+from headrace.connectors.files.listing import Ready, last_line_end, list_files
 from headrace.testing.task_runs import StoredOffsets
 
 Stored = dict[SourcePartition, SourceOffset]
@@ -199,15 +199,15 @@ def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "start", "at_most", "expected"),
     [
-        (b"a\nb", 0, 10, 2),
-        (b"a\nb", 2, 10, 2),
-        (b"abc", 0, 10, 0),
-        (b"a\n" + b"x" * 200_000, 0, 100_000, 200_002),
-        (b"a\n" + b"x" * 200_000, 0, 300_000, 2),
+        (b"a\nb", 0, 10, Ready(stop=2)),
+        (b"a\nb", 2, 10, Ready(stop=2)),
+        (b"abc", 0, 10, Ready(stop=0)),
+        (b"a\n" + b"x" * 200_000, 0, 100_000, Ready(stop=200_002, open_ended=True)),
+        (b"a\n" + b"x" * 200_000, 0, 300_000, Ready(stop=2)),
     ],
 )
 def test_the_last_line_end_is_found(  # noqa: PLR0917
-    path: Path, content: bytes, start: int, at_most: int, expected: int
+    path: Path, content: bytes, start: int, at_most: int, expected: Ready
 ) -> None:
     """From behind, in bounded steps; a line over the limit need not be waited for."""
     path.write_bytes(content)

@@ -78,7 +78,7 @@ def test_a_name_tells_where_records_go(path: str, props: dict[str, str], expecte
         (
             "/in/9",
             {"topic": "t", "files_partition": "{{filename}}999999999"},
-            "partition '9999999999'",
+            "partition '9999999999'. A partition is a number from 0 to 2147483647.",
         ),
         ("/in/x", {"topic": "t", "files_partition": "{{filename}}"}, "partition 'x'"),
         (
@@ -110,6 +110,8 @@ def test_a_name_that_tells_what_cannot_be_is_an_error_with_the_file(
         ({"topic": "t", "files_key": "${filename}"}, "files.key", "Write {{filename}}"),
         ({"topic": "t", "files_key": "{{a"}, "files.key", "braces around what is no variable"),
         ({"topic": "t", "files_partition": "p{{filename}}"}, "files.partition", "only hold digits"),
+        ({"topic": "t", "files_partition": "99999999999"}, "files.partition", "0 to 2147483647"),
+        ({"topic": "t", "files_partition": "9" * 5000}, "files.partition", "0 to 2147483647"),
         (
             {"topic": "t", "files_name_template": "{{bucket}}"},
             "files.name.template",

@@ -64,6 +64,8 @@ DAMAGED = {
     "never.jsonl.gz": b"no gzip at all",
     "open.csv": CSV + b'"never closed,\n1,2\n',
     "header.csv": b'n,"n\n1,2\n',
+    "quoted_header.csv": b'id,"na"me\n1,2\n3,4\n',
+    "latin_header.csv": "id,größe\n1,2\n3,4\n".encode("latin-1"),
     "utf16.jsonl": "\ufeff{}\n".encode("utf-16"),
     "sync.avro": avro(damage=3),
     "header.avro": b"Obj\1",
@@ -74,6 +76,8 @@ WITHOUT_RECORDS = {
     "wrong.jsonl.gz",
     "never.jsonl.gz",
     "header.csv",
+    "quoted_header.csv",
+    "latin_header.csv",
     "utf16.jsonl",
     "header.avro",
     "footer.parquet",
@@ -95,6 +99,13 @@ def rounds(folder: Path, errors: ErrorPolicy = DEAD, **more: str) -> Rounds:
     return Rounds(
         FilesConnector, given, errors, value_converter="json" if has_structs else "string"
     )
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Move a file with *content* to *path*; one written in its place may be taken for the same that grew."""
+    other = path.with_name(".other")
+    other.write_bytes(content)
+    other.replace(path)
 
 
 def entry(played: Rounds) -> SourceOffset:
@@ -185,7 +196,9 @@ def test_a_file_in_quarantine_is_told_at_each_start(
     (line,) = {each for each in caplog.messages if "quarantine" in each}
     assert line.startswith(f"{path}: It is in quarantine")
     assert "A quoted field of this record is never closed" in line
-    assert '{"recordCount": 0}' in line
+    assert "Move a whole file over it" in line
+    assert "files.changed" in line
+    assert "offset" not in line
 
 
 def test_explain_shows_the_reason(tmp_path: Path):
@@ -230,7 +243,7 @@ def test_a_file_that_is_mended_goes_on_where_it_stopped(tmp_path: Path, name: st
     played = rounds(tmp_path)
     played.play()
     before = len(played.values("t"))
-    path.write_bytes(whole)
+    replace(path, whole)
 
     played.play()
 
@@ -248,10 +261,7 @@ def test_a_file_of_which_nothing_was_sent_is_read_when_it_is_replaced(tmp_path: 
     played = rounds(tmp_path)
     played.play()
     contents = {"gz": gzip.compress(LINES), "csv": CSV, "jsonl": LINES, "avro": avro()}
-    # One that is written in its place, with the same length and beginning, would be taken for the same.
-    other = tmp_path / ".other"
-    other.write_bytes(contents.get(path.suffix[1:], PARQUET))
-    other.replace(path)
+    replace(path, contents.get(path.suffix[1:], PARQUET))
 
     played.play()
 
@@ -259,13 +269,50 @@ def test_a_file_of_which_nothing_was_sent_is_read_when_it_is_replaced(tmp_path: 
     assert entry(played)["done"]
 
 
+@pytest.mark.parametrize(
+    "name", ["cut.jsonl.gz", "never.jsonl.gz", "open.csv", "utf16.jsonl", "header.avro"]
+)
+def test_a_file_in_quarantine_that_grows_stays_there(tmp_path: Path, name: str):
+    """It is the same one; each growth would be one letter more."""
+    path = tmp_path / name
+    path.write_bytes(DAMAGED[name])
+    played = rounds(tmp_path)
+    played.play()
+    sent = len(played.records)
+
+    for _ in range(3):
+        with path.open("ab") as log:
+            log.write(b'more",1\n')
+        played.play()
+
+    assert sent == len(played.records)
+    assert 1 == played.quarantined
+
+
+def test_a_file_that_is_put_in_the_place_of_one_in_quarantine_is_for_files_changed(tmp_path: Path):
+    """Longer, and with the inode and the first bytes of the other one: what was sent tells."""
+    path = tmp_path / "a.csv"
+    begin = b"n,m\n" + b"0,x\n" * 300
+    path.write_bytes(begin + DAMAGED["open.csv"])
+    played = rounds(tmp_path, files_changed="reread")
+    played.play()
+    path.write_bytes(begin + b"1,y\n" * 200)
+
+    played.play()
+
+    assert entry(played)["done"]
+
+
+@pytest.mark.parametrize("more", [b"", b"more"])
 def test_a_packed_file_in_quarantine_is_not_unpacked_by_plans(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: bytes
 ):
     """It may be large, and is the same one."""
     (tmp_path / "cut.jsonl.gz").write_bytes(DAMAGED["cut.jsonl.gz"])
     played = rounds(tmp_path, files_changed="reread")
     played.play()
+    with (tmp_path / "cut.jsonl.gz").open("ab") as log:
+        log.write(more)
     looked = list[object]()
     monkeypatch.setattr(PrefixCheck, "holds", lambda _, file, *__: looked.append(file) or True)
 
@@ -355,7 +402,22 @@ def test_other_ranges_of_a_file_are_read_on():
     assert "quarantine" in (decision.told or "")
     closed = decided(ranges={(0, 50): first, (50, 100): {**second, "anchor": 100, "done": True}})
     assert ([], {}) == (list(closed.pieces), closed.offsets)
-    assert Progress(ranges={(0, 50): first}).finished
+
+
+def test_a_range_in_quarantine_does_not_stand_for_the_others():
+    """A file that vanishes is one that was not read to its end while any of them is left."""
+    stopped: SourceOffset = {**STOPPED, "recordCount": 0, "anchor": 0}
+    half: SourceOffset = {key: STOPPED[key] for key in STOPPED if key != "quarantined"}
+    done: SourceOffset = {**half, "anchor": 100, "done": True}
+
+    assert not Progress(ranges={(0, 50): stopped}).finished
+    assert not Progress(ranges={(50, 100): stopped}).finished
+    assert not Progress(ranges={(0, 50): stopped, (50, 100): half}).finished
+    assert Progress(ranges={(0, 50): stopped, (50, 100): done}).finished
+    assert Progress(ranges={(0, 50): stopped, (50, 100): stopped}).finished
+    assert not Progress(ranges={(0, 50): {**done, "anchor": 60}}).finished
+    assert Progress(entry={**half, "anchor": 50}, ranges={(50, 100): stopped}).finished
+    assert Progress(entry=STOPPED).finished
 
 
 def test_an_entry_that_a_person_set_counts_more_than_ranges():
@@ -389,3 +451,38 @@ def test_what_cannot_be_in_quarantine_is_vetoed(offset: SourceOffset, words: str
     FilesConnector().validate_offsets({}, {WHOLE: STOPPED})
     with pytest.raises(OffsetsError, match=words):
         FilesConnector().validate_offsets({}, {WHOLE: offset})
+
+
+def test_named_rows_below_a_header_that_is_not_text_are_not_read(tmp_path: Path):
+    """The header would be taken for the first bad row, and the first row for the header."""
+    (tmp_path / "a.csv").write_bytes(b"id,gr\xf6\xdfe\n1,2\n3,4\n")
+    played = rounds(tmp_path, csv_names="id,size", csv_header="true")
+
+    played.play()
+
+    assert ([], 1) == (played.values("t"), played.quarantined)
+
+
+def test_where_there_is_no_header_the_first_row_is_a_row(tmp_path: Path):
+    """The rows behind it are read as well."""
+    (tmp_path / "a.csv").write_bytes(b"1,\xf6\n3,4\n")
+    played = rounds(tmp_path, csv_names="a,b", csv_header="false")
+
+    played.play()
+
+    assert [b'{"a":"3","b":"4"}'] == played.values("t")
+    assert [b"1,\xf6"] == played.values("dead")
+
+
+def test_a_packed_file_that_is_cut_off_inside_a_long_line_is_put_in_quarantine(tmp_path: Path):
+    """It does not fail the task: that would fail at each start."""
+    line = os.urandom(50_000).hex().encode()
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"1\n" + line + b"\n2\n")[:-20_000])
+    (tmp_path / "b.jsonl").write_bytes(b"3\n")
+    played = rounds(tmp_path, files_max_line_bytes="4096", files_batch_max_bytes="4096")
+
+    played.play()
+
+    assert [b"1", b"3"] == sorted(played.values("t"))
+    assert (1, [None]) == (played.quarantined, played.values("dead"))
+    assert "cut off" in str(by_file(played.stored)[str(tmp_path / "a.jsonl.gz")].quarantined)

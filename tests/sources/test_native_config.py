@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
@@ -16,6 +17,8 @@ from headrace.sources import (
     Extractor,
     NativeItem,
     NativeSource,
+    NativeSourceTask,
+    NumberKeys,
     SourceConfig,
     StreamExtractor,
     ValueExtractor,
@@ -259,6 +262,67 @@ def test_what_needs_keys_with_a_text_is_refused_without():
     )
     assert ["connector.class"] == [key for key, _ in planned]
     assert "nameless cannot be planned: it must override key_codec and item" in planned[0][1]
+
+
+class NumberedItem(NativeItem[int]):
+    """One that is opened."""
+
+    def open(self) -> io.BytesIO:
+        """Without content."""
+        return io.BytesIO()
+
+
+class Numbered(NativeSource[int]):
+    """Nothing, whose keys would be numbers."""
+
+    name = "numbered"
+    item_class = NumberedItem
+
+    def items(self, start_from: int | None) -> Iterator[NativeItem[int]]:
+        """None."""
+        return iter([])
+
+    def item(self, native_key: int) -> NativeItem[int]:
+        """None."""
+        raise KeyError(native_key)
+
+    def key_codec(self) -> NumberKeys:
+        """Of numbers."""
+        return NumberKeys()
+
+
+class NumberedTask(NativeSourceTask):
+    """Reads it."""
+
+    def source(self, config: SourceConfig) -> Numbered:
+        """That one."""
+        return Numbered()
+
+
+class NumberedConnector(ShelfConnector):
+    """Polled."""
+
+    source_class = Numbered
+    task_class = NumberedTask
+
+
+class PlannedNumberedConnector(PlannedShelfConnector):
+    """Planned."""
+
+    source_class = Numbered
+    task_class = NumberedTask
+
+
+@pytest.mark.parametrize("kind", [NumberedConnector, PlannedNumberedConnector])
+def test_a_start_key_that_is_none_of_the_source_is_told(kind: type[SourceConnector]):
+    """With its setting, before anything is read."""
+    with pytest.raises(ConfigError) as caught:
+        run({}, kind=kind, native_start_key="abc")
+
+    ((key, told),) = caught.value.problems
+    assert "native.start.key" == key
+    assert told.startswith("'abc' is no key of numbered: ")
+    assert "remove it" in told
 
 
 def test_a_worker_refuses_what_a_connector_tells():

@@ -132,6 +132,44 @@ def test_the_beginning_of_a_long_row_that_grows_is_not_passed_over():
     assert not isinstance(caught.value, UnreadableRecordError)
 
 
+class Failing(io.BytesIO):
+    """Bytes behind which a store is away."""
+
+    def readinto(self, buffer: memoryview, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The next bytes, of which there must be some."""
+        count = super().readinto(buffer)
+        if not count:
+            raise OSError("the store is away")
+        return count
+
+
+@pytest.mark.parametrize("skip", [0, 2])
+def test_an_outage_inside_a_long_row_is_an_outage(skip: int):
+    """It is tried again, and the row is not told yet."""
+    reader = LINES.reader(
+        ObjectInput(native_key="an object", raw=Failing(b"a\n" + b"x" * 400)),  # pyright: ignore[reportArgumentType]
+        span=Span(),
+        resume=Resume(skip=skip, record_count=skip),
+        limits=LONG,
+        constants={},
+    )
+    if not skip:
+        assert reader.next_chunk()
+
+    for _ in range(2):
+        with pytest.raises(OSError, match="the store is away"):
+            reader.next_chunk()
+
+
+def test_a_split_inside_a_long_row_that_grows_is_not_done():
+    """What is added to the row would be taken for the next one."""
+    span = Span(start=10, stop=32, limit=32, take_tail=False, seek_row=True)
+    reader = long_rows(b"a\n" + b"x" * 30, span=span, resume=Resume(anchor=10))
+
+    assert reader.next_chunk() is None
+    assert reader.cut_short
+
+
 def test_a_long_row_belongs_to_the_split_that_it_begins_in():
     """Otherwise two slots would pass it over."""
     content = b"a\n" + b"x" * 300 + b"\nb\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from headrace.connect.explained import Explained
 
@@ -10,18 +10,36 @@ _COLUMNS = ("slot", "bytes", "topic", "partition", "format", "object")
 
 
 def explained_lines(connector: str, objects: Sequence[Explained], *, slots: int) -> Iterator[str]:
-    """The lines to print: a summary, a table of what is read, and what is not, with the reason."""
-    read = [each for each in objects if each.slots]
+    """The lines to print: a summary, what fails, a table of what is read, and what is not, with the reason."""
+    failing = [each for each in objects if each.fails]
+    read = [each for each in objects if each.slots and not each.fails]
+    yield _summary(connector, read, failing=len(failing), objects=len(objects), slots=slots)
+    yield from _block(map(_reason, failing))
+    if read:
+        yield from _block(_table([_COLUMNS, *map(_row, read)]))
+    yield from _block(_reason(each) for each in objects if each.reason and not each.fails)
+
+
+def _summary(
+    connector: str, read: Sequence[Explained], *, failing: int, objects: int, slots: int
+) -> str:
+    """What would happen; as long as an object fails the connector, nothing is read."""
     used = {slot for each in read for slot in each.slots}
     size = sum(each.size or 0 for each in read)
-    yield f"{connector} would read {len(read)} of {len(objects)} objects, {size} bytes, in {len(used)} of {slots} slots."
-    if read:
-        yield ""
-        yield from _table([_COLUMNS, *map(_row, read)])
-    left = [each for each in objects if each.reason]
-    if left:
-        yield ""
-        yield from (_reason(each) for each in left)
+    much = f"{size} bytes, in {len(used)} of {slots} slots."
+    if not failing:
+        return f"{connector} would read {len(read)} of {objects} objects, {much}"
+    stops, them = ("stops", "it") if failing == 1 else ("stop", "them")
+    told = f"{connector} would fail: {failing} of {objects} objects {stops} it."
+    return f"{told} Without {them} {len(read)} would be read, {much}"
+
+
+def _block(lines: Iterable[str]) -> Iterator[str]:
+    """*lines* behind an empty one, if there are any."""
+    for number, line in enumerate(lines):
+        if not number:
+            yield ""
+        yield line
 
 
 def _row(one: Explained) -> Sequence[str]:

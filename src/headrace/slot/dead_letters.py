@@ -81,7 +81,7 @@ class DeadLetters:
         places = {"source.partition": bad.source_partition, "source.offset": bad.source_offset}
         return [
             *(
-                (f"{PREFIX}{name}", text.encode())
+                (f"{PREFIX}{name}", text.encode(errors="backslashreplace"))
                 for name, text in told.items()
                 if text is not None
             ),

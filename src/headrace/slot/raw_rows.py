@@ -21,18 +21,22 @@ def raw_key(batch: SourceBatch) -> bytes | None:
 
 
 def _bytes_of(column: pa.Array) -> bytes | None:
-    found = column[0].as_py()
-    if isinstance(found, str):
-        return found.encode()
-    return found if isinstance(found, bytes) else None
+    first = column.slice(0, 1)
+    if pa.types.is_string(first.type) or pa.types.is_large_string(first.type):
+        # Not by way of a Python string: what is refused may be no UTF-8.
+        first = first.cast(pa.large_binary())
+    if not (pa.types.is_binary(first.type) or pa.types.is_large_binary(first.type)):
+        return None
+    return first[0].as_py()
 
 
 def _json_of(batch: SourceBatch) -> bytes | None:
-    if batch.values[0].as_py() is None:
+    if not batch.values[0].is_valid:
         return None
     converter = make_converter("json", {"schemas.enable": "false"}, is_key=False)
     try:
         encoded = converter.encode(batch.topic, batch.value_schema, batch.values.slice(0, 1))
-    except RecordError:
+    except (RecordError, ValueError, OverflowError):
+        # It is told by its place then; a date beyond the year 9999 has no text in Python, for example.
         return None
     return encoded[0].as_py()

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 from headrace.connect.config import Config, Problem, setting
+from headrace.connect.errors import ConfigError
 from headrace.connect.setting import Setting
 from headrace.sources.distribution import DISTRIBUTIONS
 from headrace.sources.extractors.by_name import FORMATS
 from headrace.sources.key_template import template_problem
+from headrace.sources.keys import KeyCodec
 
 START_KEY = "native.start.key"
 _MIB = 1024 * 1024
@@ -59,12 +61,12 @@ class SourceConfig(Config):
         one_of=DISTRIBUTIONS,
         ignore_case=True,
         doc="Which task reads an object. OBJECT_HASH: told by its key. PARTITION: told by the Kafka "
-        "partition that its key or content tells. ALL: every task reads what it gets.",
+        "partition that its key or context tells. ALL: every task reads what it gets.",
     )
     ring_buffer_size: int = setting(
         default=1000,
         at_least=0,
-        doc="How many of the last finished keys a listing goes back to find objects that came late; "
+        doc="The look-back: how many of the last finished keys a listing goes back to find objects that came late; "
         "0 lists from the beginning each time.",
     )
     native_start_key: str | None = setting(
@@ -89,7 +91,7 @@ class SourceConfig(Config):
         default="bytes",
         one_of=tuple(FORMATS),
         ignore_case=True,
-        doc="How an object becomes records.",
+        doc="How an object becomes records; csv with its usual dialect: commas, quotes and a header.",
     )
     extractor_buffer: int = setting(
         default=4096,
@@ -136,6 +138,18 @@ class SourceConfig(Config):
             )
         refused = [(key, _refusal(value)) for key, value in cls.fixed.items() if key in props]
         return values, [*refused, *problems]
+
+
+def start_key(text: str, codec: KeyCodec[Any], source: str) -> Any:  # noqa: ANN401 (a key of the source's own type)
+    """The key that *text*, the value of ``native.start.key``, stands for in *source*.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` for text that stands for none.
+    """
+    try:
+        return codec.decode(text)
+    except ValueError as error:
+        told = f"{text!r} is no key of {source}: {error}. Write one as the source has it, or remove it."
+        raise ConfigError([(START_KEY, told)]) from error
 
 
 def _refusal(value: str | None) -> str:

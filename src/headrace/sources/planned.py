@@ -13,6 +13,7 @@ from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.sources.acknowledging import Acknowledging
+from headrace.sources.config import start_key
 from headrace.sources.connector import (
     check_native,
     native_problems,
@@ -67,6 +68,8 @@ class PlannedNativeConnector(PlannedConnector):
         self._settings = self._task.configure(props)
         self._source = self._task.source(self._settings)
         self._codec = _codec_of(self._source)
+        first = self._settings.native_start_key
+        self._first = None if first is None else start_key(first, self._codec, self._source.name)
         self._overwritten = Overwritten(self._settings.changed)
         self._lister = Lister(self._source)
         self._acknowledging = Acknowledging(self._source)
@@ -113,10 +116,8 @@ class PlannedNativeConnector(PlannedConnector):
 
     def _new(self, known: Mapping[SourcePartition, SourceOffset]) -> Iterator[Piece]:
         """What is not done yet, in the order of keys."""
-        first = self._settings.native_start_key
-        start = None if first is None else self._codec.decode(first)
         try:
-            for item in self._lister.listed(start):
+            for item in self._lister.listed(self._first):
                 key = item.context().native_key
                 partition = self._source.offset_key(key).partition
                 left, offset = self._left(item, partition, known.get(partition))

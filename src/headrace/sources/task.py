@@ -15,7 +15,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split
 from headrace.sources.choosing import ScanRules
-from headrace.sources.config import SourceConfig
+from headrace.sources.config import SourceConfig, start_key
 from headrace.sources.destination import Destination, destination
 from headrace.sources.distribution import owner
 from headrace.sources.endings import Endings
@@ -302,7 +302,7 @@ def _start(source: NativeSource[Any], settings: SourceConfig, config: Mapping[st
     if marks:
         return min(marks)
     first = settings.native_start_key
-    return None if first is None else codec.decode(first)
+    return None if first is None else start_key(first, codec, source.name)
 
 
 def _size(piece: Scanned) -> tuple[int, int]:

@@ -227,8 +227,8 @@ class StoreSuite:
         put("a", b"abc")
         put("b", b"abc")
         version = store.head("a").version
-        store.delete("a", version)
-        store.delete("a", version)
+        assert store.delete("a", version) is True
+        assert store.delete("a", version) is False
 
         assert [each.key for each in store.list()] == ["b"]
 

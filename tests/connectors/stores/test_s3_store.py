@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from connectors.stores.s3_owner import S3Owner
 from connectors.stores.s3_proxy import Answer, Fault, Proxy
@@ -223,8 +225,31 @@ class TestBadMoments:
         put("a", DATA)
         proxy.fail(Fault("DELETE", "/a", status=501, code="NotImplemented"))
 
-        store.delete("a", store.head("a").version)
+        assert store.delete("a", store.head("a").version)
         assert [] == list(store.list())
+
+    def test_without_conditions_each_attempt_to_delete_looks_first(
+        self, store: S3Store, put: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ):
+        """Between two of them another object may have come under the key."""
+        put("a", DATA)
+        client = store._client
+        deletions = list[bool]()
+
+        def delete_object(**request: object) -> dict[str, Any]:
+            deletions.append("IfMatch" in request)
+            if "IfMatch" not in request:
+                put("a", BIG)
+            status = 503 if "IfMatch" not in request else 501
+            told: Any = {"Error": {}, "ResponseMetadata": {"HTTPStatusCode": status}}
+            raise ClientError(told, "DeleteObject")
+
+        monkeypatch.setattr(client, "delete_object", delete_object)
+
+        with pytest.raises(ObjectChangedError, match="'a'"):
+            store.delete("a", store.head("a").version)
+
+        assert [True, False, True] == deletions
 
 
 class TestListing:

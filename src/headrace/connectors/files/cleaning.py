@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.cleanup import Cleanup
-from headrace.connectors.files.cleanups import Cleaned, Cleanups
+from headrace.connectors.files.cleanups import Cleaned, Cleanups, Outcome
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import CLEANUP, PENDING, Progress, whole
 from headrace.connectors.files.selection import Selection, Tell
@@ -90,16 +90,17 @@ class Cleaning:
         for each in done:
             if self._known.get(each.path, Progress()).entry != each.entry:
                 continue
-            if each.changed:
+            if each.outcome is Outcome.CHANGED:
                 self._tell(each.path, _CHANGED)
             found[whole(each.path)] = self._entry_after(each)
         return found
 
     def _entry_after(self, cleaned: Cleaned) -> SourceOffset | None:
-        # What is gone needs no entry, so that another file may come under its name; but of a file that
-        # files.path names only its entry tells that it may be gone.
-        is_gone = self._config.after_commit in ("delete", "move") and not cleaned.changed
-        if is_gone and cleaned.path not in self._named:
+        # What was removed here needs no entry, so that another file may come under its name; but of a file
+        # that files.path names only its entry tells that it may be gone. What is gone otherwise may come
+        # back, as on a mount that was away, and only its entry tells then that it was read.
+        is_removed = self._config.after_commit in ("delete", "move")
+        if is_removed and cleaned.outcome is Outcome.DONE and cleaned.path not in self._named:
             return None
         return {key: value for key, value in cleaned.entry.items() if key != CLEANUP}
 

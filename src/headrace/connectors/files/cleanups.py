@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Protocol
 
 from headrace.connect.partition import SourceOffset
@@ -18,21 +19,32 @@ _LAST_BACKOFF_SECONDS = 300.0
 _WAITED_FOR = 3
 
 
+class Outcome(Enum):
+    """What became of a file that was to be cleaned up."""
+
+    DONE = auto()
+    """It was done just now."""
+    GONE = auto()
+    """It was not there. Its place may only be away for a moment, so that it may be seen again."""
+    CHANGED = auto()
+    """It is another one by now and was left alone."""
+
+
 class Cleaner(Protocol):
     """What cleans up; see :class:`~headrace.connectors.files.cleanup.Cleanup`."""
 
-    def clean(self, path: str, entry: SourceOffset) -> bool:
-        """Whether the file at *path* was still the one of *entry*."""
+    def clean(self, path: str, entry: SourceOffset) -> Outcome:
+        """Do it to the file at *path*, as long as it is still the one of *entry*."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaned:
-    """A file that is done with; *changed* says that it is another one by now and was left alone."""
+    """A file that is done with, and how."""
 
     path: str
     entry: SourceOffset
-    changed: bool
+    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +139,11 @@ class Cleanups:
             path, entry = job
             try:
                 cleaner = cleaner or self._made()
-                still = cleaner.clean(path, entry)
+                outcome = cleaner.clean(path, entry)
             except Exception as error:  # noqa: BLE001 (whatever it was, it is told and tried again)
                 self._failed(path, str(error) or type(error).__name__)
             else:
-                self._ended(path, Cleaned(path=path, entry=entry, changed=not still))
+                self._ended(path, Cleaned(path=path, entry=entry, outcome=outcome))
 
     def _made(self) -> Cleaner:
         with self._making:

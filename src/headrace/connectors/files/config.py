@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
 
 from headrace.connect.config import Problem
 from headrace.connect.setting import Setting, setting
@@ -20,6 +20,13 @@ from headrace.connectors.files.stores.store import Store
 from headrace.sources.extractors.compression import Compression, by_name
 
 _MIB = 1024 * 1024
+_NOT_SPLIT: Final[Mapping[str, str]] = {
+    "avro": "An Avro file cannot be split.",
+    "bytes": "A file that is read as bytes is not split.",
+    "csv": "A CSV file cannot be split, because line ends may be quoted.",
+    "parquet": "A Parquet file cannot be split at any byte.",
+}
+"""Why not, by the format."""
 
 
 class FilesConfig(FormatConfig, RoundConfig, NamingConfig):
@@ -62,7 +69,7 @@ class FilesConfig(FormatConfig, RoundConfig, NamingConfig):
         default=2000,
         at_least=0,
         doc="On local disk: how long a file must be unchanged before a last line without line end counts "
-        "as a record, and before a compressed file is read.",
+        "as a record, and before a compressed file, a Parquet file, or with the header last any file is read.",
     )
     headers: tuple[str, ...] = setting(
         "files.headers",
@@ -78,7 +85,8 @@ class FilesConfig(FormatConfig, RoundConfig, NamingConfig):
         default=0,
         at_least=0,
         doc="Uncompressed JSONL and lines only: read a file in ranges of this many bytes, several at a "
-        "time. Order then holds within a range. 0 reads each file in order, in one slot. In a store it needs "
+        "time. Order then holds within a range. 0 reads each file in order, in one slot. With "
+        "files.format=auto, files of other formats are read whole. In a store it needs "
         "files.compression=none.",
     )
     changed: Literal["fail", "reread", "ignore"] = setting(
@@ -168,16 +176,13 @@ class FilesConfig(FormatConfig, RoundConfig, NamingConfig):
                 "files.compression",
                 "A Parquet file compresses its own pages; another compression around it is not read.",
             )
-        if self.format == "parquet" and self.split_bytes:
-            yield "files.split.bytes", "A Parquet file cannot be split at any byte."
-        if self.split_bytes and self.format == "avro":
-            yield "files.split.bytes", "An Avro file cannot be split."
-        if self.split_bytes and self.format == "csv":
-            yield (
-                "files.split.bytes",
-                "A CSV file cannot be split, because line ends may be quoted.",
-            )
-        if self.split_bytes and self.compression not in ("auto", "none"):
+        if self.split_bytes:
+            yield from self._check_splits()
+
+    def _check_splits(self) -> Iterator[Problem]:
+        if self.format in _NOT_SPLIT:
+            yield "files.split.bytes", _NOT_SPLIT[self.format]
+        if self.compression not in ("auto", "none"):
             yield "files.split.bytes", "A compressed file cannot be split."
 
     def packing(self, path: str) -> Compression:

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.naming_config import partition_problem
 from headrace.connectors.files.topics import template_of_topic, told_by_any, topic_problem
 from headrace.sources.destination import Destination
 from headrace.sources.text_template import TextTemplate
-
-_LAST_PARTITION = 2**31 - 1
 
 
 class Destinations:
@@ -89,8 +88,9 @@ def _filled(path: str, setting: str, template: TextTemplate, told: Mapping[str, 
 
 def _number(path: str, template: TextTemplate, told: Mapping[str, str]) -> int:
     text = _filled(path, "files.partition", template, told)
-    if not (text.isascii() and text.isdigit()) or int(text) > _LAST_PARTITION:
-        raise _refused(path, "partition", text, "A partition is a number that is not negative.")
+    problem = partition_problem(text)
+    if problem:
+        raise _refused(path, "partition", text, problem)
     return int(text)
 
 

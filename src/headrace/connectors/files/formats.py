@@ -24,6 +24,9 @@ _BY_EXTENSION = {
     ".log": "lines",
 }
 
+# Such a file may as well be one document of many lines, so that its extension tells nothing.
+_ADVICE = {".json": "`.json`: set files.format=jsonl if each line is a document"}
+
 
 def format_of(path: str, config: FilesConfig) -> Format:
     """What reads the file at *path*; raises ``TaskFailedError`` when its name does not tell the format."""
@@ -33,7 +36,7 @@ def format_of(path: str, config: FilesConfig) -> Format:
         known = ", ".join(_BY_EXTENSION)
         raise TaskFailedError(
             f"{path}: The extension does not tell the format (known are {known}). "
-            "Set files.format, or name the files with a glob in files.path."
+            f"{_ADVICE.get(extension, 'Set files.format')}, or name the files with a glob in files.path."
         )
     return FORMATS[name](config.format_options(extension))
 

@@ -20,6 +20,11 @@ GONE = (FileNotFoundError, NotADirectoryError)
 _HIDDEN = "Its name begins with a dot."
 _NOT_BELOW = "It is no file. Files in the folders of a folder are read with files.recursive=true, but not through links."
 _NO_GLOB = "No glob of files.path matches it."
+_GLOBBED_FOLDER = (
+    "It is a folder, and globs select files. Files in folders are read with ** in the glob, or with "
+    "files.recursive=true where files.path names the folder."
+)
+_NO_FILE = "It is no regular file."
 _LeftOut = Callable[[str, str], None]
 _CHUNK = 64 * 1024
 _MAGIC = frozenset("*?[")
@@ -52,6 +57,14 @@ class FileSeen:
     def age_ms(self, now: float) -> float:
         """How long it has been unchanged at *now*, in seconds since 1970; a future change is no age."""
         return now * 1000 - self.modified_ns / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """How far a file may be read: the bytes before *stop*. *open_ended* says that the last row there may be half written."""
+
+    stop: int
+    open_ended: bool = False
 
 
 def list_files(
@@ -108,10 +121,10 @@ def status_of(path: str) -> os.stat_result | None:
         raise unreadable("file", path, error) from error
 
 
-def last_line_end(path: str, *, start: int, size: int, at_most: int) -> int | None:
-    """The byte behind the last line feed in ``start … size`` of the file at *path*, or *start*.
+def last_line_end(path: str, *, start: int, size: int, at_most: int) -> Ready | None:
+    """Up to behind the last line feed in ``start … size`` of the file at *path*, or to *start*.
 
-    Where a line is longer than *at_most* bytes it is *size*: there is nothing to wait for. ``None`` when
+    Where a line is longer than *at_most* bytes it is to *size*, so that it is told at once. ``None`` when
     the file is gone. Raises :class:`~headrace.connect.errors.TaskFailedError` when it may not be read.
     """
     try:
@@ -123,16 +136,16 @@ def last_line_end(path: str, *, start: int, size: int, at_most: int) -> int | No
         raise unreadable("file", path, error) from error
 
 
-def _last_line_end(file: FileIO, *, start: int, size: int, at_most: int) -> int:
+def _last_line_end(file: FileIO, *, start: int, size: int, at_most: int) -> Ready:
     end = size
     while end > start and size - end <= at_most:
         begin = max(start, end - _CHUNK)
         file.seek(begin)
         feed = file.read(end - begin).rfind(b"\n")
         if feed >= 0:
-            return begin + feed + 1
+            return Ready(stop=begin + feed + 1)
         end = begin
-    return start if end <= start else size
+    return Ready(stop=start) if end <= start else Ready(stop=size, open_ended=True)
 
 
 def seen(path: str, status: os.stat_result, head: bytes) -> FileSeen:
@@ -172,6 +185,7 @@ _MISSING = (
     "This folder or file does not exist. Create it, or correct files.path "
     "(files that come and go are selected by their folder or a glob)."
 )
+_NO_FOLDER = "This folder does not exist. Create it, or correct files.path."
 
 
 def _files_in(
@@ -199,10 +213,16 @@ def _matching(
         return
     kind = os.DirEntry[str].is_dir if rest else os.DirEntry[str].is_file
     for entry in _entries(folder, left_out, found=found):
-        if fnmatch.fnmatchcase(entry.name, pattern) and _is(kind, entry):
+        matches = fnmatch.fnmatchcase(entry.name, pattern)
+        if matches and _is(kind, entry):
             yield from _matching(entry.path, rest, left_out, found=True) if rest else (entry.path,)
         else:
-            left_out(entry.path, _NO_GLOB)
+            left_out(entry.path, _no_file(entry) if matches and not rest else _NO_GLOB)
+
+
+def _no_file(entry: os.DirEntry[str]) -> str:
+    """Why *entry*, which a glob matches, is not read."""
+    return _GLOBBED_FOLDER if _is(os.DirEntry.is_dir, entry) else _NO_FILE
 
 
 def _entries(folder: str, left_out: _LeftOut, *, found: bool) -> list[os.DirEntry[str]]:
@@ -214,6 +234,8 @@ def _entries(folder: str, left_out: _LeftOut, *, found: bool) -> list[os.DirEntr
         if found and isinstance(error, GONE):
             _LOG.warning("%s: The folder vanished while it was listed.", folder)
             return []
+        if isinstance(error, FileNotFoundError):
+            raise TaskFailedError(f"{folder}: {_NO_FOLDER}") from None
         raise unreadable("folder", folder, error) from error
 
 

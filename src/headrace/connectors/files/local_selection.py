@@ -11,6 +11,7 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import format_of, packing_of, quoted_framing
 from headrace.connectors.files.listing import (
     FileSeen,
+    Ready,
     last_line_end,
     list_files,
     look_at,
@@ -134,33 +135,37 @@ class LocalSelection:
         settled = file.age_ms(self._clock()) >= config.min_age_ms
         growing = not packed and (config.follow or not settled)
         quoted = quoted_framing(form) if growing else None
-        readable = self._readable(file, quoted, progress.anchor) if growing else file.size
-        if readable is None:
+        ready = Ready(stop=file.size)
+        if growing:
+            ready = self._ready(file, quoted, progress.anchor)
+        if ready is None:
             return None
         return Candidate(
             file=file,
             format=form.signature(),
             packed=packed,
             settled=settled,
-            readable=readable,
+            readable=ready.stop,
             splittable=not packed and form.splits,
-            open_ended=quoted is not None,
+            open_ended=ready.open_ended,
             kept=self._is_kept(file, packing, progress, settled=settled),
         )
 
-    def _readable(self, file: FileSeen, quoted: Framing | None, start: int) -> int | None:
-        """Up to which byte a growing file may be read from *start*; ``None`` when it is gone.
+    def _ready(self, file: FileSeen, quoted: Framing | None, start: int) -> Ready | None:
+        """How far a growing file may be read from *start*; ``None`` when it is gone.
 
         *quoted* finds its rows where some line ends are quoted.
         """
         if file.size <= start:
-            return file.size
+            return Ready(stop=file.size, open_ended=quoted is not None)
         limit = self._config.max_line_bytes
         if quoted is None:
             return last_line_end(file.path, start=start, size=file.size, at_most=limit)
         # Only its reader knows which line ends are quoted, so it gets all, and leaves the rest.
         found = self._rows.find(file, quoted, start=start, at_most=limit)
-        return file.size if found else None if found is None else start
+        if found is None:
+            return None
+        return Ready(stop=file.size if found else start, open_ended=True)
 
     def _is_kept(
         self, file: FileSeen, packing: Compression, progress: Progress, *, settled: bool
@@ -168,10 +173,10 @@ class LocalSelection:
         """Whether *file* begins with what was sent of it, as far as that is worth a look."""
         # While a packed file is young, it may be being replaced by a whole one.
         if packing is not Compression.NONE:
-            same = file.size == progress.size and all(
-                file.is_still(version) for version in progress.versions
-            )
-            closed = progress.done or progress.quarantined is not None
+            in_quarantine = progress.quarantined is not None
+            as_long = file.size == progress.size or (in_quarantine and file.size > progress.size)
+            same = as_long and all(file.is_still(version) for version in progress.versions)
+            closed = progress.done or in_quarantine
             if not settled or (same and (closed or self._config.changed == "fail")):
                 return True
         return self._prefixes.holds(file, packing, progress.proofs)

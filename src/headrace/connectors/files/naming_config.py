@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.connect.config import Config, Problem
 from headrace.connect.setting import setting
@@ -30,6 +30,18 @@ class NameForm(Protocol):
     def found(self, name: str, /) -> Mapping[str, str] | None:
         """What *name* tells; ``None`` when it is of another form."""
         ...
+
+
+_LAST_PARTITION: Final = 2**31 - 1
+
+
+def partition_problem(text: str) -> str | None:
+    """What is wrong with *text* as a Kafka partition, or ``None``."""
+    digits = text.isascii() and text.isdigit()
+    # A number of thousands of digits is not even read.
+    short = len(text.lstrip("0")) <= len(str(_LAST_PARTITION))
+    good = digits and short and int(text) <= _LAST_PARTITION
+    return None if good else f"A partition is a number from 0 to {_LAST_PARTITION}."
 
 
 def _text_problem(text: str | None) -> str | None:
@@ -67,7 +79,7 @@ class NamingConfig(Config):
         non_empty=True,
         valid=pattern_problem,
         doc="A regular expression that is found somewhere in the path, or in the object's key; files in whose "
-        "it is not are left out. What its named groups hold can be used as {{…}}, such as (?P<topic>[^/]+).",
+        "path it is not are left out. What its named groups hold can be used as {{…}}, such as (?P<topic>[^/]+).",
     )
     partition: str | None = setting(
         "files.partition",
@@ -136,3 +148,7 @@ def _untold(key: str, template: TextTemplate, told: frozenset[str]) -> Iterator[
 def _of_partition(template: TextTemplate) -> Iterator[Problem]:
     if not all(not each or (each.isascii() and each.isdigit()) for each in template.literals):
         yield "files.partition", "Besides {{…}} it may only hold digits."
+    elif not template.variables:
+        problem = partition_problem(template.text({}))
+        if problem:
+            yield "files.partition", problem

@@ -53,7 +53,7 @@ def _decided(candidate: Candidate, progress: Progress, rules: Rules) -> Decision
     if progress.restarted:
         return _anew(candidate, progress.entry, progress, rules)
     if progress.quarantined is not None:
-        if _is_unchanged(candidate.file, progress):
+        if _is_still_damaged(candidate, progress, rules):
             return _in_quarantine(candidate, progress, rules)
         if not progress.ranges and not number(progress.entry, "recordCount"):
             # Nothing of it was sent, so that there is nothing that another one would have to go on from.
@@ -120,6 +120,17 @@ def _is_as_read(file: ObjectSeen, progress: Progress) -> bool:
 
 def _is_unchanged(file: ObjectSeen, progress: Progress) -> bool:
     return file.size == progress.size and _is_same(file, progress)
+
+
+def _is_still_damaged(candidate: Candidate, progress: Progress, rules: Rules) -> bool:
+    """Whether it is the file that was put in quarantine.
+
+    That it grew puts nothing right: each growth would be read for one more letter.
+    """
+    if not rules.grow:
+        return _is_unchanged(candidate.file, progress)
+    is_as_long = candidate.file.size >= progress.size
+    return is_as_long and candidate.kept and _is_same(candidate.file, progress)
 
 
 def _in_quarantine(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:

@@ -46,15 +46,26 @@ class Progress:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is half read: all there was has been read, or nothing, or it is in quarantine.
+        """Whether nothing is half read: all there was has been read, or nothing, or what is left is in quarantine.
 
         Nobody knows how much was left of a file whose entry only counts, as people and other connectors write it.
         """
-        if self.quarantined is not None:
-            return True
         if self.ranges:
-            return all(offset.get("done") for offset in self.ranges.values())
-        return self.entry is None or self.done or "anchor" not in self.entry
+            closed = all(each.get("done") or each.get(QUARANTINED) for each in self.ranges.values())
+            return closed and self._is_covered
+        if self.entry is None or self.quarantined is not None:
+            return True
+        return self.done or "anchor" not in self.entry
+
+    @property
+    def _is_covered(self) -> bool:
+        """Whether the entry and the ranges leave no gap before the file's end."""
+        at = self.anchor
+        for (start, stop), offset in sorted(self.ranges.items()):
+            if start > at:
+                return False
+            at = max(at, stop, number(offset, "anchor"))
+        return at >= self.size
 
     @property
     def restarted(self) -> bool:

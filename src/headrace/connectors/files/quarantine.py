@@ -13,7 +13,11 @@ from headrace.sources.extractors.damage import DamagedObjectError
 # A reason may quote what it is about, and an offset is read at every start.
 _MOST_CHARACTERS = 500
 
-RELEASE = 'Its offset {"recordCount": 0} has it read again from its beginning; a whole one in its place is read, too.'
+RELEASE = (
+    "Move a whole file over it: it is read on where it begins with what was sent and its format can go on "
+    "there; of any other one files.changed decides, which may be reread. Under another name the connector reads "
+    "everything anew."
+)
 
 
 def quarantine(split: Split, damage: DamagedObjectError, *, topic: str | None) -> RecordError:

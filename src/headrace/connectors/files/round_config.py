@@ -31,7 +31,8 @@ class RoundConfig(Config):
         "files.start.after",
         default=None,
         non_empty=True,
-        doc="Only files whose path, or objects whose key, sorts behind this text are read. What is begun "
+        doc="Only files whose path, or objects whose key, sorts behind this text are read: on local disk "
+        "an absolute path, such as /data/in/a.jsonl; in a store a key, such as in/a.jsonl. What is begun "
         "already and sorts before it is left as it is.",
     )
     modified_since: str | None = setting(

@@ -75,7 +75,7 @@ class BlockReader:
         self._skipping = span.seek_row
         self._failure: RecordError | OSError | None = None
         self.cut_short = False
-        """Whether the object ended before the span's limit."""
+        """Whether the object ended before the span's limit, or inside a row that is another reader's."""
 
     @property
     def position(self) -> int:
@@ -126,11 +126,17 @@ class BlockReader:
         return None
 
     def go_behind_refused(self) -> bool:
-        """Read to behind the row that was refused last; whether its end is there, and not only a part of it."""
+        """Read to behind the row that was refused last; whether its end is there, and not only a part of it.
+
+        Raises :class:`~headrace.connect.errors.RecordError` with a position where the stream breaks inside
+        the row, and ``OSError`` where it cannot be read; it is then :attr:`broken`.
+        """
         while self._skipping:
             self._fill()
             if self._skip_row():
                 return True
+        if self._failure is not None:
+            raise self._failure
         return self._whole()
 
     def look_again(self) -> None:
@@ -276,6 +282,8 @@ class BlockReader:
         if self._drained:
             self._consumed = self._used
             self._skipping = False
+            # Whoever begins here later would take the rest of the row for a whole one.
+            self.cut_short = self.cut_short or not self._whole()
         else:
             # The last byte may be the first one of a line end.
             self._consumed = max(self._consumed, self._used - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -61,7 +62,7 @@ class CsvRows:
 
     def _read_names(self, rows: RowBlock, first: int) -> int:
         """Take the names from row *first* and the settings; returns how many rows that used up."""
-        fields = self._fields(rows, first)
+        fields = self._first_fields(rows, first)
         names = self._dialect.names
         if not names and self._dialect.header:
             names = tuple(fields)
@@ -73,6 +74,14 @@ class CsvRows:
             )
         self.names = names
         return 1 if self._dialect.header else 0
+
+    def _first_fields(self, rows: RowBlock, first: int) -> list[str]:
+        """The fields of row *first*; where it is a header, nothing behind it can be read without it."""
+        try:
+            return self._fields(rows, first)
+        except _RefusedError as refused:
+            bad = dataclasses.replace(refused.bad, fatal=self._dialect.header)
+            raise _RefusedError(bad) from refused
 
     def _quickly(self, rows: RowBlock, count: int, width: int) -> list[pa.StringArray] | None:
         """The columns of *rows* by Arrow's reader, or ``None`` where only the careful way is exact."""

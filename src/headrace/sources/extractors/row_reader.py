@@ -110,7 +110,11 @@ class RowReader:
     def _pass_over(self, error: RecordError) -> bool:
         """Go behind the row that *error* refuses; whether it is to be told, because it was not before."""
         start = self._blocks.position
-        has_end = self._blocks.go_behind_refused()
+        try:
+            has_end = self._blocks.go_behind_refused()
+        except RecordError as damage:
+            self._break(damage)
+            return True
         self._count += 1
         if self._skip:
             self._skip -= 1

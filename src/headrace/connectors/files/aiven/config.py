@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
@@ -25,6 +26,8 @@ _SAID_BY: Final[Mapping[str, str]] = {
     if each.becomes != each.name and " " not in each.becomes
 } | {"files.recursive": "aws.s3.prefix"}
 """Which key of the original says each key of ours that a user may not set besides."""
+_OUR_KEY: Final = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, _SAID_BY))})(?!\w|\.\w)")
+"""One of these keys within a sentence, and not within a longer key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,4 +137,4 @@ def _with_scheme(endpoint: str | None) -> str | None:
 
 def _in_peers_words(problems: Iterable[Problem]) -> Iterator[Problem]:
     for key, sentence in problems:
-        yield _SAID_BY.get(key, key), sentence
+        yield _SAID_BY.get(key, key), _OUR_KEY.sub(lambda found: _SAID_BY[found[0]], sentence)

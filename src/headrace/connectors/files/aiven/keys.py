@@ -29,7 +29,7 @@ TRANSLATED: Final = (
     PeerKey(
         name="file.name.template",
         becomes="files.name.regex",
-        told="The same pattern, found anywhere in the key; objects without it are left out.",
+        told="Required. The same pattern, found anywhere in the key; objects without it are left out.",
     ),
     PeerKey(
         name="input.format",

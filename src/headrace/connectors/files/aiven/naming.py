@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -39,8 +40,17 @@ def regex_of(template: str) -> str:
             "characters that are meant into one pair of brackets."
         )
     scoped = f"(?a:{text})"
-    NamePattern(scoped)
+    try:
+        NamePattern(scoped)
+    except ValueError as error:
+        raise ValueError(f"{template!r} is no regular expression: {_reason(error)}") from error
     return scoped
+
+
+def _reason(error: ValueError) -> str:
+    """What is wrong, without the place, which is one in another text than the user's."""
+    cause = error.__cause__
+    return cause.msg if isinstance(cause, re.error) else str(error)
 
 
 def told_by(template: str) -> frozenset[str]:

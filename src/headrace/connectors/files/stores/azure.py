@@ -131,13 +131,14 @@ class AzureStore:
             )
         return copied
 
-    def delete(self, key: str, version: str) -> None:
+    def delete(self, key: str, version: str) -> bool:
         """See ``Store.delete``."""
         try:
             self._head(key, version)
             self._ask(key, "Delete Blob", "DELETE", key, headers={"If-Match": f'"{version}"'})
         except ObjectGoneError:
-            return
+            return False
+        return True
 
     def tag(self, key: str, version: str, tags: Mapping[str, str]) -> None:
         """See ``Store.tag``. Tags cannot be put on the condition that the object is unchanged."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from headrace.connect.config import Config, Problem
@@ -9,6 +10,13 @@ from headrace.connect.setting import setting
 from headrace.connect.setting_type import Password
 from headrace.connectors.files.stores import network_settings as network
 from headrace.connectors.files.stores.azure_account import Account, of_connection_string
+
+
+def _account_problem(name: str) -> str | None:
+    # Emulators have accounts with names that Azure's own must not have.
+    if re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        return None
+    return "Give the account's name alone; an address belongs into azure.endpoint."
 
 
 class AzureConfig(Config):
@@ -26,13 +34,13 @@ class AzureConfig(Config):
         default=None,
         importance="high",
         non_empty=True,
+        valid=_account_problem,
         doc="The storage account's name. Needed without a connection string.",
     )
     endpoint: str | None = setting(
         "azure.endpoint",
         default=None,
         non_empty=True,
-        valid=network.a_url,
         doc="The address of the account's blobs, for an emulator, another cloud or a private endpoint. "
         "Default: https://ACCOUNT.blob.core.windows.net.",
     )
@@ -65,6 +73,7 @@ class AzureConfig(Config):
 
     def check(self) -> Iterator[Problem]:
         """Rules across settings."""
+        yield from network.endpoint_problems("azure.endpoint", self.endpoint)
         secrets = [self.account_key, self.sas_token, self.connection_string]
         if len([each for each in secrets if each]) + self.anonymous > 1:
             yield (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,11 +24,13 @@ class StoreKind:
     address says them. *opener* is where the function is that makes a store of such a
     configuration, as ``module:function`` within this package; it is imported when a store is opened,
     because it needs *library*, which comes with the extra *extra*. *has_tags* is what its stores'
-    ``capabilities`` say.
+    ``capabilities`` say. *place_names* are the names that the place may have, and *place_rule* says so.
     """
 
     config: type[Config]
     place: str
+    place_names: re.Pattern[str]
+    place_rule: str
     opener: str
     library: str
     extra: str
@@ -71,6 +74,9 @@ KINDS: Mapping[str, StoreKind] = {
     "s3": StoreKind(
         config=S3Config,
         place="s3.bucket",
+        # Old buckets, access points and other servers have names that new buckets of Amazon must not have.
+        place_names=re.compile(r"[A-Za-z0-9._:-]{1,255}"),
+        place_rule="A bucket's name is made of letters, digits, '.', '_' and '-'.",
         opener="s3:s3_store",
         library="boto3",
         extra="s3",
@@ -79,6 +85,9 @@ KINDS: Mapping[str, StoreKind] = {
     "gs": StoreKind(
         config=GcsConfig,
         place="gcs.bucket",
+        place_names=re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]"),
+        place_rule="A bucket's name has at least 3 of a-z, 0-9, '.', '_' and '-', and a letter or digit at both "
+        "ends.",
         opener="gcs:gcs_store",
         library="google.auth",
         extra="gcs",
@@ -86,6 +95,8 @@ KINDS: Mapping[str, StoreKind] = {
     "az": StoreKind(
         config=AzureConfig,
         place="azure.container",
+        place_names=re.compile(r"\$root|\$web|\$logs|(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"),
+        place_rule="A container's name has 3 to 63 of a-z, 0-9 and single '-' between them.",
         opener="azure:azure_store",
         library="azure.identity",
         extra="azure",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from headrace.connect.config import Config, Problem
 from headrace.connect.setting import setting
 from headrace.connect.setting_type import Password, SettingType
+from headrace.connectors.files.stores.network_settings import endpoint_problems
 
 
 class S3Config(Config):
@@ -20,9 +21,6 @@ class S3Config(Config):
         "s3.endpoint",
         default=None,
         non_empty=True,
-        valid=lambda url: (
-            None if url.startswith(("http://", "https://")) else "Begin with http:// or https://"
-        ),
         doc="The address of an S3-compatible server, such as https://minio.example:9000. Default: Amazon's "
         "for the region.",
     )
@@ -101,6 +99,7 @@ class S3Config(Config):
 
     def check(self) -> Iterator[Problem]:
         """Rules across settings."""
+        yield from endpoint_problems("s3.endpoint", self.endpoint)
         if (self.access_key_id is None) != (self.secret_access_key is None):
             yield (
                 "s3.secret.access.key",

@@ -130,14 +130,15 @@ class GcsStore:
             )
         return copied
 
-    def delete(self, key: str, version: str) -> None:
+    def delete(self, key: str, version: str) -> bool:
         """See ``Store.delete``."""
         try:
             self._same(self.head(key), version)
             request = self._request("DELETE", self._path(key), {"ifGenerationMatch": version})
             self._calls.ask(key, "objects.delete", request)
         except ObjectGoneError:
-            return
+            return False
+        return True
 
     def tag(self, key: str, version: str, tags: Mapping[str, str]) -> None:
         """Raise ``NotImplementedError``: a bucket's objects have no tags."""

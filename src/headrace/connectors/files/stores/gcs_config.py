@@ -21,7 +21,6 @@ class GcsConfig(Config):
     endpoint: str = setting(
         "gcs.endpoint",
         default="https://storage.googleapis.com",
-        valid=network.a_url,
         doc="The server's address, for an emulator or a private endpoint.",
     )
     credentials_file: str | None = setting(
@@ -55,6 +54,7 @@ class GcsConfig(Config):
 
     def check(self) -> Iterator[Problem]:
         """Rules across settings."""
+        yield from network.endpoint_problems("gcs.endpoint", self.endpoint)
         if self.credentials_file and self.credentials_json:
             yield "gcs.credentials.json", "Give the credentials or their file, not both."
         if self.anonymous and (self.credentials_file or self.credentials_json):

@@ -91,11 +91,13 @@ class LocalStore:
             _sync(folder)
         return self.head(target)
 
-    def delete(self, key: str, version: str) -> None:
+    def delete(self, key: str, version: str) -> bool:
         """See ``Store.delete``. Folders stay, also empty ones."""
         with suppress(ObjectGoneError), self._telling(key):
             self._same(self.head(key), version)
             os.unlink(self._path(key))  # noqa: PTH108
+            return True
+        return False
 
     def tag(self, key: str, version: str, tags: Mapping[str, str]) -> None:
         """Raise ``NotImplementedError``: files have no tags."""

@@ -5,8 +5,11 @@ Each function declares one of them for the store whose keys begin with *store*.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
+from headrace.connect.config import Problem
 from headrace.connect.setting import setting
 from headrace.connect.setting_type import SettingType
 from headrace.connectors.files.stores.connecting import Connecting
@@ -52,10 +55,30 @@ def connecting_of(config: NetworkConfig, store: str) -> Connecting:
     )
 
 
-def a_url(url: str) -> str | None:
-    """What is wrong with *url* as an endpoint, or ``None``."""
-    good = url.startswith(("http://", "https://")) and "?" not in url
-    return None if good else "Begin with http:// or https://, and give no query."
+def endpoint_problems(key: str, url: str | None) -> Iterator[Problem]:
+    """What is wrong with *url* as the endpoint that *key* sets; ``None`` is none.
+
+    Asked by a configuration's ``check``: a setting's own validation would show the value, which may hold
+    a password or a signature.
+    """
+    if url is not None and not _is_endpoint(url):
+        yield key, _ENDPOINT_ADVICE
+
+
+_ENDPOINT_ADVICE = (
+    "Begin with http:// or https:// and the server's name, and give no user, password, query or fragment. "
+    "Credentials have settings of their own."
+)
+
+
+def _is_endpoint(url: str) -> bool:
+    if not url.startswith(("http://", "https://")) or set("@?#") & set(url):
+        return False
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def page_size(store: str, most: int) -> Any:  # noqa: ANN401 (a field's type is its annotation, here and below)

@@ -119,14 +119,15 @@ class S3Store:
             )
         return copied
 
-    def delete(self, key: str, version: str) -> None:
+    def delete(self, key: str, version: str) -> bool:
         """See ``Store.delete``."""
         try:
             self._head(key, version)
-            request = {"Bucket": self._bucket, "Key": key}
-            self._call(key, "DeleteObject", self._delete, condition=quoted(version), **request)
+            request = {"Bucket": self._bucket, "Key": key, "version": version}
+            self._call(key, "DeleteObject", self._delete, **request)
         except ObjectGoneError:
-            return
+            return False
+        return True
 
     def tag(self, key: str, version: str, tags: Mapping[str, str]) -> None:
         """See ``Store.tag``. Tags cannot be put on a condition, but on the version's id where there is one."""
@@ -223,14 +224,15 @@ class S3Store:
                 return None
             raise
 
-    def _delete(self, *, condition: str, **request: object) -> dict[str, Any]:
+    def _delete(self, version: str, **request: str) -> dict[str, Any]:
         try:
-            return self._client.delete_object(IfMatch=condition, **request)
+            return self._client.delete_object(IfMatch=quoted(version), **request)
         except ClientError as error:
             if status_of(error) != HTTPStatus.NOT_IMPLEMENTED:
                 raise
-            # Deletion on a condition came to S3 late; the look just before has to do.
-            return self._client.delete_object(**request)
+        # Deletion on a condition came to S3 late; a look just before has to do, in each attempt.
+        self._same(request["Key"], self._client.head_object(**request), version)
+        return self._client.delete_object(**request)
 
     def _same(self, key: str, found: dict[str, Any], version: str) -> None:
         now = unquoted(found.get("ETag", ""))

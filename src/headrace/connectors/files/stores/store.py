@@ -96,8 +96,8 @@ class Store(Protocol):
         """
         ...
 
-    def delete(self, key: str, version: str) -> None:
-        """Remove the object; that it is gone already is success."""
+    def delete(self, key: str, version: str) -> bool:
+        """Remove the object; ``False`` says that it was gone already, as far as the store could tell."""
         ...
 
     def tag(self, key: str, version: str, tags: Mapping[str, str]) -> None:
