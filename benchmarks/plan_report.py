@@ -21,22 +21,24 @@ def plan_section(plans: Mapping[str, PlanMeasured]) -> str:
             f"{found.seconds:.1f}",
             f"{found.cpu_seconds:.1f}",
             f"{found.peak_bytes / MIB:,.0f}",
+            f"{found.index_bytes / MIB:,.0f}",
         )
         for case in CASES
         if (found := plans.get(case.key)) is not None
     ]
     if not rows:
         return ""
-    head = ("", "files", "planned", "seconds", "CPU s", "memory, MiB")
+    head = ("", "files", "planned", "seconds", "CPU s", "plan, MiB", "stored entries, MiB")
     return f"\n\n## Plans\n\n{markdown_table(head, rows)}{_judged(plans.get(GOAL))}"
 
 
 def _judged(found: PlanMeasured | None) -> str:
     if found is None or found.files < GOAL_FILES:
         return ""
-    fits = found.seconds <= MOST_SECONDS and found.peak_bytes <= MOST_MIB * MIB
+    used = found.peak_bytes + found.index_bytes
+    fits = found.seconds <= MOST_SECONDS and used <= MOST_MIB * MIB
     verdict = "reached" if fits else "missed"
     return (
         f"\n\nWanted of a million objects with a million stored entries: {MOST_SECONDS:.0f} s and "
-        f"{MOST_MIB:.0f} MiB; {verdict}."
+        f"{MOST_MIB:.0f} MiB for both; {verdict}."
     )

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,11 +27,17 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.identity import version_of
 from headrace.runtime.offset_desk import OffsetSnapshot
+from headrace.storage.offset_codec import encoded_key, encoded_value
+from headrace.storage.offset_index import OffsetIndex, Place
 
 _MOST_SECONDS = 600.0
 _SLOTS = 2
 _OLD_SECONDS = 60.0
 _CONTENT = b'{"id":1}\n'
+_NAME = "benchmark"
+# As many as Kafka Connect gives its topic of offsets.
+_PARTITIONS = 25
+_MOMENT_MS = 1_770_000_000_000
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -52,9 +58,13 @@ class PlanCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanMeasured:
-    """What a plan over *files* took: its time, the peak of its memory, its splits and changes of offsets."""
+    """What a plan over *files* took: its time, the peak of its memory, its splits and changes of offsets.
+
+    *index_bytes* is the memory of the stored entries, which was taken before.
+    """
 
     files: int
+    index_bytes: int
     seconds: float
     cpu_seconds: float
     peak_bytes: int
@@ -113,13 +123,16 @@ def plan_once(case: PlanCase, files: int, folder: Path) -> PlanMeasured:
     with place as props:
         connector = FilesConnector()
         connector.start({"files.format": "jsonl", "topic": "t", "files.recursive": "true", **props})
-        known = _known(case, files - case.new, props["files.path"]) if case.known else {}
-        request = PlanRequest(slots=_SLOTS, offsets=OffsetSnapshot(known))
+        empty = _settled_bytes()
+        entries = _entries(case, files - case.new, props["files.path"]) if case.known else ()
+        index = _index(entries)
+        request = PlanRequest(slots=_SLOTS, offsets=OffsetSnapshot(index.known(_NAME)))
         before = _settled_bytes()
         began, cpu = time.monotonic(), time.process_time()
         plan = connector.plan(request)
         found = PlanMeasured(
             files=files,
+            index_bytes=before - empty,
             seconds=time.monotonic() - began,
             cpu_seconds=time.process_time() - cpu,
             peak_bytes=_peak_bytes() - before,
@@ -152,20 +165,24 @@ def _on_disk(files: int, folder: Path) -> Generator[Mapping[str, str]]:
         yield {"files.path": name, "files.min.age.ms": "0"}
 
 
-def _known(case: PlanCase, files: int, path: str) -> Mapping[SourcePartition, SourceOffset]:
-    """What the store has after all of the first *files* were read."""
-    if not case.store:
-        return {
-            SourcePartition(filename=str(each)): _entry(
-                len(_CONTENT), version_of(each.stat().st_ino, _CONTENT)
-            )
-            for each in sorted(Path(path).rglob("*.jsonl"))
-        }
-    listed = map(made_up, range(files))
-    return {
-        SourcePartition(filename=f"s3://{BUCKET}/{each.key}"): _entry(each.size, each.etag)
-        for each in listed
-    }
+def _index(entries: Iterable[tuple[str, SourceOffset]]) -> OffsetIndex:
+    """The driver's index of stored offsets, as it has read them from their topic."""
+    index = OffsetIndex()
+    for number, (path, entry) in enumerate(entries):
+        key = encoded_key(_NAME, SourcePartition(filename=path))
+        place = Place(partition=number % _PARTITIONS, offset=number, timestamp=_MOMENT_MS + number)
+        index.apply(key, encoded_value(entry), place)
+    return index
+
+
+def _entries(case: PlanCase, files: int, path: str) -> Iterator[tuple[str, SourceOffset]]:
+    """What is stored after all of the first *files* were read."""
+    if case.store:
+        for each in map(made_up, range(files)):
+            yield f"s3://{BUCKET}/{each.key}", _entry(each.size, each.etag)
+        return
+    for each in sorted(Path(path).rglob("*.jsonl")):
+        yield str(each), _entry(len(_CONTENT), version_of(each.stat().st_ino, _CONTENT))
 
 
 def _entry(size: int, version: str) -> SourceOffset:

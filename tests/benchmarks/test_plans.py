@@ -11,10 +11,13 @@ from benchmarks.plans import CASES, PlanMeasured, plan_once
 MIB = 1024 * 1024
 
 
-def took(seconds: float = 10.0, *, mib: int = 100, files: int = 1_000_000) -> PlanMeasured:
+def took(
+    seconds: float = 10.0, *, mib: int = 100, index_mib: int = 200, files: int = 1_000_000
+) -> PlanMeasured:
     """A plan of one case."""
     return PlanMeasured(
         files=files,
+        index_bytes=index_mib * MIB,
         seconds=seconds,
         cpu_seconds=seconds,
         peak_bytes=mib * MIB,
@@ -38,6 +41,7 @@ def test_each_case_plans_what_is_not_known(tmp_path: Path, key: str, splits: int
     found = plan_once(case, 2500, tmp_path)
 
     assert (splits, 0) == (found.splits, found.offsets)
+    assert not case.known or found.index_bytes > 0
     assert found.seconds > 0
 
 
@@ -46,7 +50,8 @@ def test_each_case_plans_what_is_not_known(tmp_path: Path, key: str, splits: int
     [
         (took(), "reached."),
         (took(21), "missed."),
-        (took(mib=301), "missed."),
+        (took(mib=101), "missed."),
+        (took(index_mib=201), "missed."),
     ],
 )
 def test_the_goal_is_time_and_memory(found: PlanMeasured, verdict: str):

@@ -13,6 +13,7 @@ _PLUMBING = frozenset(
     {
         "Declared",
         "Limits",
+        "OffsetsByNames",
         "SettingOptions",
         "checked_values",
         "column_of",
@@ -21,6 +22,7 @@ _PLUMBING = frozenset(
         "java_double",
         "java_float",
         "json_quoted",
+        "of_names",
         "opened",
         "parsed",
         "schema_of",

@@ -21,6 +21,8 @@ from headrace.connectors.files.cleanup import Cleanup
 from headrace.connectors.files.cleanups import Cleanups, Outcome
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
+from headrace.connectors.files.listing import list_files
+from headrace.connectors.files.local_selection import LocalSelection
 from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.files.stores.errors import ObjectGoneError
 from headrace.connectors.files.stores.local import LocalStore
@@ -186,26 +188,91 @@ def test_a_kill_between_action_and_its_commit_is_no_harm(folder: Path, tmp_path:
     assert [] == run(folder, before, action="move", files_move_to=str(tmp_path / "done"))
 
     assert ["a.txt", "b.txt.gz", "c.txt"] == left(tmp_path / "done")
-    assert [True] * 3 == [each["done"] for each in before.values()]
-    assert not any("cleanup" in each for each in before.values())
+    assert [(True, "gone")] * 3 == [(each["done"], each["cleanup"]) for each in before.values()]
+    assert [] == run(folder, before, action="move", files_move_to=str(tmp_path / "done"))
 
 
 @pytest.mark.parametrize("action", ["delete", "move"])
 def test_a_place_that_is_away_for_a_moment_is_not_read_twice(
     folder: Path, tmp_path: Path, action: str
 ):
-    """Such as a mount that shows an empty folder: who did not delete a file keeps what is known of it."""
+    """Such as a mount that shows an empty folder: what is known stays, and what is left to do is done in the end."""
     more = {"files_move_to": str(tmp_path / "done")} if action == "move" else {}
     stored = read_all(folder, {}, action=action, **more)
     folder.rename(tmp_path / "away")
     folder.mkdir()
     assert [] == run(folder, stored, action=action, **more)
+    assert {"gone"} == {each["cleanup"] for each in stored.values()}
     folder.rmdir()
     (tmp_path / "away").rename(folder)
 
     assert [] == run(folder, stored, action=action, **more)
 
-    assert ["a.txt", "b.txt.gz", "below/a.txt", "c.txt"] == left(folder)
+    assert (["below/a.txt"], {}) == (left(folder), stored)
+
+
+def test_another_file_that_comes_back_in_the_place_of_one_that_was_gone_is_left(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    """It was never read."""
+    stored = read_all(folder, {})
+    for each in folder.glob("*.txt*"):
+        each.unlink()
+    assert [] == run(folder, stored)
+    (folder / "a.txt").write_text("another one\n")
+
+    with caplog.at_level(logging.WARNING):
+        assert [] == run(folder, stored, files_changed="ignore")
+
+    assert ["a.txt", "below/a.txt"] == left(folder)
+    assert "gone" == stored[SourcePartition(filename=str(folder / "a.txt"))]["cleanup"]
+
+
+def test_what_is_not_selected_any_more_is_left_as_it_is(
+    folder: Path, caplog: pytest.LogCaptureFixture
+):
+    """It was read under an earlier files.path; that is told once, and it is done when it is selected again."""
+    stored = read_all(folder, {})
+
+    with caplog.at_level(logging.WARNING):
+        assert [] == run(folder / "*.gz", stored)
+
+    assert ["a.txt", "below/a.txt", "c.txt"] == left(folder)
+    assert ["pending"] * 2 == [each["cleanup"] for each in stored.values()]
+    told = f"files.after.commit says is not done to 2 files that files.path does not select any more, such as {folder}/a.txt"
+    assert 1 == caplog.text.count(told)
+    assert [] == run(folder, stored)
+    assert (["below/a.txt"], {}) == (left(folder), stored)
+
+
+@pytest.mark.parametrize("recursive", ["false", "true"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "in",
+        "in/",
+        "in/below",
+        "in/*",
+        "in/*.txt",
+        "**/*.gz",
+        "in/**",
+        "i[n]/below/*",
+        "*/*",
+        ".x/*",
+    ],
+)
+def test_what_is_selected_is_known_by_name(folder: Path, path: str, recursive: str):
+    """As a listing finds it, in folders and by globs; but for a file that files.path itself names."""
+    hidden = ["in/.a", "in/.h/a", ".x/a", ".x/.a", "in/below/.a"]
+    for name in (*hidden, "in/below/x/a.gz", "other/a.txt"):
+        (folder.parent / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder.parent / name).write_text("")
+    everything = [str(folder.parent / each) for each in left(folder.parent)]
+    config = FilesConfig.parse(props(folder.parent / path, files_recursive=recursive))
+    selection = LocalSelection(config, clock=float, tell=lambda *_: None)
+
+    listed = list_files(config.path, recursive=config.recursive)
+    assert listed == [each for each in everything if selection.selects(each)]
 
 
 def test_a_file_that_goes_between_copy_and_deletion_was_not_deleted_here(tmp_path: Path):
@@ -702,7 +769,7 @@ def test_a_path_of_another_place_is_a_failure():
 @pytest.mark.parametrize(
     ("offset", "words"),
     [
-        ({"done": True, "cleanup": "now"}, "must be pending"),
+        ({"done": True, "cleanup": "now"}, "must be pending or gone"),
         ({"done": True, "cleanup": True}, "must be a string"),
         ({"recordCount": 1, "cleanup": "pending"}, "without 'done'"),
     ],

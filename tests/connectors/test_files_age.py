@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 import logging
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from headrace.connect import SourceOffset, SourcePartition
+from headrace.connect import SourceOffset, SourcePartition, TaskFailedError
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connectors.files.connector import FilesConnector
 from headrace.testing.task_runs import LocalRun, StoredOffsets
+from headrace.testing.waiting import until
 
 Stored = dict[SourcePartition, SourceOffset]
 
@@ -86,12 +88,52 @@ def test_a_young_packed_file_waits_as_long_as_it_takes(packed: Path, min_age: in
 
 def test_the_youngest_file_does_not_hold_up_the_others(packed: Path) -> None:
     """The plan wants to be asked when the first of them is old enough."""
-    older = packed.with_name("b.txt.gz")
-    older.write_bytes(packed.read_bytes())
+    younger = packed.with_name("b.txt.gz")
+    until(lambda: time.time() > packed.stat().st_ctime + 0.2)
+    younger.write_bytes(packed.read_bytes())
     clock = Clock(packed, age=0.5)
-    os.utime(older, (clock.now - 1.5, clock.now - 1.5))
 
-    assert planned(packed.parent, clock, {}).ask_again_after == pytest.approx(0.5, abs=0.05)
+    assert planned(packed.parent, clock, {}).ask_again_after == pytest.approx(1.5, abs=0.05)
+
+
+def test_a_copy_that_keeps_the_old_time_is_as_young_as_it_is(packed: Path) -> None:
+    """Its time of modification may be set while it is still written, that of its change may not."""
+    os.utime(packed, (1, 1))
+    clock = Clock(packed, age=0.0)
+    clock.now = packed.stat().st_ctime + 0.5
+
+    plan = planned(packed, clock, {})
+
+    assert not plan.has_work()
+    assert plan.ask_again_after == pytest.approx(1.5, abs=0.05)
+
+
+def test_a_file_written_on_under_its_old_time_is_looked_at_again(path: Path) -> None:
+    """Neither its size nor its time of modification tells that it is another one."""
+    path.write_text("one\n")
+    os.utime(path, (1, 1))
+    clock = Clock(path, age=0.0)
+    clock.now = path.stat().st_ctime + 9.0
+    stored: Stored = {}
+    connector = FilesConnector(clock=lambda: clock.now)
+    run(path, clock, stored)
+    connector.start({"files.path": str(path), "topic": "t"})
+    request = PlanRequest(slots=1, offsets=StoredOffsets(stored))
+    assert not connector.plan(request).has_work()
+    before = path.stat().st_ctime_ns
+
+    path.write_text("ONE\n")
+    os.utime(path, (1, 1))
+    until(lambda: touched_again(path, before))
+
+    with pytest.raises(TaskFailedError, match="replaced"):
+        connector.plan(request)
+
+
+def touched_again(path: Path, before: int) -> bool:
+    """Whether the system's clock has gone on; touches the file where it has not."""
+    os.utime(path, (1, 1))
+    return path.stat().st_ctime_ns > before
 
 
 def test_nothing_young_means_nothing_to_wait_for(path: Path) -> None:

@@ -122,6 +122,6 @@ def test_first_bytes_do_not_count_where_bytes_are_asked_for(tmp_path: Path, prop
 
 def test_what_cannot_be_split_is_refused():
     """Before anything is read."""
-    for props in ({"files.format": "avro"}, {"files.compression": "lz4"}):
+    for props in ({"files.format": "bytes"}, {"files.compression": "lz4"}):
         with pytest.raises(ConfigError, match=r"files\.split\.bytes"):
             FilesConfig.parse({"files.path": "a", "topic": "t", "files.split.bytes": "9", **props})

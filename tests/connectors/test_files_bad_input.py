@@ -168,6 +168,21 @@ def test_a_long_line_names_the_setting(tmp_path: Path) -> None:
         ({"csv.delimiter": "ab"}, "csv.delimiter"),
         ({"csv.delimiter": '"'}, "csv.quote"),
         ({"csv.types": "a:date"}, "csv.types"),
+        ({"csv.comment": "##"}, "csv.comment"),
+        ({"csv.comment": " "}, "csv.comment"),
+        ({"csv.comment": ","}, "csv.quote"),
+        ({"csv.skip.lines": "-1"}, "csv.skip.lines"),
+        ({"files.encoding": "utf-16"}, "files.encoding"),
+        ({"files.encoding": "latin-1", "files.format": "avro"}, "files.encoding"),
+        (
+            {"files.encoding": "latin-1", "files.max.line.bytes": "268435457"},
+            "files.max.line.bytes",
+        ),
+        (
+            {"files.split.bytes": "10", "files.format": "csv", "csv.quote": "none"}
+            | {"csv.names": "a", "csv.header": "false", "csv.skip.lines": "1"},
+            "files.split.bytes",
+        ),
         ({"files.path": ""}, "files.path"),
     ],
 )
@@ -177,6 +192,11 @@ def test_a_wrong_configuration_is_refused(props: dict[str, str], key: str) -> No
         FilesConnector().start({"files.path": "/x", "topic": "t", **props})
 
     assert [key] == [name for name, _ in caught.value.problems]
+
+
+def test_a_csv_file_may_have_neither_quotes_nor_escapes() -> None:
+    """Two characters that are not there are not the same one."""
+    FilesConnector().start({"files.path": "/x", "topic": "t", "csv.quote": "none"})
 
 
 def test_a_bad_row_counts_when_reading_goes_on(tmp_path: Path) -> None:

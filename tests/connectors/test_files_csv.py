@@ -83,6 +83,17 @@ def test_a_file_that_becomes_old_enough_keeps_its_types(tmp_path: Path):
     assert (True, '["integer"]') == (offset.get("done"), offset["types"])
 
 
+def test_a_header_alone_of_a_file_that_grows_tells_no_types(tmp_path: Path):
+    """The first row does, in whichever round it comes."""
+    path = written(tmp_path, b"n\n")
+    stored: Stored = {}
+    props = {"csv_types": "infer", "files_follow": "true"}
+
+    assert [] == run(path, stored, **props)
+    written(tmp_path, b"n\n1\n")
+    assert ['{"n":1}'] == run(path, stored, **props)
+
+
 def test_a_file_that_grows_keeps_its_types(tmp_path: Path):
     """A record that does not fit them is an error, and no other schema."""
     path = written(tmp_path, b"n\n1\n")
@@ -124,6 +135,10 @@ def test_a_sample_does_not_cost_the_proof_of_what_was_sent(tmp_path: Path):
         {"csv_types": "infer"},
         {"csv_schemas_enable": "true"},
         {"csv_null": "NA"},
+        {"csv_comment": "#"},
+        {"csv_skip_lines": "1"},
+        {"csv_trim": "true"},
+        {"files_encoding": "latin-1"},
     ],
 )
 def test_a_half_read_file_does_not_go_on_otherwise(tmp_path: Path, changed: dict[str, str]):

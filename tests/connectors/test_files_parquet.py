@@ -110,7 +110,7 @@ def test_a_packed_parquet_file_is_refused(path: Path):
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("files.compression", "gzip"), ("files.split.bytes", "5"), ("parquet.columns", "a,a")],
+    [("files.compression", "gzip"), ("parquet.columns", "a,a")],
 )
 def test_settings_that_do_not_go_together_are_refused(key: str, value: str):
     """When the configuration is validated."""

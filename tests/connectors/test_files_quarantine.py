@@ -463,6 +463,27 @@ def test_named_rows_below_a_header_that_is_not_text_are_not_read(tmp_path: Path)
     assert ([], 1) == (played.values("t"), played.quarantined)
 
 
+@pytest.mark.parametrize(
+    "block", ["4096", "1048576"], ids=["larger than a block", "within a block"]
+)
+@pytest.mark.parametrize("names", ["", "id,size"])
+def test_rows_below_a_header_that_is_too_long_are_not_read(tmp_path: Path, block: str, names: str):
+    """Without quotes each line end ends a row, and the first row would be taken for the header."""
+    (tmp_path / "a.csv").write_bytes(b"\nid," + b"n" * 9_000 + b"\n1,2\n3,4\n")
+    played = rounds(
+        tmp_path,
+        csv_quote="none",
+        csv_names=names,
+        files_max_line_bytes="100",
+        files_batch_max_bytes=block,
+    )
+
+    played.play()
+
+    assert ([], 1, [None]) == (played.values("t"), played.quarantined, played.values("dead"))
+    assert "byte 1 (record 1): This record is longer" in str(entry(played)["quarantined"])
+
+
 def test_where_there_is_no_header_the_first_row_is_a_row(tmp_path: Path):
     """The rows behind it are read as well."""
     (tmp_path / "a.csv").write_bytes(b"1,\xf6\n3,4\n")

@@ -8,7 +8,13 @@ from typing import cast
 
 import pytest
 
-from headrace.connect import RetriableError, SourceOffset, SourcePartition, TaskFailedError
+from headrace.connect import (
+    ConfigError,
+    RetriableError,
+    SourceOffset,
+    SourcePartition,
+    TaskFailedError,
+)
 from headrace.connect.partition import OffsetValue
 from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.config import FilesConfig
@@ -146,23 +152,34 @@ def test_a_change_of_the_format_is_refused():
         decided(OBJECT, stored=stored(format="csv"))
 
 
-def test_splitting_cuts_plain_lines_only():
-    """Where the settings say that they are plain; a name that says otherwise is not asked."""
-    more = {"files_split_bytes": "40", "files_compression": "none"}
-
-    pieces = decided(OBJECT, **more)[PATH].pieces
+def test_splitting_cuts_plain_lines_only_where_they_are_told_to_be_plain():
+    """By the settings; a name that says otherwise is not asked."""
+    pieces = decided(OBJECT, files_split_bytes="40", files_compression="none")[PATH].pieces
 
     assert [(0, 40), (40, 80), (80, 100)] == [
         (piece.split.partition["from"], piece.split.partition["to"]) for piece in pieces
     ]
-    other = replace(OBJECT, key="a.avro")
-    assert 1 == len(decided(other, **more)["s3://b/a.avro"].pieces)
+    with pytest.raises(ConfigError, match=r"files\.compression=none"):
+        decided(OBJECT, files_split_bytes="40")
+
+
+@pytest.mark.parametrize(("key", "pieces"), [("a.avro", 3), ("a.parquet", 3), ("a.avro.gz", 1)])
+def test_splitting_cuts_formats_that_pack_themselves(key: str, pieces: int):
+    """Their names tell it; nothing is asked of the store, and a range has no end but its last block's."""
+    listed, form = replace(OBJECT, key=key), key.split(".")[1]
+
+    decision = decided(listed, files_split_bytes="40", files_format=form)[f"s3://b/{key}"]
+
+    assert pieces == len(decision.pieces)
+    details = [SplitDetails.of(piece.split.details) for piece in decision.pieces]
+    assert {None} == {each.limit for each in details}
+    assert {pieces > 1} == {each.seek for each in details}
 
 
 def test_an_extension_that_tells_nothing_is_told():
     """As on local disk; with the address."""
-    with pytest.raises(TaskFailedError, match="s3://b/_SUCCESS: The extension"):
-        decided(replace(OBJECT, key="_SUCCESS", size=0))
+    with pytest.raises(TaskFailedError, match="s3://b/README: The extension"):
+        decided(replace(OBJECT, key="README", size=0))
 
 
 def test_a_key_that_cannot_be_named_is_an_error_and_left_out_by_nobody():

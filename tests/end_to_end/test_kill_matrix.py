@@ -65,6 +65,29 @@ class Matrix:
             **form,
         )
 
+    def add_ranges(self, suffixes: Sequence[str], seed: int) -> None:
+        """Read a large object of each format in ranges, in two slots; a death inside a range of each."""
+        folder = self.life.folder / self.life.next_name()
+        folder.mkdir()
+        values, kills, sizes = list[bytes](), list[str](), list[int]()
+        for number, suffix in enumerate(suffixes):
+            written = FORMATS[suffix](number, 10 * seed + number, 3 * _RECORDS)
+            (folder / f"{number}{suffix}").write_bytes(written.content)
+            values += written.values
+            sizes.append(len(written.content))
+            # A range counts its own records, and each block and row group has more than these.
+            kills.append(f"{number}{suffix}:{self.chance.randrange(1, 4)}")
+        self._add(
+            "end_to_end.dying_task:DyingFiles",
+            values,
+            kills,
+            files_path=str(folder),
+            files_min_age_ms="0",
+            files_batch_max_rows="10",
+            files_split_bytes=str(min(sizes) // 5),
+        )
+        self.life.connectors[-1]["tasks.max"] = "2"
+
     def add_letters(self, suffix: str, look_back: int, seed: int) -> None:
         """Read many letters of a format with the source framework, going back *look_back* keys each time."""
         database = self.life.folder / f"{self.life.next_name()}.db"
@@ -131,8 +154,16 @@ class Matrix:
             assert verdict.twice <= (0 if once else len(expected) // 2), (name, verdict)
 
 
-def matrix(bootstrap: str, folder: Path, engine: Engine, *, mode: str, seed: int) -> Matrix:
-    """A worker with a connector for files of each kind."""
+def matrix(
+    bootstrap: str,
+    folder: Path,
+    engine: Engine,
+    *,
+    mode: str,
+    seed: int,
+    together: Sequence[Sequence[str]] = _TOGETHER,
+) -> Matrix:
+    """A worker with a connector for files of each kind, *together* where one connector can read them."""
     life = Life(bootstrap, folder, engine=engine)
     life.worker |= {
         "exactly.once.source.support": mode,
@@ -144,7 +175,7 @@ def matrix(bootstrap: str, folder: Path, engine: Engine, *, mode: str, seed: int
         "plugin.modules": "end_to_end.dying_task, end_to_end.dying_letters",
     }
     played = Matrix(life, random.Random(seed))
-    for suffixes in _TOGETHER:
+    for suffixes in together:
         played.add_files(suffixes, seed)
     return played
 
@@ -179,6 +210,20 @@ def test_records_that_processes_die_behind_are_not_lost(  # noqa: PLR0917
 
     assert played.deaths == played.interrupted()
     played.judge(once=mode == "enabled")
+
+
+def test_ranges_of_large_files_outlive_the_processes_that_read_them(
+    bootstrap: str, tmp_path: Path, engine: ProcessEngine
+) -> None:
+    """Each record of a file in ranges comes once, whichever slot dies."""
+    played = matrix(bootstrap, tmp_path, engine, mode="enabled", seed=4, together=())
+    played.add_ranges((".avro", ".parquet"), seed=4)
+
+    assert {} == played.life.run_once()
+
+    # Both slots may die within one micro-batch, which is then planned again once.
+    assert all(played.interrupted().values())
+    played.judge(once=True)
 
 
 @pytest.mark.spark

@@ -29,16 +29,16 @@ from headrace.sources import SourceConfig
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
-HOMES: dict[type[Config], str] = {
-    WorkerConfig: "run-a-worker",
-    ConnectorConfig: "run-a-worker",
-    FilesConfig: "read-files",
-    FileStreamSourceConfig: "file-stream",
-    SourceConfig: "write-a-native-source",
-    JsonConverterConfig: "converters",
-    AvroConverterConfig: "converters",
-    StringConverterConfig: "converters",
-    **{kind.config: "read-stores" for kind in KINDS.values()},
+HOMES: dict[type[Config], tuple[str, ...]] = {
+    WorkerConfig: ("run-a-worker",),
+    ConnectorConfig: ("run-a-worker",),
+    FilesConfig: ("read-files", "formats", "names-and-headers", "after-commit", "tracking"),
+    FileStreamSourceConfig: ("file-stream",),
+    SourceConfig: ("write-a-native-source",),
+    JsonConverterConfig: ("converters",),
+    AvroConverterConfig: ("converters",),
+    StringConverterConfig: ("converters",),
+    **{kind.config: ("read-stores",) for kind in KINDS.values()},
 }
 REFUSED = {
     *WORKER_DEFAULTS,
@@ -90,15 +90,27 @@ def test_every_relative_link_leads_somewhere(page: Path):
 
 @pytest.mark.parametrize("config", HOMES, ids=lambda config: config.__name__)
 def test_every_setting_is_documented(config: type[Config]):
-    """In a table of its page."""
-    assert set() == {each.name for each in settings_of(config)} - keys_in(HOMES[config])
+    """In a table of one of its pages."""
+    documented = set().union(*map(keys_in, HOMES[config]))
+
+    assert set() == {each.name for each in settings_of(config)} - documented
 
 
-@pytest.mark.parametrize("page", sorted(set(HOMES.values())))
+def test_a_setting_of_files_is_documented_once():
+    """On one page, of all those that tell of the connector."""
+    keys = [key for page in HOMES[FilesConfig] for key in keys_in(page)]
+
+    assert sorted(set(keys)) == sorted(keys)
+
+
+@pytest.mark.parametrize("page", sorted({page for pages in HOMES.values() for page in pages}))
 def test_every_documented_setting_is_there(page: str):
     """A page names no key that the code does not know."""
     known = {
-        each.name for config, home in HOMES.items() if home == page for each in settings_of(config)
+        each.name
+        for config, pages in HOMES.items()
+        if page in pages
+        for each in settings_of(config)
     }
 
     assert set() == keys_in(page) - known
@@ -107,7 +119,7 @@ def test_every_documented_setting_is_there(page: str):
 @pytest.mark.parametrize("config", HOMES, ids=lambda config: config.__name__)
 def test_numbers_and_words_are_documented_as_they_are(config: type[Config]):
     """The second column of a setting's row is the default of the code, where that is a plain value."""
-    text = (ROOT / "docs" / f"{HOMES[config]}.md").read_text()
+    text = "".join((ROOT / "docs" / f"{page}.md").read_text() for page in HOMES[config])
     plain = {
         each.name: json.dumps(each.default).strip('"')
         for each in settings_of(config)
@@ -166,10 +178,23 @@ def test_no_page_installs_what_is_not_published(page: Path):
     assert "pip install 'headrace" not in page.read_text()
 
 
-@pytest.mark.parametrize("page", ["bad-records", "read-files", "read-stores"])
+@pytest.mark.parametrize("page", ["bad-records", "read-files", "formats", "read-stores"])
 def test_no_page_asks_for_an_offset_that_no_command_can_set(page: str):
     """What is in quarantine is read again by what works today."""
     assert '{"recordCount": 0}' not in (ROOT / "docs" / f"{page}.md").read_text()
+
+
+def test_no_error_asks_for_what_no_command_can_do():
+    """Nobody can take a part of an offset away today."""
+    asks = re.compile(
+        r"[Rr]emove (?:the|its) offset|(?:Remove|Set only) .{0,20}'\w+' (?:from|in) the offset"
+    )
+
+    assert [] == [
+        path.name
+        for path in (ROOT / "src").rglob("*.py")
+        if asks.search(re.sub(r'"\s+f?"', "", path.read_text()))
+    ]
 
 
 def test_every_dependency_has_its_reason():

@@ -68,6 +68,26 @@ def test_an_abort_by_the_connector_moves_its_offsets() -> None:
     assert 2 == loop.position()
 
 
+def test_what_the_connector_threw_away_does_not_count_as_committed() -> None:
+    """Neither when it is thrown away, nor with the next commit."""
+    loop = Loop(ScriptedTask(), kind=BoundaryKind.CONNECTOR)
+
+    def abort() -> SourceBatch:
+        loop.requests.abort_transaction()
+        return batch("b", end=2)
+
+    def commit() -> SourceBatch:
+        loop.requests.commit_transaction()
+        return batch("c", end=3)
+
+    loop.task.script = [batch("a", end=1), abort, commit]  # type: ignore[attr-defined]
+    loop.run()
+
+    progress = loop.progress
+    assert (3, 1) == (progress.records, progress.committed_records)
+    assert batch("c", end=3).nbytes == progress.committed_bytes
+
+
 def test_the_connector_cuts_at_a_record() -> None:
     """A commit after one record leaves those behind it to the next transaction."""
     loop = Loop(ScriptedTask(), kind=BoundaryKind.CONNECTOR)

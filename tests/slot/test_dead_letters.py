@@ -153,6 +153,31 @@ def test_equal_errors_of_different_records_are_not_the_same() -> None:
     assert 2 == loop.progress.dead_lettered
 
 
+def alike(raw: bytes | None, times: int) -> list[RecordError]:
+    """*times* errors of a source that knows no offsets, all of the same words."""
+    known = BadRecord(source_partition=FILE, source_offset=None, raw=raw)
+    return [RecordError("It is bad.", native_key="f", bad=known) for _ in range(times)]
+
+
+def test_bad_records_without_offset_are_told_apart_by_what_they_hold() -> None:
+    """And may even hold the same: nothing says that they are one."""
+    loop = Loop(ScriptedTask(*alike(b"a", 2), *alike(b"b", 2)), errors=DEAD)
+
+    loop.run()
+
+    assert [("dead", each) for each in (b"a", b"a", b"b", b"b")] == sent(loop)
+
+
+def test_a_task_that_does_not_go_on_is_stopped_without_offsets_as_well() -> None:
+    """After so many that it will not end by itself."""
+    loop = Loop(ScriptedTask(*alike(b"a", 500)), errors=DEAD)
+
+    with pytest.raises(TaskFailedError, match="poll raises it again"):
+        loop.run()
+
+    assert 101 == loop.progress.dead_lettered
+
+
 # ------------------------------------------------------------------ what a letter says
 
 
@@ -443,6 +468,32 @@ def test_plain_records_that_fit_no_schema_are_passed_over() -> None:
     assert [b"no number", None] == [value for topic, value in sent(loop) if topic == "dead"]
     assert 5 == loop.position()
     assert [(1, True), ("no number", False), (3, True), ({4}, False), (5, True)] == task.records
+
+
+def test_a_task_that_is_told_of_batches_alone_hears_of_plain_records_that_fit_none() -> None:
+    """It would never acknowledge them upstream otherwise."""
+    told = list[tuple[list[object], object]]()
+
+    class BatchTellingTask(ScriptedTask):
+        def commit_batch(self, batch: SourceBatch) -> None:
+            told.append((batch.values.to_pylist(), batch.offset_at(-1)))
+
+    wrong = replace(record("no number", 2), value_schema=INT64)
+    task = BatchTellingTask([record("a", 1), wrong, record("c", 3)])
+    Loop(task, errors=DEAD).run()
+
+    assert [(["a"], {"position": 1}), ([None], {"position": 2}), (["c"], {"position": 3})] == told
+
+
+def test_a_record_whose_offset_cannot_be_stored_cannot_be_passed_over() -> None:
+    """Nothing would say that it was."""
+    wrong = replace(record("b", 2), source_offset={"position": 2**63})
+    loop = Loop(ScriptedTask([record("a", 1), wrong, record("c", 3)]), errors=DEAD)
+
+    with pytest.raises(TaskFailedError, match=r"does not fit 64 bits.*does not help here"):
+        loop.run()
+
+    assert ([("t", b"a")], 1) == (sent(loop), loop.position())
 
 
 def test_many_plain_records_are_taken_in_order() -> None:

@@ -82,6 +82,25 @@ def test_a_source_that_cannot_be_read_is_not_one_that_has_nothing() -> None:
     assert pytest.approx(20.0 + LINGER_SECONDS, abs=0.2) == reading.lease.now
 
 
+class Looking(ScriptedTask):
+    """Looks for something for as many polls as are in its script."""
+
+    def is_idle(self) -> bool:
+        """When it has looked everywhere."""
+        return not self.script
+
+
+def test_a_source_that_is_still_being_looked_through_is_not_one_that_has_nothing() -> None:
+    """However long that takes; behind the last record it is looked through again."""
+    looking = [()] * 200
+    task = Looking(*looking, batch("a", end=1), *looking)
+    reading = Reading(task)
+
+    assert ["a"] == values(reading.read())
+    assert Outcome.IDLE is reading.half.outcome
+    assert pytest.approx(400 * 0.05 + LINGER_SECONDS, abs=0.2) == reading.lease.now
+
+
 class Costly(ScriptedTask):
     """Does not like to be resumed where it is."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from headrace.connect.connector import SourceConnector
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Polled
-from headrace.slot.work import BoundaryKind
+from headrace.slot.work import BoundaryKind, ErrorPolicy
 from headrace.sources import (
     Context,
     EvolvingRecord,
@@ -188,6 +188,7 @@ def played(
     stored: Stored | None = None,
     killed_at: int | None = None,
     idles: int = 1,
+    errors: ErrorPolicy | None = None,
 ) -> Loop:
     """What a polled *task* writes until it is idle, in the task loop, where failures of the source pass.
 
@@ -196,7 +197,7 @@ def played(
     With *killed_at* its process dies in the poll of that number. *stored* is what was committed, and will be.
     """
     stored = {} if stored is None else stored
-    loop = Loop(task, kind=boundary)
+    loop = Loop(task, kind=boundary, errors=errors or ErrorPolicy())
     own = loop.requests if boundary is BoundaryKind.CONNECTOR else None
     task.initialize(LocalContext(offsets=StoredOffsets(stored), transaction=own))
     task.start(props)

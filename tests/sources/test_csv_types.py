@@ -195,6 +195,21 @@ def test_a_header_alone_tells_no_types_yet():
     assert ['{"n":1}'] == [each.value for each in records_of(rest)]
 
 
+@pytest.mark.parametrize("half", [b"", b"1", b'"1'])
+def test_a_header_alone_of_an_object_that_grows_tells_no_types_yet(half: bytes):
+    """Nor does a row that is half written: what it becomes is told by the whole one."""
+    form = csv_format(INFERRING)
+    growing = Span(limit=len(b"n\n" + half), take_tail=False)
+    source = ObjectInput(native_key="an object", raw=io.BytesIO(b"n\n" + half))  # pyright: ignore[reportArgumentType]
+    reader = form.reader(source, span=growing, resume=Resume(), limits=LIMITS, constants={})
+    assert [] == records_of(reader)
+
+    rest = reader_of(form, b"n\n1\n", resume=reader.place, constants=reader.constants())
+
+    assert {"header": '["n"]'} == reader.constants()
+    assert ['{"n":1}'] == [each.value for each in records_of(rest)]
+
+
 def test_bad_rows_tell_no_types_but_those_behind_them_do():
     """They are passed over, in the sample as later."""
     content = b"a,b\n1,2\n1,2,3\nx,2\n"

@@ -32,6 +32,7 @@ from headrace.sources.extractors.csv_format import csv_format
 from headrace.sources.extractors.format import Format
 from headrace.sources.extractors.parquet_format import ParquetFormat
 from headrace.sources.extractors.streams import Compression
+from headrace.sources.extractors.text_encoding import encoding_named
 from sources.avro_files import avro_file
 from sources.fuzzing import (
     DAMAGES,
@@ -134,6 +135,14 @@ WHOLES: dict[str, Callable[[], Whole]] = {
     ),
     "bare csv": lambda: _plain(
         csv_format(CsvDialect(quote="", header=False, delimiter=";")), b"1;2;3\n" * 40
+    ),
+    "csv with comments": lambda: _plain(
+        csv_format(CsvDialect(comment="#", skip_lines=1, trim=True)),
+        b'made "here\n# it"s\n' + _csv().replace(b"\r\n", b' \r\n# "x\r\n'),
+    ),
+    "windows csv": lambda: _plain(
+        csv_format(CsvDialect(), encoding_named("windows-1252")),
+        _csv().decode().encode("windows-1252", "replace"),
     ),
     # A last piece that is shorter would be another one where bytes follow.
     "bytes": lambda: _plain(BytesFormat(record_bytes=50), JSON[: len(JSON) // 50 * 50]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -15,6 +16,7 @@ from headrace.sources import (
     NativeItem,
     SourceConfig,
 )
+from headrace.sources import task as native_task
 from headrace.testing.task_runs import LocalContext, LocalRun, StoredOffsets, batches_of
 from sources.shelf import (
     KINDS,
@@ -129,6 +131,46 @@ def test_a_stop_in_the_middle_closes_the_stream(shelf: Shelf):
     task.stop()
 
     assert [True] == [stream.closed for stream in shelf.streams]
+
+
+class SlowTask(ShelfTask):
+    """Its listing goes on when it may."""
+
+    def __init__(self) -> None:
+        self.may_list = threading.Event()
+
+    def source(self, config: SourceConfig) -> ShelfSource:
+        """One that waits before it lists."""
+        may_list = self.may_list
+
+        class Slow(ShelfSource):
+            def items(self, start_from: str | None) -> Iterator[Book]:
+                assert may_list.wait(30)
+                return super().items(start_from)
+
+        return Slow()
+
+
+def test_a_task_is_idle_only_when_a_listing_has_shown_nothing_new(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+):
+    """A run that ends when there is nothing would leave out all that a slow listing finds."""
+    monkeypatch.setattr(native_task, "_POLL_SECONDS", 0.01)
+    shelf.objects = {"a": b"1\n"}
+    task = SlowTask()
+    task.initialize(LocalContext(offsets=StoredOffsets({})))
+    task.start(PROPS)
+
+    assert ((), False) == (task.poll(), task.is_idle())
+    task.may_list.set()
+    found = list[object]()
+    while (polled := task.poll()) is not None:
+        found += [each.values.to_pylist() for each in batches_of(polled)]
+        assert not task.is_idle()
+    idle = task.is_idle()
+    task.stop()
+
+    assert ([["1"]], True) == (found, idle)
 
 
 class Broken(ShelfSource):

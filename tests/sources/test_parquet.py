@@ -23,6 +23,7 @@ from headrace.sources.extractors.compression import Compression
 from headrace.sources.extractors.format import ObjectInput
 from headrace.sources.extractors.object_reader import ObjectReader
 from headrace.sources.extractors.parquet_format import ParquetFormat
+from headrace.sources.extractors.parquet_ranges import row_group_begins
 from headrace.testing.format_suite import LIMITS, check_resume, reader_of, records_of
 
 PARQUET = ParquetFormat()
@@ -108,19 +109,22 @@ def test_an_empty_table_is_zero_records():
     assert ["n"] == [each.name for each in reader.value_schema.fields]
 
 
-def test_a_span_of_row_groups_is_read_alone():
-    """For readers that share one file."""
+def test_a_reader_that_goes_on_ends_with_its_span():
+    """Its anchor is a row group, and the span's end a byte."""
+    content = letters(12)
+    begins = row_group_begins(pq.read_metadata(io.BytesIO(content)))
     found = list[object]()
-    for start in range(3):
+    for group, stop in enumerate([*begins[1:], len(content)]):
         reader = PARQUET.reader(
-            ObjectInput(native_key="k", raw=io.BytesIO(letters(12))),  # pyright: ignore[reportArgumentType]
-            span=Span(start=start, stop=start + 1),
-            resume=Resume(anchor=start),
+            ObjectInput(native_key="k", raw=io.BytesIO(content)),  # pyright: ignore[reportArgumentType]
+            span=Span(stop=stop),
+            resume=Resume(anchor=group),
             limits=LIMITS,
             constants={},
         )
         found += [each.value for each in records_of(reader)]
-    assert values_of(letters(12)) == found
+    assert len(begins) > 1
+    assert values_of(content) == found
 
 
 def test_all_columns_or_those_that_are_named():
@@ -173,7 +177,7 @@ WRONG = [
     (b"id,name\n1,a\n2,b\n", "an object, byte 0: This is not a Parquet file"),
     (letters(9)[:-1], "an object, byte .* cut off"),
     (b"PAR1" + bytes(20) + b"\xff\0\0\0PAR1", "an object, its footer: .*damaged or cut off"),
-    (letters(9)[:4] + letters(9)[40:], "an object, row group 0, row 0 .*damaged or cut off"),
+    (letters(9)[:4] + letters(9)[40:], "an object, its footer: .*damaged or cut off"),
     (b"PAR1" + bytes(20) + b"\x01\0\0\0PARE", "encrypted"),
 ]
 

@@ -19,6 +19,7 @@ from headrace.sources.extractors.csv import CsvExtractor
 from headrace.sources.extractors.csv_dialect import CsvDialect
 from headrace.sources.extractors.csv_framing import csv_framing
 from headrace.sources.extractors.damage import DamagedObjectError
+from headrace.sources.extractors.decoding import DecodingExtractor
 from headrace.sources.extractors.jsonl import JsonLinesExtractor
 from headrace.sources.extractors.line_framing import Framing, LineFraming
 from headrace.sources.extractors.lines import LinesExtractor
@@ -26,10 +27,18 @@ from headrace.sources.extractors.return_framing import ReturnFraming
 from headrace.sources.extractors.row_extractor import RowExtractor
 from headrace.sources.extractors.row_reader import RowReader
 from headrace.sources.extractors.streams import Compression, open_stream
+from headrace.sources.extractors.text_encoding import TextEncoding, encoding_named
 
+_FOUND = encoding_named("windows-1252")
+assert _FOUND is not None
+WINDOWS: TextEncoding = _FOUND
 COMMA = CsvDialect(header=False, names=("a", "b"))
 ESCAPED = CsvDialect(header=False, names=("a", "b"), escape="\\")
 BARE = CsvDialect(header=False, names=("a", "b"), quote="")
+COMMENTED = CsvDialect(header=False, names=("a", "b"), comment="a")
+TRIMMED = CsvDialect(header=False, names=("a", "b"), trim=True)
+TRIMMED_ESCAPED = CsvDialect(header=False, names=("a", "b"), escape="\\", comment="{", trim=True)
+SKIPPING = CsvDialect(header=False, names=("a", "b"), skip_lines=2, comment="1")
 FORMATS: dict[str, Callable[[], tuple[Framing, RowExtractor]]] = {
     "lines": lambda: (LineFraming(), LinesExtractor()),
     "returns": lambda: (ReturnFraming(), LinesExtractor(replace=True)),
@@ -37,6 +46,13 @@ FORMATS: dict[str, Callable[[], tuple[Framing, RowExtractor]]] = {
     "csv": lambda: (csv_framing(COMMA), CsvExtractor(COMMA)),
     "escaped csv": lambda: (csv_framing(ESCAPED), CsvExtractor(ESCAPED)),
     "bare csv": lambda: (csv_framing(BARE), CsvExtractor(BARE)),
+    "commented csv": lambda: (csv_framing(COMMENTED), CsvExtractor(COMMENTED)),
+    "trimmed csv": lambda: (csv_framing(TRIMMED), CsvExtractor(TRIMMED)),
+    "trimmed escaped csv": lambda: (csv_framing(TRIMMED_ESCAPED), CsvExtractor(TRIMMED_ESCAPED)),
+    "skipping csv": lambda: (csv_framing(SKIPPING), CsvExtractor(SKIPPING)),
+    "windows lines": lambda: (LineFraming(), DecodingExtractor(LinesExtractor(), WINDOWS)),
+    "windows jsonl": lambda: (LineFraming(), DecodingExtractor(JsonLinesExtractor(), WINDOWS)),
+    "windows csv": lambda: (csv_framing(COMMA), DecodingExtractor(CsvExtractor(COMMA), WINDOWS)),
 }
 Seen = tuple[object, ...]
 LONGEST = 12
@@ -98,7 +114,21 @@ def records(made: RowReader) -> list[object]:
 @given(
     content=st.lists(
         st.sampled_from(
-            [b"a", b"1", b",", b'"', b"\n", b"\r", b"\\", b" ", b"\xff", b"\0", b"{}", b"\xc3\xbc"]
+            [
+                b"a",
+                b"1",
+                b",",
+                b'"',
+                b"\n",
+                b"\r",
+                b"\\",
+                b" ",
+                b"\xff",
+                b"\0",
+                b"{}",
+                b"\xc3\xbc",
+                b"\x81",
+            ]
         ),
         max_size=40,
     ).map(b"".join),

@@ -43,6 +43,8 @@ def java_float(value: float) -> str:
 
 def json_quoted(text: str) -> str:
     """*text* as a JSON string with Jackson's escapes: few, upper-case, and surrogate pairs."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return f'"{_ESCAPED.sub(_escape, text)}"'
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from typing import Protocol
 
 OffsetValue = None | bool | int | float | str | bytes
@@ -29,7 +30,7 @@ class SourcePartition(Mapping[str, OffsetValue]):
     ) -> None:
         self._values: dict[str, OffsetValue] = {**(values or {}), **named}
         checked_values(self._values, "source partition")
-        self._hash = hash(frozenset(self._identity()))
+        self._hash: int | None = None
 
     def __getitem__(self, key: str) -> OffsetValue:
         return self._values[key]
@@ -41,6 +42,9 @@ class SourcePartition(Mapping[str, OffsetValue]):
         return len(self._values)
 
     def __hash__(self) -> int:
+        # Not when it is made: most of a million are only looked at.
+        if self._hash is None:
+            self._hash = hash(frozenset(self._identity()))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -54,6 +58,10 @@ class SourcePartition(Mapping[str, OffsetValue]):
     def __reduce__(self) -> tuple[object, ...]:
         return SourcePartition, (self._values,)
 
+    def items(self) -> ItemsView[str, OffsetValue]:
+        """See :class:`~collections.abc.Mapping`."""
+        return self._values.items()
+
     def _identity(self) -> Iterator[tuple[str, type, OffsetValue]]:
         return ((key, type(value), value) for key, value in self._values.items())
 
@@ -61,6 +69,8 @@ class SourcePartition(Mapping[str, OffsetValue]):
 def checked_values(values: Mapping[str, OffsetValue], noun: str) -> None:
     """Raise ``TypeError`` or ``ValueError`` when *values* cannot be stored as a *noun*."""
     for key, value in values.items():
+        if type(key) is str and type(value) is str:
+            continue
         if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"A {noun} has the key {key!r}; keys must be strings.")
         if not isinstance(value, None | bool | int | float | str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -97,3 +107,26 @@ class KnownOffsets(OffsetReader, Protocol):
     def known(self) -> Mapping[SourcePartition, SourceOffset]:
         """All committed offsets of the connector, as a snapshot that does not change."""
         ...
+
+
+class OffsetsByNames(Mapping[SourcePartition, SourceOffset]):
+    """Offsets that are kept by the names in their partitions; ``KnownOffsets.known`` may return one."""
+
+    @abstractmethod
+    def of_names(self, names: frozenset[str]) -> Mapping[SourcePartition, SourceOffset]:
+        """Those whose partitions have exactly *names*."""
+
+
+def of_names(
+    known: Mapping[SourcePartition, SourceOffset], names: Iterable[str]
+) -> Mapping[SourcePartition, SourceOffset]:
+    """Those of *known* whose partitions have exactly *names*; called by connectors, about once for each plan.
+
+    There may be millions, of which only a few are of one kind: :class:`OffsetsByNames` need not look at all.
+    """
+    wanted = frozenset(names)
+    if isinstance(known, OffsetsByNames):
+        return known.of_names(wanted)
+    return {
+        partition: offset for partition, offset in known.items() if wanted == frozenset(partition)
+    }

@@ -124,6 +124,14 @@ class SourceTask(ABC):
         and not behind it: the runtime resumes after what the offset says.
         """
 
+    def is_idle(self) -> bool:
+        """Whether a poll without records means that the source has nothing now; asked after such polls.
+
+        A polled task overrides it when looking takes longer than its polls wait: false as long as it does not
+        know yet. A run with ``--once`` ends only after a poll without records of which this was true.
+        """
+        return True
+
     def resumes_cheaply(self) -> bool:
         """Whether a later micro-batch could go on from here at little cost; asked between polls.
 
@@ -153,7 +161,8 @@ class SourceTask(ABC):
         """Called after the commit that covers *batch*: the place to acknowledge it upstream.
 
         Batches are told in the order of ``poll``; one that a transaction's end cut is told in pieces. Plain
-        records that ``poll`` returned are told as the batches that the runtime made of them.
+        records that ``poll`` returned are told as the batches that the runtime made of them; one that fits no
+        batch, and was passed over, as a row of its own with neither key nor value.
         """
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:

@@ -128,7 +128,7 @@ def open_tail(
         span=Span(start=start, take_tail=False),
         block_bytes=_BLOCK_BYTES,
         max_row_bytes=max_line_bytes,
-        marks=False,
+        encoding=None,
         words=Words(limit_key="file.max.line.bytes"),
     )
     reader = RowReader(

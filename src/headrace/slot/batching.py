@@ -12,7 +12,7 @@ from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.columns import column_of, document
 from headrace.connect.errors import RecordError
-from headrace.connect.partition import OffsetValue, SourceOffset
+from headrace.connect.partition import OffsetValue, SourceOffset, checked_values
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Schema
 from headrace.slot.encoding import source_name
@@ -38,6 +38,19 @@ def batches_of(records: Sequence[SourceRecord]) -> Iterator[tuple[SourceBatch, l
         done += len(group)
 
 
+def without_value(record: SourceRecord) -> SourceBatch:
+    """The place of *record* as a batch of one row without key and value, which may be what fits no column."""
+    offset = record.source_offset
+    return SourceBatch(
+        topic=record.topic,
+        partition=record.partition,
+        source_partition=record.source_partition,
+        offsets=None if offset is None else BatchOffsets(constant=offset),
+        values=column_of(None, [None]),
+        headers=[record.headers] if record.headers else None,
+    )
+
+
 def _good(group: Sequence[SourceRecord]) -> int:
     """How many records come before the first one with which *group* is no batch."""
 
@@ -57,21 +70,29 @@ def _refused(group: Sequence[SourceRecord], row: int) -> RecordError:
     try:
         _batch(group)
     except RecordError as error:
-        bad = BadRecord(
-            source_partition=record.source_partition,
-            source_offset=record.source_offset,
-            topic=record.topic,
-            raw=_raw(record.value),
-        )
         return RecordError(
             error.reason,
             native_key=source_name(record.source_partition),
             position=f"at source offset {record.source_offset}",
             row=row,
             advice=error.advice,
-            bad=bad,
+            bad=_bad(record),
         )
     raise RuntimeError("a record was refused once, and not again")
+
+
+def _bad(record: SourceRecord) -> BadRecord | None:
+    """*record* as one to be passed over; ``None`` where its offset cannot be stored, so that it cannot be."""
+    try:
+        checked_values(record.source_offset or {}, "source offset")
+    except (TypeError, ValueError):
+        return None
+    return BadRecord(
+        source_partition=record.source_partition,
+        source_offset=record.source_offset,
+        topic=record.topic,
+        raw=_raw(record.value),
+    )
 
 
 def _raw(value: object) -> bytes | None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from headrace.connect.batch import SourceBatch
 from headrace.connect.record import Header, RecordMetadata, SourceRecord
 from headrace.connect.task import SourceTask
+from headrace.slot.batching import without_value
 from headrace.slot.frames import Records
 
 _log = logging.getLogger(__name__)
@@ -38,12 +39,13 @@ class CommitHooks:
         if self._wants_batches:
             self._batches.append(frame.batch)
         for record in frame.originals or (records_of(frame.batch) if self.wants_records else ()):
-            self.never_sent(record)
+            self._never_sent(record)
 
-    def never_sent(self, record: SourceRecord) -> None:
-        """Note that *record* moved its offset, but is not in its topic."""
-        if self.wants_records:
-            self._records.append((record, None))
+    def never_batched(self, record: SourceRecord) -> None:
+        """Note that *record*, which no batch can hold, moved its offset, but is not in its topic."""
+        if self._wants_batches:
+            self._batches.append(without_value(record))
+        self._never_sent(record)
 
     def committed(self) -> None:
         """Call the hooks; an exception of one is logged and keeps none of the others from being called."""
@@ -59,6 +61,10 @@ class CommitHooks:
         """What was in the transaction has been thrown away on the connector's own request."""
         self._batches = []
         self._records = [(record, None) for record, _ in self._records]
+
+    def _never_sent(self, record: SourceRecord) -> None:
+        if self.wants_records:
+            self._records.append((record, None))
 
     def _call(self, hook: Callable[..., None], *what: object) -> None:
         try:

@@ -28,6 +28,8 @@ _RETRY_SECONDS = 1.0
 # So few are tried at first behind a bad one, because its whole batch has to be looked at again.
 _FEW_RECORDS = 16
 _GROWTH = 4
+# So many bad records without an offset may look the same, one directly behind the other.
+_MOST_ALIKE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,7 @@ class ReadingHalf:
         self._at_boundary = True
         self._failing = False
         self._passed: tuple[object, ...] | None = None
+        self._alike = 0
         self.outcome = Outcome.ASKED
 
     def frames(self) -> Iterator[Frame]:
@@ -140,8 +143,10 @@ class ReadingHalf:
         bad = error.bad
         if not self._rules.tolerates or bad is None:
             return False
-        told = (str(error), bad.source_partition, bad.source_offset)
-        if told == self._passed:
+        told = (str(error), bad)
+        self._alike = self._alike + 1 if told == self._passed else 0
+        # Where no offset says that it is the same record, another one may well be like it.
+        if self._alike > (_MOST_ALIKE if bad.source_offset is None else 0):
             raise TaskFailedError(
                 f"{error} It was passed over, and poll raises it again: after a RecordError the next call of "
                 "poll must go on behind the record."
@@ -154,6 +159,7 @@ class ReadingHalf:
         for frame in self._record_frames(polled):
             if isinstance(frame, Records):
                 self._passed = None
+                self._alike = 0
             count += _records_in(frame)
             self._at_boundary = not isinstance(frame, Records | DeadLetter)
             yield frame
@@ -163,7 +169,8 @@ class ReadingHalf:
         if count or self._failing:
             self._empty_since = None
         else:
-            self._empty_since = self._clock() if self._empty_since is None else self._empty_since
+            if self._empty_since is None and self._task.is_idle():
+                self._empty_since = self._clock()
             self._lease.wait(_EMPTY_POLL_SECONDS)
 
     def _batch_requests(self) -> Iterator[Frame]:
@@ -223,7 +230,7 @@ class ReadingHalf:
                 for batch, originals in batches_of(piece):
                     yield from self._paced(batch, originals)
             except RecordError as error:
-                if not self._rules.tolerates or error.row is None:
+                if not self._rules.tolerates or error.row is None or error.bad is None:
                     raise
                 yield DeadLetter(error, piece[error.row])
                 start, size = start + error.row + 1, _FEW_RECORDS

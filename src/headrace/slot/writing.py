@@ -53,6 +53,14 @@ class Outlet:
     tolerance: Tolerance
 
 
+@dataclass(slots=True)
+class _Amount:
+    """What was sent since the last commit."""
+
+    records: int = 0
+    bytes: int = 0
+
+
 class WritingHalf:
     """Sends frames in order and commits at boundaries. The only one who moves offsets.
 
@@ -78,6 +86,7 @@ class WritingHalf:
         self._sent = SentRows()
         self._hooks = CommitHooks(task)
         self._uncommitted = False
+        self._in_transaction = _Amount()
         self.left_open = False
         """Whether records were thrown away at the end, because the connector had not ended their transaction."""
 
@@ -191,7 +200,7 @@ class WritingHalf:
             PassedOver(error=error, bad=error.bad, stage=stage, class_name=class_name(self._task))
         )
         if original is not None:
-            self._hooks.never_sent(original)
+            self._hooks.never_batched(original)
 
     def _let_go(self, passed: PassedOver) -> None:
         self._lease.check()
@@ -226,6 +235,8 @@ class WritingHalf:
     def _count(self, batch: SourceBatch) -> None:
         self._progress.records += len(batch)
         self._progress.bytes += batch.nbytes
+        self._in_transaction.records += len(batch)
+        self._in_transaction.bytes += batch.nbytes
 
     def _commit_if(self, *, due: bool) -> None:
         if due:
@@ -245,8 +256,9 @@ class WritingHalf:
         self._ask_for_updates()
         if commits.commit(self._pending.taken()):
             self._progress.transactions += 1
-        self._progress.committed_records = self._progress.records
-        self._progress.committed_bytes = self._progress.bytes
+        self._progress.committed_records += self._in_transaction.records
+        self._progress.committed_bytes += self._in_transaction.bytes
+        self._in_transaction = _Amount()
         self._outlet.tolerance.committed()
         self._progress.waiting_for = None
         self._uncommitted = False
@@ -267,4 +279,5 @@ class WritingHalf:
         self._sent.forget()
         self._hooks.dropped()
         self._outlet.tolerance.dropped()
+        self._in_transaction = _Amount()
         self._commit()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.partition import OffsetReader, OffsetValue, SourceOffset, SourcePartition
 from headrace.sources.acknowledging import Acknowledging
 from headrace.sources.destination import Destination
@@ -17,8 +17,9 @@ from headrace.sources.item_reader import ItemToRead
 from headrace.sources.keys import K
 from headrace.sources.ledger import Ledger
 from headrace.sources.lookback import Lookback
-from headrace.sources.offset_entry import DONE, VERSION, entry_data
+from headrace.sources.offset_entry import DONE, QUARANTINED, VERSION, entry_data
 from headrace.sources.overwritten import Overwritten, Policy, is_changed
+from headrace.sources.quarantine import sent_nothing
 from headrace.sources.source import NativeSource
 
 
@@ -55,6 +56,7 @@ class Chooser(Generic[K]):
         self._offsets = offsets
         self._lookback = lookback
         self._overwritten = Overwritten(rules.changed)
+        self._unsent = set[SourcePartition]()
         self.ledger = Ledger[K]()
         self.acknowledging = Acknowledging(source)
 
@@ -76,14 +78,20 @@ class Chooser(Generic[K]):
             self.ledger.hold(work.partition, work.context.native_key, work.version)
             if not held:
                 yield from self._left(work, stored[work.partition])
-            elif self._reread(work, sent):
+            elif self._is_read_anew(work, sent):
                 yield work
 
+    def put_aside(self, error: RecordError) -> None:
+        """The object of *error* was put in quarantine."""
+        bad = error.bad
+        if bad is not None and sent_nothing(bad.source_offset or {}):
+            self._unsent.add(bad.source_partition)
+
     def confirm(self, done: Mapping[SourcePartition, SourceOffset]) -> None:
-        """The commits that say that these are *done* have happened; called on the task's own thread."""
+        """The commits that say that these are *done*, or in quarantine, have happened; on the task's own thread."""
         for partition, offset in done.items():
             key = self.ledger.key_of(partition)
-            if key is not None:
+            if key is not None and offset.get(DONE):
                 self.acknowledging.note(key, offset.get(VERSION))
         self.ledger.confirm(done)
         self.acknowledging.tell()
@@ -119,14 +127,23 @@ class Chooser(Generic[K]):
     def _reread(self, work: ItemToRead, sent: OffsetValue) -> bool:
         return self._overwritten.is_reread(work.context.native_key, sent=sent, now=work.version)
 
+    def _is_read_anew(self, work: ItemToRead, sent: OffsetValue) -> bool:
+        """Whether to read what was read in the version *sent*, and is another one now."""
+        if work.partition not in self._unsent:
+            return self._reread(work, sent)
+        self._unsent.discard(work.partition)
+        return True
+
     def _left(self, work: ItemToRead, offset: SourceOffset | None) -> Iterator[ItemToRead]:
         if offset is None:
             yield work
         elif is_changed(offset.get(VERSION), work.version):
-            if self._reread(work, offset.get(VERSION)):
+            if sent_nothing(offset) or self._reread(work, offset.get(VERSION)):
                 yield work
             else:
                 self._settled(work)
+        elif offset.get(QUARANTINED):
+            self._settled(work)
         elif offset.get(DONE):
             self._settled(work)
             self.acknowledging.note(work.context.native_key, offset.get(VERSION))

@@ -13,8 +13,11 @@ from headrace.connect.task import SourceTask
 from headrace.sources.config import START_KEY
 from headrace.sources.item import NativeItem
 from headrace.sources.marks import TASK_ID, TASKS, marks_for
+from headrace.sources.offset_entry import QUARANTINED
+from headrace.sources.quarantine import quarantine_told
 from headrace.sources.source import NativeSource
 from headrace.sources.task import NativeSourceTask
+from headrace.sources.told_once import ToldOnce
 
 _log = logging.getLogger(__name__)
 _SCHEMALESS: Mapping[str, str] = {"jsonl": "JSON lines", "csv": "CSV rows"}
@@ -44,11 +47,18 @@ class NativeConnector(SourceConnector):
         Raises :class:`~headrace.connect.errors.ConfigError` for what :meth:`problems` tells.
         """
         self._props = dict(props)
+        self._told = ToldOnce(_log)
         check_native(self, self.source_class, props)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """One for each task; with them where the first listing begins."""
-        marks = marks_for(self.context.offsets.known(), tasks=max_tasks)
+        """One for each task; with them where the first listing begins. Tells what is in quarantine."""
+        known = self.context.offsets.known()
+        for partition, offset in known.items():
+            if QUARANTINED in offset:
+                named = ", ".join(f"{name} {value}" for name, value in partition.items())
+                self._told.tell(named, quarantine_told(offset[QUARANTINED]))
+        by_key = self.source_class.offset_key is NativeSource.offset_key
+        marks = marks_for(known, tasks=max_tasks, by_key=by_key)
         shared = {**self._props, TASKS: str(max_tasks), **marks}
         return [{**shared, TASK_ID: str(task)} for task in range(max_tasks)]
 

@@ -14,6 +14,7 @@ from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.sources.destination import Destination
 from headrace.sources.extractors.chunk import Chunk, Resume
+from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.extractor import Extractor
 from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.extractors.unreadable import UnreadableRecordError
@@ -27,6 +28,7 @@ from headrace.sources.offset_entry import (
     VERSION,
     OffsetEntry,
 )
+from headrace.sources.quarantine import quarantine_rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,25 @@ class ItemToRead:
             )
         return form
 
+    def constants(self, form: str) -> dict[str, OffsetValue]:
+        """What all offsets of its records say, read as *form*; raises what :meth:`going_on_as` does."""
+        known = {} if self.version is None else {VERSION: self.version}
+        return {**self.entry.own_offset(), **known, FORMAT: self.going_on_as(form)}
+
+    def in_quarantine(
+        self, damage: DamagedObjectError, form: str, *, topic: str | None
+    ) -> RecordError:
+        """*damage* as the task raises it, with an offset that says that nothing more is read of the item."""
+        begun = {RECORD_COUNT: 0, ANCHOR: 0, SKIP: 0}
+        return quarantine_rest(
+            damage,
+            self.partition,
+            {**(self.offset or begun), **self.constants(form)},
+            topic=topic,
+            object_name=str(self.context.native_key),
+            version=self.version,
+        )
+
     def behind(self, offset: SourceOffset) -> ItemToRead:
         """The same item, to go on behind the record of that *offset*."""
         count = {RECORD_COUNT: offset[RECORD_COUNT]}
@@ -86,12 +107,7 @@ class ItemReader:
     ) -> None:
         self._work = work
         self._goes_to = goes_to
-        known = {} if work.version is None else {VERSION: work.version}
-        self._constants: Mapping[str, OffsetValue] = {
-            **work.entry.own_offset(),
-            **known,
-            FORMAT: work.going_on_as(extractor.signature()),
-        }
+        self._constants = work.constants(extractor.signature())
         self._reader = extractor.reader(work.item, work.place(), limits, work.offset or {})
 
     def next_batch(self) -> SourceBatch | None:

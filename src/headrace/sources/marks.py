@@ -10,10 +10,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic
 
-from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.sources.keys import K, KeyCodec
 from headrace.sources.lookback import Lookback
+from headrace.sources.offset_entry import FORMAT, is_closed
 
 TASK_ID, TASKS = "task.id", "tasks.max"
 MARKS, STALE_MARKS = "native.marks", "native.marks.stale"
@@ -30,10 +31,14 @@ def mark_offset(key: str, *, tasks: int) -> SourceOffset:
     return {_KEY: key, _TASKS: tasks}
 
 
-def marks_for(known: Mapping[SourcePartition, SourceOffset], *, tasks: int) -> dict[str, str]:
+def marks_for(
+    known: Mapping[SourcePartition, SourceOffset], *, tasks: int, by_key: bool
+) -> dict[str, str]:
     """What the tasks are told: the keys of all marks, and the marks that are of no use any more.
 
-    No keys when a mark is missing or was made for another number of tasks.
+    No keys when a mark is missing or was made for another number of tasks. *by_key* says that objects are
+    named by their keys alone: those whose entries people have set are told besides, to be listed whatever
+    the marks say.
     """
     marks = {
         partition[_TASK]: offset for partition, offset in known.items() if set(partition) == {_TASK}
@@ -41,7 +46,20 @@ def marks_for(known: Mapping[SourcePartition, SourceOffset], *, tasks: int) -> d
     keys = [offset.get(_KEY) for offset in marks.values() if offset.get(_TASKS) == tasks]
     complete = set(marks) == set(range(tasks)) and len(keys) == tasks
     stale = [task for task in marks if not isinstance(task, int) or task >= tasks]
-    return {MARKS: json.dumps(keys if complete else []), STALE_MARKS: json.dumps(stale)}
+    released = _released(known) if by_key else []
+    return {
+        MARKS: json.dumps([*keys, *released] if complete else []),
+        STALE_MARKS: json.dumps(stale),
+    }
+
+
+def _released(known: Mapping[SourcePartition, SourceOffset]) -> list[OffsetValue]:
+    """The keys of entries that only a person can have written, because they do not tell the format."""
+    return [
+        partition[_KEY]
+        for partition, offset in known.items()
+        if set(partition) == {_KEY} and FORMAT not in offset and not is_closed(offset)
+    ]
 
 
 def told_keys(config: Mapping[str, str]) -> list[str]:

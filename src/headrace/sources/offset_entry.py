@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from typing import Any, Final, Self
 
 from headrace.connect.errors import OffsetsError
-from headrace.connect.partition import OffsetValue, SourcePartition
+from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.sources.entry_codec import loaded, stored
 
 RECORD_COUNT, VERSION, DONE = "recordCount", "version", "done"
 FORMAT = "format"
+QUARANTINED = "quarantined"
+"""Holds the reason why an object is read no further."""
+
 ANCHOR, SKIP = "anchor", "skip"
 PLACE: Final = frozenset({RECORD_COUNT, ANCHOR, SKIP})
 """What moves with every record in its offset."""
 
-KEPT: Final = PLACE | {VERSION, FORMAT, DONE}
+KEPT: Final = PLACE | {VERSION, FORMAT, DONE, QUARANTINED}
 """The properties of an offset that are the framework's own."""
 
 
@@ -53,7 +56,8 @@ class OffsetEntry:
 
     *properties* may hold null, booleans, integers of 64 bits, finite floats, strings, bytes, and lists and
     maps of these. *restricted* are properties that :meth:`set` refuses, besides those of the key and the
-    framework's own: recordCount, anchor, skip, version, format and done. Used on one thread; copies what it is given and what it gives.
+    framework's own: recordCount, anchor, skip, version, format, done and quarantined. Used on one thread; copies
+    what it is given and what it gives.
     """
 
     def __init__(
@@ -121,6 +125,11 @@ class OffsetEntry:
     def own_offset(self) -> dict[str, OffsetValue]:
         """The author's own properties as they are stored, without those of the key and the framework's."""
         return stored({name: value for name, value in self._own.items() if name not in KEPT})
+
+
+def is_closed(offset: SourceOffset) -> bool:
+    """Whether nothing more is read of an object with *offset*: it was read to its end, or is in quarantine."""
+    return bool(offset.get(DONE) or offset.get(QUARANTINED))
 
 
 def entry_data(partition: SourcePartition, offset: Mapping[str, OffsetValue]) -> dict[str, object]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.connect.config import Problem
@@ -23,11 +24,15 @@ from headrace.sources.connector import (
 from headrace.sources.item import UNKNOWN_LENGTH, NativeItem, NotAStreamError
 from headrace.sources.keys import KeyCodec
 from headrace.sources.listing import Lister
-from headrace.sources.offset_entry import DONE, VERSION
+from headrace.sources.offset_entry import DONE, QUARANTINED, VERSION, is_closed
 from headrace.sources.overwritten import Overwritten, is_changed
+from headrace.sources.quarantine import quarantine_told, sent_nothing
 from headrace.sources.sharing import Piece, shared
 from headrace.sources.source import NativeSource
 from headrace.sources.task import KEY, NativeSourceTask
+from headrace.sources.told_once import ToldOnce
+
+_log = logging.getLogger(__name__)
 
 # What an object counts for whose length nobody knows.
 _USUAL_BYTES = 1024 * 1024
@@ -74,19 +79,25 @@ class PlannedNativeConnector(PlannedConnector):
         self._lister = Lister(self._source)
         self._acknowledging = Acknowledging(self._source)
         self._acknowledged = set[SourcePartition]()
+        self._told = ToldOnce(_log)
 
     def plan(self, request: PlanRequest) -> Plan:
         """See :class:`~headrace.connect.connector.PlannedConnector`."""
-        plan = self._planned(request)
+        plan = self._planned(request, self._told.tell)
         for key in self._acknowledging.tell():
             self._acknowledged.add(self._source.offset_key(key).partition)
         return plan
 
     def explain(self, request: PlanRequest) -> Iterator[Explained]:
         """See :class:`~headrace.connect.connector.PlannedConnector`. Acknowledges nothing."""
-        for slot, share in enumerate(self._planned(request).shares):
+        aside = list[Explained]()
+        plan = self._planned(
+            request, lambda name, told: aside.append(Explained(name=name, reason=told))
+        )
+        for slot, share in enumerate(plan.shares):
             for split in share:
                 yield Explained(name=str(split.details[KEY]), slots=(slot,))
+        yield from aside
 
     def stop(self) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
@@ -104,9 +115,10 @@ class PlannedNativeConnector(PlannedConnector):
         """They do: each object is a transaction then."""
         return True
 
-    def _planned(self, request: PlanRequest) -> Plan:
+    def _planned(self, request: PlanRequest, tell: Callable[[str, str], None]) -> Plan:
+        """The plan; *tell* is called with each object in quarantine that the listing shows."""
         limit = self._settings.max_objects
-        new = self._new(request.offsets.known())
+        new = self._new(request.offsets.known(), tell)
         pieces = list(itertools.islice(new, limit or None))
         return Plan(
             shares=shared(pieces, request.slots),
@@ -114,7 +126,9 @@ class PlannedNativeConnector(PlannedConnector):
             has_more=bool(limit) and len(pieces) == limit and next(new, None) is not None,
         )
 
-    def _new(self, known: Mapping[SourcePartition, SourceOffset]) -> Iterator[Piece]:
+    def _new(
+        self, known: Mapping[SourcePartition, SourceOffset], tell: Callable[[str, str], None]
+    ) -> Iterator[Piece]:
         """What is not done yet, in the order of keys."""
         try:
             for item in self._lister.listed(self._first):
@@ -125,6 +139,8 @@ class PlannedNativeConnector(PlannedConnector):
                     details = {KEY: self._codec.encode(key)}
                     split = Split(partition=partition, offset=offset, details=details)
                     yield Piece(split=split, weight=_bytes_of(item))
+                elif offset is not None and QUARANTINED in offset:
+                    tell(str(key), quarantine_told(offset[QUARANTINED]))
         except OSError as error:
             raise RetriableError(f"{self._source.name} cannot be listed now: {error}") from error
 
@@ -135,13 +151,14 @@ class PlannedNativeConnector(PlannedConnector):
 
         Raises :class:`~headrace.connect.errors.TaskFailedError` for an overwritten one, if that is to fail.
         """
-        key, sent, now = item.context().native_key, (offset or {}).get(VERSION), item.version()
+        key, now, before = item.context().native_key, item.version(), offset or {}
+        sent = before.get(VERSION)
         if is_changed(sent, now):
-            return self._overwritten.is_reread(key, sent=sent, now=now), None
-        done = offset is not None and bool(offset.get(DONE))
-        if done and partition not in self._acknowledged:
+            anew = sent_nothing(before)
+            return anew or self._overwritten.is_reread(key, sent=sent, now=now), None
+        if before.get(DONE) and partition not in self._acknowledged:
             self._acknowledging.note(key, sent)
-        return not done, offset
+        return not is_closed(before), offset
 
 
 def _planning_problems(source: type[NativeSource[Any]]) -> Iterator[Problem]:

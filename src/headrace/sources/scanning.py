@@ -16,6 +16,7 @@ from headrace.connect.task import Split
 from headrace.sources.backoff import Backoff
 from headrace.sources.choosing import Chooser, ScanRules
 from headrace.sources.destination import Destination, no_topic
+from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.extractor import Extractor
 from headrace.sources.item import NativeItem
 from headrace.sources.item_reader import ItemReader, ItemToRead
@@ -163,6 +164,8 @@ class Scanner(Generic[K]):
                         yield each
                 finally:
                     reader.close()
+            except DamagedObjectError as damage:
+                yield self._quarantined(work, damage)
             except (OSError, RetriableError) as error:
                 failed = True
                 yield self._told(error, f"{work.context.native_key} cannot be read")
@@ -171,6 +174,13 @@ class Scanner(Generic[K]):
                 continue
             self._lookback.add(work.context.native_key)
             return
+
+    def _quarantined(self, work: ItemToRead, damage: DamagedObjectError) -> RecordError:
+        """*damage*, told once: neither this task nor a later one reads more of the item."""
+        topic = self._goes_to(work).topic or None
+        error = work.in_quarantine(damage, self._extractor.signature(), topic=topic)
+        self.chooser.put_aside(error)
+        return error
 
     def _goes_to(self, work: ItemToRead) -> Destination:
         goes_to = self._rules.goes_to(work.context)

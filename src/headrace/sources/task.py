@@ -28,7 +28,7 @@ from headrace.sources.json_numbers import Numbers
 from headrace.sources.key_template import KeyTemplate
 from headrace.sources.lookback import Lookback
 from headrace.sources.marks import TASK_ID, TASKS, Marker, told_keys
-from headrace.sources.offset_entry import DONE, KEPT, PLACE
+from headrace.sources.offset_entry import KEPT, is_closed
 from headrace.sources.pump import Bounds, Pump
 from headrace.sources.scanning import BrokenOff, Ended, Finished, Idle, Read, Scanned, Scanner
 from headrace.sources.source import NativeSource
@@ -97,6 +97,7 @@ class NativeSourceTask(SourceTask):
         self._native: NativeSource[Any] | None = None
         self._pump: Pump[Scanned] | None = None
         self._inside: SourcePartition | None = None
+        self._idle = False
         self._waiting = deque[Read | RecordError]()
         self._evolves = _evolves(type(self))
         settings = self.configure(config)
@@ -127,6 +128,8 @@ class NativeSourceTask(SourceTask):
             return self._result(self._waiting.popleft())
         for _ in range(_ENDS_AT_ONCE):
             piece = self._pump.take(_POLL_SECONDS)
+            if piece is not None:
+                self._idle = isinstance(piece, Idle)
             if not isinstance(piece, Ended | BrokenOff):
                 return self._result(piece)
             self._left(piece)
@@ -146,16 +149,27 @@ class NativeSourceTask(SourceTask):
         return self._polled(piece)
 
     def _left(self, piece: Ended | BrokenOff) -> None:
-        """An object is read no further, which ends its transaction where objects have their own."""
-        self._inside = None
-        last, transaction = self._evolved.pop(piece.partition, {}), self.context.transaction
+        """An object is read no further, or from its beginning."""
         if isinstance(piece, Ended):
+            last = self._evolved.get(piece.partition, {})
             kept = {key: value for key, value in piece.offset.items() if key in KEPT}
             self._endings.ended(piece.partition, {**piece.offset, **last, **kept})
-            if transaction is not None:
-                transaction.commit_transaction()
+        self._close_object(piece.partition, keeps=isinstance(piece, Ended))
+
+    def _close_object(self, partition: SourcePartition, *, keeps: bool = True) -> None:
+        """End an object's transaction where objects have their own; *keeps* says whether it is committed."""
+        self._inside = None
+        self._evolved.pop(partition, None)
+        transaction = self.context.transaction
+        if transaction is not None and keeps:
+            transaction.commit_transaction()
         elif transaction is not None:
             transaction.abort_transaction()
+
+    @final
+    def is_idle(self) -> bool:
+        """See :class:`~headrace.connect.task.SourceTask`: when a listing has shown nothing new, however long that took."""
+        return self._idle
 
     def resumes_cheaply(self) -> bool:
         """See :class:`~headrace.connect.task.SourceTask`: not where an object would have to begin again."""
@@ -168,10 +182,12 @@ class NativeSourceTask(SourceTask):
         bad = error.bad
         if bad is not None and bad.source_partition in self._evolved:
             evolved = self._evolved[bad.source_partition]
-            moved = {key: value for key, value in (bad.source_offset or {}).items() if key in PLACE}
+            moved = {key: value for key, value in (bad.source_offset or {}).items() if key in KEPT}
             offset = self._evolved[bad.source_partition] = {**evolved, **moved}
             error = error.about(dataclasses.replace(bad, source_offset=offset))
         self._endings.passed(error)
+        if bad is not None and bad.quarantines:
+            self._close_object(bad.source_partition)
         return error
 
     def _polled(self, read: Read) -> SourceBatch | Sequence[SourceRecord]:
@@ -201,17 +217,17 @@ class NativeSourceTask(SourceTask):
     def update_offsets(self, offsets: Offsets) -> Offsets | None:
         """Marks objects as done with the commit of their last record; an override calls this one too."""
         due = dict(self._endings.due(offsets) or {})
-        done = {
+        closed = {
             partition: offset
             for partition, offset in {**offsets, **due}.items()
-            if offset is not None and offset.get(DONE)
+            if offset is not None and is_closed(offset)
         }
-        self._confirming.update(done)
-        due.update(self._marker.due(done))
+        self._confirming.update(closed)
+        due.update(self._marker.due(closed))
         return due or None
 
     def commit(self) -> None:
-        """What was marked as done is committed now; an override calls this one too."""
+        """What was marked as done, or put in quarantine, is committed now; an override calls this one too."""
         confirmed, self._confirming = self._confirming, {}
         self._scanner.chooser.confirm(confirmed)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
@@ -47,6 +46,14 @@ def encoded_key(connector: str, partition: Mapping[str, OffsetValue]) -> bytes:
 def encoded_value(offset: SourceOffset) -> bytes:
     """The stored form of *offset*; raises ``ValueError`` for text that UTF-8 cannot hold."""
     return _utf8(_object(offset))
+
+
+def encoded_members(values: Mapping[str, OffsetValue], names: Iterable[str]) -> bytes:
+    """What stands between the braces of *values*, with *names* in this order.
+
+    Raises ``ValueError`` for text that UTF-8 cannot hold.
+    """
+    return _utf8(_members(values, names))
 
 
 def encoded_entries(connector: str, offsets: Offsets) -> list[OffsetEntry]:
@@ -90,12 +97,17 @@ def decoded_value(value: bytes | None) -> SourceOffset | Unreadable | None:
 
 
 def _object(values: Mapping[str, OffsetValue]) -> str:
-    entries = (f"{json_quoted(key)}:{_value(values[key])}" for key in in_java_order(values))
-    return "{" + ",".join(entries) + "}"
+    return f"{{{_members(values, in_java_order(values))}}}"
+
+
+def _members(values: Mapping[str, OffsetValue], names: Iterable[str]) -> str:
+    return ",".join([f"{json_quoted(name)}:{_value(values[name])}" for name in names])
 
 
 def _value(value: OffsetValue) -> str:
     match value:
+        case str():
+            return json_quoted(value)
         case None:
             return "null"
         case bool():
@@ -104,8 +116,6 @@ def _value(value: OffsetValue) -> str:
             return str(int(value))
         case float():
             return _double(value)
-        case str():
-            return json_quoted(value)
         case bytes():
             return f'"{base64.b64encode(value).decode()}"'
 
@@ -171,15 +181,8 @@ def _parsed(text: bytes | None) -> object:
 
 
 def _values(parsed: dict[str, object]) -> dict[str, OffsetValue] | Unreadable:
-    values: dict[str, OffsetValue] = {}
     for name, value in parsed.items():
-        # A million offsets have the same few names.
-        key = sys.intern(name)
-        match value:
-            case None | bool() | str() | float():
-                values[key] = value
-            case int() if -(2**63) <= value < 2**63:
-                values[key] = value
-            case _:
-                return Unreadable(reason=f"{key!r} is not null, a boolean, a number or a string")
-    return values
+        is_scalar = value is None or isinstance(value, str | float)
+        if not is_scalar and not (isinstance(value, int) and -(2**63) <= value < 2**63):
+            return Unreadable(reason=f"{name!r} is not null, a boolean, a number or a string")
+    return cast("dict[str, OffsetValue]", parsed)

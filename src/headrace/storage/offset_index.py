@@ -6,7 +6,6 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import cast
 
 from headrace.connect.partition import SourceOffset, SourcePartition
@@ -14,6 +13,7 @@ from headrace.connect.task import Offsets
 from headrace.kafka.partitioner import java_partition
 from headrace.kafka.sender import OffsetEntry
 from headrace.storage.offset_codec import (
+    OffsetKey,
     Unreadable,
     decoded_key,
     decoded_value,
@@ -21,6 +21,18 @@ from headrace.storage.offset_codec import (
     encoded_key,
     encoded_value,
 )
+from headrace.storage.packed_offset import (
+    Names,
+    PackedKey,
+    packed_key,
+    packed_partition,
+    packed_value,
+    unpacked_partition,
+    unpacked_value,
+)
+from headrace.storage.packed_offsets import PackedOffsets
+from headrace.storage.packed_table import PackedTable
+from headrace.storage.place import Place
 
 _LOG = logging.getLogger(__name__)
 
@@ -31,26 +43,15 @@ _CLOCKS_DIFFER_MS = 5 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a record lies in its topic; records of one partition of the topic are ordered by offset."""
-
-    partition: int
-    offset: int
-    timestamp: int
-
-    def is_after(self, other: Place) -> bool:
-        """Whether this record was written later, as far as the log can tell."""
-        if self.partition == other.partition:
-            return self.offset > other.offset
-        return (self.timestamp, self.partition) > (other.timestamp, other.partition)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """The last record of a key in one partition of the topic; an *offset* of ``None`` is a tombstone."""
+    """The last record of a key in one partition of the topic; a *value* of ``None`` is a tombstone."""
 
-    offset: SourceOffset | None
+    value: bytes | None
     place: Place
+
+
+def _tables() -> dict[Names, PackedTable]:
+    return defaultdict(PackedTable)
 
 
 # By the bytes of the key and the partition of the topic.
@@ -70,10 +71,14 @@ class OffsetIndex:
     **Several keys of one source partition**: others may write its entries in another order than we do.
     The record written last counts. A tombstone removes only what was stored under its own bytes: that is
     also all that is left to see of it once the topic has been compacted.
+
+    There may be millions of source partitions. One of which there is a single record, under our bytes, is
+    packed; only the others have Python objects.
     """
 
     def __init__(self) -> None:
         self._forms: dict[str, dict[SourcePartition, _Forms]] = defaultdict(dict)
+        self._tables: dict[str, dict[Names, PackedTable]] = defaultdict(_tables)
         self._snapshots: dict[str, Mapping[SourcePartition, SourceOffset]] = {}
         self._topic_partitions = 1
         self._removed = set[_Removed]()
@@ -81,20 +86,73 @@ class OffsetIndex:
 
     def apply(self, key: bytes | None, value: bytes | None, place: Place) -> None:
         """Take in one record; what neither we nor Kafka Connect wrote is logged and skipped."""
-        named, offset = decoded_key(key), decoded_value(value)
+        offset = decoded_value(value)
+        if key is not None and value is not None and not isinstance(offset, Unreadable):
+            ours = packed_key(key)
+            if ours is not None and self._pack(ours, value, place):
+                return
+        named = decoded_key(key)
         if isinstance(named, Unreadable) or isinstance(offset, Unreadable):
             reason = named if isinstance(named, Unreadable) else offset
             _LOG.warning("Skipped the offset record with key %r at %s: %s", key, place, reason)
             return
-        key = key or b""
-        forms = self._forms[named.connector].setdefault(named.partition, {})
-        before = forms.get((key, place.partition))
-        if before is not None and not place.is_after(before.place):
+        self._keep(named, key or b"", _Form(value=value, place=place))
+
+    def _keep(self, named: OffsetKey, key: bytes, form: _Form) -> None:
+        forms = self._forms_of(named)
+        before = forms.get((key, form.place.partition))
+        if before is not None and not form.place.is_after(before.place):
             return
         self._snapshots.pop(named.connector, None)
-        forms[key, place.partition] = _Form(offset=offset, place=place)
-        if offset is None:
+        forms[key, form.place.partition] = form
+        if form.value is None:
             self._removed.add((named.connector, named.partition, key))
+
+    def _pack(self, key: PackedKey, value: bytes, place: Place) -> bool:
+        """Whether the record could be packed, or is older than the one that is."""
+        forms = self._forms.get(key.connector)
+        if forms and unpacked_partition(key.partition) in forms:
+            return False
+        packed = packed_value(value, place)
+        if packed is None:
+            return False
+        table = self._tables[key.connector][key.names]
+        before = table.setdefault(key.partition, packed)
+        if before is not None:
+            _, place_before = unpacked_value(before)
+            if place_before.partition != place.partition:
+                return False
+            if not place.is_after(place_before):
+                return True
+            table.put(key.partition, packed)
+        self._snapshots.pop(key.connector, None)
+        return True
+
+    def _forms_of(self, named: OffsetKey) -> _Forms:
+        """The records of a source partition, which are not packed from now on."""
+        partitions = self._forms[named.connector]
+        forms = partitions.get(named.partition)
+        if forms is None:
+            forms = partitions[named.partition] = self._taken_out(named)
+        return forms
+
+    def _taken_out(self, named: OffsetKey) -> _Forms:
+        found = self._packed(named.connector, named.partition)
+        if found is None:
+            return {}
+        key, packed = found
+        self._tables[key.connector][key.names].remove(key.partition)
+        value, place = unpacked_value(packed)
+        return {(key.whole(), place.partition): _Form(value=value, place=place)}
+
+    def _packed(self, connector: str, partition: SourcePartition) -> tuple[PackedKey, bytes] | None:
+        packed = packed_partition(partition)
+        if packed is None:
+            return None
+        key = PackedKey(connector, *packed)
+        table = self._tables.get(connector, {}).get(key.names)
+        value = None if table is None else table.get(key.partition)
+        return None if value is None else (key, value)
 
     def replayed(self, topic_partitions: int) -> None:
         """Note that the topic has so many partitions and that all of them have been read to their ends.
@@ -112,19 +170,24 @@ class OffsetIndex:
     def _forget(self, connector: str, partition: SourcePartition, key: bytes) -> None:
         forms = self._forms[connector].get(partition, {})
         of_key = [(form, content) for form, content in forms.items() if form[0] == key]
-        if all(content.offset is None for _, content in of_key):
+        if all(content.value is None for _, content in of_key):
             for form, _ in of_key:
                 del forms[form]
-        if not forms:
+        if len(forms) <= 1:
             self._forms[connector].pop(partition, None)
+            for (left, _), content in forms.items():
+                # If it can be, it is packed from now on.
+                self.apply(left, content.value, content.place)
 
     def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """All offsets of *connector*; a snapshot that does not change."""
         if connector not in self._snapshots:
-            latest = {
+            others = {
                 partition: _offset(standing) for partition, standing in self._standing(connector)
             }
-            self._snapshots[connector] = MappingProxyType(latest)
+            tables = self._tables.get(connector, {}).items()
+            packed = {names: table.copy() for names, table in tables}
+            self._snapshots[connector] = PackedOffsets(packed, others)
         return self._snapshots[connector]
 
     def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
@@ -147,14 +210,20 @@ class OffsetIndex:
         return [*encoded_entries(connector, offsets), *self._tombstones(connector, offsets)]
 
     def _tombstones(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
-        partitions = self._forms.get(connector, {})
         return [
             (key, None)
             for partition in offsets
-            if partition in partitions
-            for key in self._standing_keys(partitions[partition])
+            for key in self._keys_of(connector, partition)
             if key != encoded_key(connector, partition)
         ]
+
+    def _keys_of(self, connector: str, partition: SourcePartition) -> Iterable[bytes]:
+        forms = self._forms.get(connector, {}).get(partition)
+        if forms is not None:
+            return self._standing_keys(forms)
+        # Names that Java's map has in one bucket are stored in the order in which they came.
+        packed = self._packed(connector, partition)
+        return () if packed is None else (packed[0].whole(),)
 
     def _standing(self, connector: str) -> Iterator[tuple[SourcePartition, Mapping[bytes, _Form]]]:
         """The source partitions that have an offset, with what stands under each key of theirs."""
@@ -169,7 +238,7 @@ class OffsetIndex:
         else:
             keys = dict.fromkeys(key for key, _ in forms)
             decisive = {key: self._decisive(key, forms) for key in keys}
-        return {key: form for key, form in decisive.items() if form.offset is not None}
+        return {key: form for key, form in decisive.items() if form.value is not None}
 
     def _decisive(self, key: bytes, forms: _Forms) -> _Form:
         rivals = {partition: form for (other, partition), form in forms.items() if other == key}
@@ -203,7 +272,7 @@ def _is_foreign(
 
 def _offset(standing: Mapping[bytes, _Form]) -> SourceOffset:
     """The offset of the key that was written last; tombstones do not stand."""
-    return cast("SourceOffset", _latest(standing.values()).offset)
+    return cast("SourceOffset", decoded_value(_latest(standing.values()).value))
 
 
 def _latest(forms: Iterable[_Form]) -> _Form:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from headrace.sources.extractors.unreadable import UnreadableRecordError
 
 LIMITS = ReadLimits(rows=1000, chunk_bytes=64 * 1024, record_bytes=1024 * 1024)
 FROM_THE_BEGINNING = Resume()
+WHOLE = Span()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +38,12 @@ def reader_of(
     constants: Mapping[str, OffsetValue] | None = None,
     limits: ReadLimits = LIMITS,
     compression: Compression = Compression.NONE,
+    span: Span = WHOLE,
 ) -> ObjectReader:
-    """A reader of an object of *content*."""
+    """A reader of an object of *content*, or of a *span* of it."""
     return made.reader(
         ObjectInput(native_key="an object", raw=io.BytesIO(content), compression=compression),  # pyright: ignore[reportArgumentType]
-        span=Span(),
+        span=span,
         resume=resume,
         limits=limits,
         constants=constants or {},
@@ -79,6 +82,50 @@ def check_resume(made: Format, content: bytes, *, rows: Sequence[int] = (1, 2, 1
     end = Found(value=None, place=reader.place, constants=reader.constants())
     assert _behind(made, content, end) == [], "nothing is behind the end"
     return len(records)
+
+
+def check_ranges(made: Format, content: bytes, cuts: Sequence[int], *, rows: int = 1000) -> None:
+    """Assert that ranges of *content* between *cuts*, which are bytes, hold each record once, in their order.
+
+    Each range reads on behind every record that it has, and behind a count of its records alone. What ranges are
+    made of stays where it is when others are cut anew, so that a caller tries more than one set of *cuts*.
+    """
+    assert made.splits, "the format says that it can be read in ranges"
+    limits = dataclasses.replace(LIMITS, rows=rows)
+    expected = [each.value for each in records_of(reader_of(made, content))]
+    found = list[object]()
+    borders = [0, *sorted({cut for cut in cuts if 0 < cut < len(content)}), len(content)]
+    for start, stop in itertools.pairwise(borders):
+        found += _checked_range(made, content, (start, stop), limits)
+    assert found == expected, "the ranges together are the object"
+
+
+def _checked_range(
+    made: Format, content: bytes, borders: tuple[int, int], limits: ReadLimits
+) -> list[object]:
+    """The values of a range, with all its places tried."""
+    start, stop = borders
+    begun = Span(start=start, stop=stop, seek_row=made.sealed or start > 0)
+    reader = reader_of(made, content, resume=Resume(anchor=start), limits=limits, span=begun)
+    records = records_of(reader)
+    assert not reader.cut_short, "a range ends behind its last record"
+    assert reader.place.record_count == len(records), "a range counts its own records"
+    for index, record in enumerate(records):
+        behind = dataclasses.replace(begun, seek_row=False)
+        counted = Resume(anchor=start, skip=index + 1, record_count=index + 1)
+        for span, resume in ((behind, record.place), (begun, counted)):
+            known = record.constants if span is behind else None
+            again = reader_of(made, content, resume=resume, constants=known, span=_at(span, resume))
+            _assert_rest(records_of(again), records[index + 1 :], index + 2)
+    end = reader.place
+    after = _at(dataclasses.replace(begun, seek_row=False), end)
+    again = reader_of(made, content, resume=end, constants=reader.constants(), span=after)
+    assert not records_of(again), "nothing of a range is behind its end"
+    return [each.value for each in records]
+
+
+def _at(span: Span, resume: Resume) -> Span:
+    return span if span.seek_row else dataclasses.replace(span, start=resume.anchor)
 
 
 Piece = Found | UnreadableRecordError

@@ -9,7 +9,11 @@ import pytest
 
 from connectors.stores.s3_proxy import Answer, Fault, Proxy
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.stores.errors import ObjectChangedError, StoreUnavailableError
+from headrace.connectors.files.stores.errors import (
+    ChecksumError,
+    ObjectChangedError,
+    StoreUnavailableError,
+)
 from headrace.connectors.files.stores.ranged_reader import FIRST_WINDOW
 from headrace.connectors.files.stores.store import Store
 from headrace.testing.store_suite import DATA, Put
@@ -122,8 +126,18 @@ class RestMoments:
 
         with store.open("a", version) as opened:
             assert 50 == len(opened.read(50))
-            with pytest.raises(OSError, match="md5 checksum"):
+            with pytest.raises(ChecksumError, match=r"'a'.*md5 checksum.*on their way"):
                 opened.read(len(DATA))
+
+    def test_flipped_bits_in_what_was_not_given_on_are_put_right(
+        self, store: Store, put: Put, proxy: Proxy
+    ):
+        """By reading the object once more."""
+        put("a", DATA)
+        version = store.head("a").version
+        proxy.fail(Fault(*self.reading, change=_flipped))
+
+        assert DATA == store.open("a", version).read()
 
     def test_an_object_that_is_replaced_while_it_is_read(
         self, store: Store, put: Put, proxy: Proxy

@@ -97,6 +97,29 @@ def test_connection_strings_of_all_kinds(text: str, expected: Account):
     assert "very-secret" not in repr(account)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AccountName=n;BlobEndpoint=n.example",
+        "BlobEndpoint=n.example",
+        "AccountName=n;BlobEndpoint=ftp://n.example",
+        "AccountName=n;BlobEndpoint=https://",
+        "AccountName=n;BlobEndpoint=https://me:very-secret@n.example",
+        "AccountName=n;BlobEndpoint=https://n.example/?sig=very-secret",
+        "AccountName=n;DefaultEndpointsProtocol=ftp",
+    ],
+)
+def test_a_connection_string_names_an_address(text: str):
+    """Told at validation, and not by the first request; what stands there is not shown."""
+    props = {"azure.container": "c", "azure.connection.string": f"{text};AccountKey={KEY}"}
+    ((key, sentence),) = AzureConfig.problems(props)
+
+    assert "azure.connection.string" == key
+    assert "BlobEndpoint" in sentence
+    assert "http:// or https://" in sentence
+    assert "very-secret" not in sentence
+
+
 def test_secrets_are_not_shown():
     """None of the three."""
     for name in ("azure.account.key", "azure.sas.token", "azure.connection.string"):

@@ -13,7 +13,10 @@ from uuid import uuid4
 
 import pytest
 
+from connectors.stores.after_commit_suite import AfterCommitSuite
 from connectors.stores.emulators import azurite, serving
+from connectors.stores.files_place import StorePlace
+from connectors.stores.odd_keys import AZURE_REFUSES
 from connectors.stores.rest_moments import RestMoments
 from connectors.stores.s3_proxy import Answer as Passed
 from connectors.stores.s3_proxy import Fault, Proxy, running
@@ -38,13 +41,6 @@ from headrace.testing.store_suite import DATA, OTHER_KEYS, PATH_KEYS, Put, Store
 
 ACCOUNT = "emulated"
 KEY = base64.b64encode(b"a key of the emulator").decode()
-OTHERS = (
-    "back\\slash",
-    "control\x01\x1f\r\t",
-    *("a/../b", "a/./b", "../up", "..", "."),
-    *("file.", "folder./file", "file.../"),
-)
-"""Keys that Azure would take for others."""
 
 
 class Owner:
@@ -165,8 +161,11 @@ def put(owner: Owner) -> Callable[..., None]:
 class TestAzureStore(StoreSuite):
     """A container, in the suite of all stores, with pages of three keys."""
 
-    exact_keys = (*(key for key in (*PATH_KEYS, *OTHER_KEYS) if key not in OTHERS), ".a/..b/c.d")
-    refused_keys = ("\ud800", "", "x" * 1025, "\U0001f600" * 513, *OTHERS)
+    exact_keys = (
+        *(key for key in (*PATH_KEYS, *OTHER_KEYS) if key not in AZURE_REFUSES),
+        ".a/..b/c.d",
+    )
+    refused_keys = ("\ud800", "", "x" * 1025, "\U0001f600" * 513, *AZURE_REFUSES)
 
     @pytest.fixture
     def store(self, config: AzureConfig) -> AzureStore:
@@ -193,6 +192,20 @@ class TestAzureStore(StoreSuite):
         behind = [key for key in expected if key > "a/z"]
         assert behind == [each.key for each in store.list(start_after="a/z")]
         assert expected == [each.key for each in store.list()]
+
+
+class TestAfterCommit(AfterCommitSuite):
+    """A container of which the connector reads, in the suite of all stores."""
+
+    @pytest.fixture
+    def place(
+        self, *, config: AzureConfig, store: AzureStore, put: Put, owner: Owner, proxy: Proxy
+    ) -> StorePlace:
+        """See the suite."""
+        settings = {k: text for k, text in config.originals.items() if k != "azure.container"}
+        return StorePlace(
+            store=store, settings=settings, proxy=proxy, written=put, tags_of=owner.tags
+        )
 
 
 class TestBadMoments(RestMoments):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import logging
 
 import pytest
 
-from connectors.stores.files_bucket import FilesBucket, Stored, values
-from connectors.stores.s3_owner import S3Owner
-from connectors.stores.s3_proxy import Fault
+from connectors.stores.after_commit_suite import DELETE, AfterCommitSuite
+from connectors.stores.files_bucket import FilesBucket
 from headrace.connect import SourceOffset
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourcePartition
@@ -17,140 +15,27 @@ from headrace.connectors.files.connector import FilesConnector
 from headrace.slot.work import ErrorPolicy
 from slot.local_loop import Rounds
 
-DELETE = {"files_after_commit": "delete"}
-TAG = {"files_after_commit": "tag", "files_tag": "read=yes,by=headrace"}
+
+class TestAfterCommit(AfterCommitSuite):
+    """A bucket, in the suite of all stores."""
+
+    @pytest.fixture
+    def place(self, bucket: FilesBucket) -> FilesBucket:
+        """See the suite."""
+        return bucket
 
 
-def keys(bucket: FilesBucket, client: S3Owner) -> list[str]:
-    """What is in the bucket."""
-    found = client.list_objects_v2(Bucket=bucket.config.bucket)
-    return [each["Key"] for each in found.get("Contents", ())]
-
-
-def tags(bucket: FilesBucket, client: S3Owner, key: str) -> dict[str, str]:
-    """An object's tags."""
-    found = client.get_object_tagging(Bucket=bucket.config.bucket, Key=key)
-    return {each["Key"]: each["Value"] for each in found["TagSet"]}
-
-
-def move(bucket: FilesBucket) -> dict[str, str]:
-    """The settings that move to ``done/``."""
-    return {"files_after_commit": "move", "files_move_to": bucket.address("done/")}
-
-
-def read_all(bucket: FilesBucket, *selected: str, **more: str) -> Stored:
-    """What is stored when a process dies right after its last commit."""
-    stored: Stored = {}
-    local = bucket.local_run(stored, *selected, **more)
-    local._connector.start(local._props)
-    for task in list(local._tasks()):
-        local._drain(task)
-    return stored
-
-
-def test_objects_are_deleted_once_they_are_committed(bucket: FilesBucket, client: S3Owner):
-    """What comes under the same key later is a new object."""
-    bucket.put("in/a.txt", b"one\ntwo\n")
-    bucket.put("in/empty.txt", b"")
-    bucket.put("other.txt", b"other\n")
-    stored: Stored = {}
-
-    assert ["one"] == values(bucket.run(stored, "in/", stop_after=1, **DELETE))
-    assert "in/a.txt" in keys(bucket, client)
-    assert ["two"] == values(bucket.run(stored, "in/", **DELETE))
-
-    assert (["other.txt"], {}) == (keys(bucket, client), stored)
-    bucket.put("in/a.txt", b"three\n")
-    assert ["three"] == values(bucket.run(stored, "in/", **DELETE))
-
-
-def test_objects_are_moved_with_what_is_below_their_prefix(bucket: FilesBucket, client: S3Owner):
-    """Odd keys, too."""
-    for key in ("in/a.txt", "in/x//a.txt", "in/x/%20 #.txt"):
-        bucket.put(key, key.encode())
-    stored: Stored = {}
-
-    bucket.run(stored, "in/", files_recursive="true", **move(bucket))
-
-    assert ["done/a.txt", "done/x/%20 #.txt", "done/x//a.txt"] == keys(bucket, client)
-    assert {} == stored
-
-
-def test_objects_are_tagged_and_not_read_again(bucket: FilesBucket, client: S3Owner):
-    """Their entries stay, without the note."""
+def test_an_object_that_comes_back_as_it_was_goes_all_the_same(bucket: FilesBucket):
+    """Once it is there again; its version says that it is the one that was read."""
     bucket.put("in/a.txt", b"one\n")
-    stored: Stored = {}
-
-    assert ["one"] == values(bucket.run(stored, "in/", **TAG))
-    assert [] == bucket.run(stored, "in/", **TAG)
-
-    assert {"read": "yes", "by": "headrace"} == tags(bucket, client, "in/a.txt")
-    entry = stored[bucket.partition("in/a.txt")]
-    assert entry["done"]
-    assert "cleanup" not in entry
-
-
-@pytest.mark.parametrize("action", ["delete", "move", "tag"])
-def test_a_kill_around_the_action_is_no_harm(bucket: FilesBucket, client: S3Owner, action: str):
-    """Before it, or between it and the commit that says so."""
-    more = {"delete": DELETE, "move": move(bucket), "tag": TAG}[action]
-    bucket.put("in/a.txt", b"one\n")
-    stored = read_all(bucket, "in/", **more)
-    assert ["in/a.txt"] == keys(bucket, client)
-    assert "pending" == stored[bucket.partition("in/a.txt")]["cleanup"]
-    before = dict(stored)
-
-    assert [] == bucket.run(stored, "in/", **more)
-    assert [] == bucket.run(before, "in/", **more)
-
-    # Who did not delete it cannot know whether it comes back.
-    (kept,) = before.values()
-    assert kept["done"]
-    assert "cleanup" not in kept
-    assert stored == (before if action == "tag" else {})
-    assert {"delete": [], "move": ["done/a.txt"], "tag": ["in/a.txt"]}[action] == keys(
-        bucket, client
-    )
-
-
-@pytest.mark.parametrize("action", ["delete", "move", "tag"])
-def test_an_object_that_was_overwritten_is_left_and_told(
-    bucket: FilesBucket, client: S3Owner, caplog: pytest.LogCaptureFixture, action: str
-):
-    """The action asks for the version that was read."""
-    more = {"delete": DELETE, "move": move(bucket), "tag": TAG}[action]
-    bucket.put("in/a.txt", b"one\n")
-    stored = read_all(bucket, "in/", **more)
-    bucket.put("in/a.txt", b"ONE\n")
-
-    with caplog.at_level(logging.WARNING):
-        assert [] == bucket.run(stored, "in/", files_changed="ignore", **more)
-
-    assert ["in/a.txt"] == keys(bucket, client)
-    assert {} == tags(bucket, client, "in/a.txt")
-    assert "cleanup" not in stored[bucket.partition("in/a.txt")]
-    assert "left as it is" in caplog.text
-
-
-def test_a_failing_action_is_tried_again_and_holds_up_nothing(
-    bucket: FilesBucket, client: S3Owner, caplog: pytest.LogCaptureFixture
-):
-    """New objects are read meanwhile, and in the end the old one goes."""
-    bucket.put("in/a.txt", b"one\n")
-    stored: Stored = {}
-    bucket.proxy.fail(Fault("DELETE", "/in/a.txt", times=99, status=403, code="AccessDenied"))
-
-    with caplog.at_level(logging.WARNING):
-        assert ["one"] == values(bucket.run(stored, "in/", **DELETE))
-        bucket.put("in/b.txt", b"two\n")
-        assert ["two"] == values(bucket.run(stored, "in/", **DELETE))
-
-    assert "files.after.commit=delete: It failed for 1 file" in caplog.text
-    assert bucket.address("in/a.txt") in caplog.text
-    assert ["in/a.txt"] == keys(bucket, client)
-    bucket.proxy.forget()
+    stored = bucket.read_all("in/", **DELETE)
+    bucket.delete("in/a.txt")
     assert [] == bucket.run(stored, "in/", **DELETE)
-    assert ([], {}) == (keys(bucket, client), stored)
+    bucket.put("in/a.txt", b"one\n")
+
+    assert [] == bucket.run(stored, "in/", **DELETE)
+
+    assert ([], {}) == (bucket.listed(), stored)
 
 
 LINES = b"".join(b'{"n":%d,"salt":"%s"}\n' % (n, bytes([65 + n]) * n) for n in range(26))

@@ -115,6 +115,36 @@ def test_text_goes_on_with_one_request_from_its_byte_on(bucket: FilesBucket):
     assert [len(BIG) - anchor] == sizes
 
 
+def test_a_longer_object_is_read_on_where_the_old_one_ended(bucket: FilesBucket):
+    """Also where that had no line end behind its last record; what that grew into is refused."""
+    more = {"files_changed": "tail", "files_compression": "none"}
+    stored: Stored = {}
+    bucket.put("a.txt", b"one\ntwo")
+    assert ["one", "two"] == values(bucket.run(stored, **more))
+
+    version = bucket.put("a.txt", b"one\ntwo\r\nthree\nfo")
+
+    assert ["three", "fo"] == values(bucket.run(stored, **more))
+    entry = stored[bucket.partition("a.txt")]
+    assert (version, 4, True) == (entry["version"], entry["recordCount"], entry["done"])
+    bucket.put("a.txt", b"one\ntwo\r\nthree\nfour\n")
+    with pytest.raises(TaskFailedError, match="Its last record was sent without a line end"):
+        bucket.run(stored, **more)
+
+
+def test_an_object_waits_for_its_marker(bucket: FilesBucket):
+    """Which a store may list far behind it, and which is asked for then."""
+    more = {"files_complete_marker": "zz-{name}"}
+    stored: Stored = {}
+    bucket.put("in/a.txt", b"one\n")
+    assert [] == bucket.run(stored, "in/", **more)
+
+    bucket.put("in/zz-a.txt", b"")
+
+    assert ["one"] == values(bucket.run(stored, "in/a*", **more))
+    assert [bucket.partition("in/a.txt")] == list(stored)
+
+
 def noting(sizes: list[int]) -> Callable[[Answer], Answer]:
     """Notes how long each answer is."""
 

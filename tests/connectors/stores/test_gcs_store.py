@@ -10,13 +10,17 @@ from uuid import uuid4
 
 import pytest
 
+from connectors.stores.after_commit_suite import AfterCommitSuite
 from connectors.stores.emulators import fake_gcs, serving
+from connectors.stores.files_place import StorePlace
+from connectors.stores.odd_keys import GOOGLE_REFUSES
 from connectors.stores.rest_moments import RestMoments
 from connectors.stores.s3_proxy import Answer, Fault, Proxy, running
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.stores.connecting import Connecting
 from headrace.connectors.files.stores.errors import (
+    ChecksumError,
     KeyNotRepresentableError,
     ObjectChangedError,
     StoreUnavailableError,
@@ -26,8 +30,6 @@ from headrace.connectors.files.stores.gcs_config import GcsConfig
 from headrace.connectors.files.stores.rest_client import Request, RestClient
 from headrace.connectors.files.stores.retries import Retries
 from headrace.testing.store_suite import DATA, OTHER_KEYS, PATH_KEYS, Put, StoreSuite
-
-STEPS = (".", "..")
 
 
 @pytest.fixture(scope="session")
@@ -107,8 +109,12 @@ def put(config: GcsConfig, owner: Callable[..., bytes]) -> Callable[..., None]:
 class TestGcsStore(StoreSuite):
     """A bucket, in the suite of all stores, with pages of three keys."""
 
-    exact_keys = (*PATH_KEYS, *(key for key in OTHER_KEYS if key not in STEPS), "line\nend")
-    refused_keys = ("\ud800", "", "x" * 1025, *STEPS)
+    exact_keys = (
+        *PATH_KEYS,
+        *(key for key in OTHER_KEYS if key not in GOOGLE_REFUSES),
+        "line\nend",
+    )
+    refused_keys = ("\ud800", "", "x" * 1025, *GOOGLE_REFUSES)
 
     @pytest.fixture
     def store(self, config: GcsConfig) -> GcsStore:
@@ -119,6 +125,16 @@ class TestGcsStore(StoreSuite):
     def put(self, put: Put) -> Put:
         """See the suite."""
         return put
+
+
+class TestAfterCommit(AfterCommitSuite):
+    """A bucket of which the connector reads, in the suite of all stores."""
+
+    @pytest.fixture
+    def place(self, config: GcsConfig, store: GcsStore, put: Put, proxy: Proxy) -> StorePlace:
+        """See the suite."""
+        settings = {k: text for k, text in config.originals.items() if k != "gcs.bucket"}
+        return StorePlace(store=store, settings=settings, proxy=proxy, written=put)
 
 
 class TestBadMoments(RestMoments):
@@ -133,12 +149,12 @@ class TestBadMoments(RestMoments):
 
 def test_keys_that_no_address_can_name_are_told_and_the_listing_goes_on(store: GcsStore, put: Put):
     """They are neither left out silently nor the end of the listing."""
-    for key in ("-", *STEPS, "a"):
+    for key in ("-", *GOOGLE_REFUSES, "a"):
         put(key, b"")
     refused: list[KeyNotRepresentableError] = []
 
     assert ["-", "a"] == [each.key for each in store.list(refuse=refused.append)]
-    assert [*STEPS] == [each.key for each in refused]
+    assert [*GOOGLE_REFUSES] == [each.key for each in refused]
     with pytest.raises(KeyNotRepresentableError):
         list(store.list())
 
@@ -232,6 +248,31 @@ def test_an_object_that_is_stored_gzipped_is_read_as_it_is_stored(
     proxy.fail(Fault("GET", "alt=media", times=9, drop="accept-encoding"))
     with pytest.raises(StoreUnavailableError):
         store.open("a", found.version, size=found.size).read()
+
+
+def test_an_object_that_was_composed_has_a_crc_alone(store: GcsStore, put: Put, proxy: Proxy):
+    """Which is compared as well."""
+    put("a", DATA)
+    version = store.head("a").version
+
+    def composed(answer: Answer) -> Answer:
+        told = {name.lower(): text for name, text in answer.headers.items()}
+        crc = next(each for each in told["x-goog-hash"].split(",") if "crc32c=" in each)
+        return replace(answer, headers={**told, "x-goog-hash": crc})
+
+    def flipped(answer: Answer) -> Answer:
+        return replace(composed(answer), body=answer.body[:-1] + b"?")
+
+    proxy.fail(Fault("GET", "alt=media", change=composed))
+    assert DATA == store.open("a", version).read()
+    proxy.fail(Fault("GET", "alt=media", change=flipped))
+    with store.open("a", version) as opened:
+        opened.read(9)
+        # The second reading was given an MD5 as well, but is asked for the same checksum.
+        assert DATA[9:] == opened.read(len(DATA))
+    proxy.fail(Fault("GET", "alt=media", times=2, change=flipped))
+    with pytest.raises(ChecksumError, match="crc32c checksum"):
+        store.open("a", version).read()
 
 
 def test_the_connector_reads_it_by_its_address(config: GcsConfig, put: Put):

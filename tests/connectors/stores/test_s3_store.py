@@ -12,8 +12,10 @@ from botocore.exceptions import ClientError
 from connectors.stores.s3_owner import S3Owner
 from connectors.stores.s3_proxy import Answer, Fault, Proxy
 from headrace.connect.errors import TaskFailedError
+from headrace.connectors.files.stores.checksum import Checksum
 from headrace.connectors.files.stores.config import S3Config
 from headrace.connectors.files.stores.errors import (
+    ChecksumError,
     KeyNotRepresentableError,
     ObjectArchivedError,
     ObjectChangedError,
@@ -182,7 +184,9 @@ class TestBadMoments:
         with pytest.raises(ObjectChangedError, match="'a'"):
             store.open("a", version)
 
-    @pytest.mark.parametrize("kind", ["CRC32", "SHA1", "SHA256"])
+    @pytest.mark.parametrize(
+        "kind", ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256", "SHA512", "MD5"]
+    )
     @pytest.mark.parametrize("cut_at", [None, 100])
     def test_flipped_bits_are_noticed_before_the_end(
         self,
@@ -194,16 +198,39 @@ class TestBadMoments:
         proxy: Proxy,
     ):
         """Also where the body came in two answers."""
-        put("a", DATA, ChecksumAlgorithm=kind)
+        checksum = Checksum(kind.lower(), b"")
+        checksum.update(DATA)
+        told = {f"x-amz-checksum-{kind.lower()}": checksum.found}
+        put("a", DATA)
         version = store.head("a").version
-        proxy.fail(Fault("GET", "/a", cut_at=cut_at))
+        proxy.fail(Fault("GET", "/a", cut_at=cut_at, change=_telling(told)))
         assert DATA == store.open("a", version).read()
 
-        proxy.fail(Fault("GET", "/a", cut_at=cut_at, change=_flipped))
+        change = _telling(told)
+        proxy.fail(Fault("GET", "/a", cut_at=cut_at, change=lambda a: change(_flipped(a))))
         with store.open("a", version) as opened:
             assert 50 == len(opened.read(50))
-            with pytest.raises(OSError, match=f"{kind.lower()} checksum"):
+            with pytest.raises(ChecksumError, match=f"{kind.lower()} checksum"):
                 opened.read(len(DATA))
+
+    @pytest.mark.parametrize(
+        "told",
+        [{"x-amz-checksum-crc32": "AAAAAA==-2"}, {"x-amz-checksum-type": "COMPOSITE"}],
+        ids=["by its value", "by its type"],
+    )
+    def test_a_checksum_of_parts_is_not_compared_with_the_whole(
+        self, told: dict[str, str], store: S3Store, put: Callable[..., None], proxy: Proxy
+    ):
+        """Nobody knows any more where the parts ended."""
+        put("a", DATA)
+        version = store.head("a").version
+        wrong = {"x-amz-checksum-crc32": "AAAAAA=="}
+        proxy.fail(Fault("GET", "/a", times=2, change=_telling(wrong)))
+        with pytest.raises(ChecksumError):
+            store.open("a", version).read()
+
+        proxy.fail(Fault("GET", "/a", change=_telling({**wrong, **told})))
+        assert DATA == store.open("a", version).read()
 
     def test_an_object_that_is_replaced_while_it_is_read(
         self, store: S3Store, put: Callable[..., None], proxy: Proxy
@@ -439,3 +466,8 @@ def _not_utf8(answer: Answer) -> Answer:
 
 def _replaced(answer: Answer, old: bytes, new: bytes) -> Answer:
     return replace(answer, body=answer.body.replace(old, new))
+
+
+def _telling(headers: dict[str, str]) -> Callable[[Answer], Answer]:
+    """Adds *headers* to an answer."""
+    return lambda answer: replace(answer, headers={**answer.headers, **headers})

@@ -54,16 +54,30 @@ class Selector:
         if not key.startswith(prefix):
             return False
         if self.has_glob:
-            start = prefix.rfind("/") + 1
-            names = key[start:].split("/")
-            return not _hidden(names) and _matches(self.text[start:].split("/"), names)
+            names = key[self._folder_end :].split("/")
+            return not _hidden(names) and _matches(self.patterns, names)
         rest = key[len(prefix) :]
         # Where the prefix ends inside a name, that name was written by whoever set it, hidden or not, and
         # a folder of exactly this name is meant as well.
         inside = bool(prefix) and not prefix.endswith("/")
-        if _hidden(rest.split("/")[inside:]):
+        if "/." in rest or (rest.startswith(".") and not inside):
             return False
         return recursive or "/" not in (rest.removeprefix("/") if inside else rest)
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        """What names below the prefix have to match, from folder to folder; nothing without a glob."""
+        return self.text[self._folder_end :].split("/") if self.has_glob else ()
+
+    def names_in(self, key: str) -> Sequence[str]:
+        """The names in *key*, which is selected, but for those that are written out in *text*."""
+        named, *below = key[self._folder_end :].split("/")
+        written = self.text[self._folder_end :]
+        return below if named == written else (named, *below)
+
+    @cached_property
+    def _folder_end(self) -> int:
+        return self.prefix.rfind("/") + 1
 
 
 def root_of(entry: str) -> tuple[Root, Selector] | None:

@@ -68,7 +68,7 @@ def move_target(config: FilesConfig) -> MoveTarget:
     folder = found[1].text if found else _key(config.move_to)
     if folder and not folder.endswith("/"):
         folder += "/"
-    selectors = config.selectors or tuple(map(_local_selector, config.path))
+    selectors = config.selectors or tuple(map(local_selector, config.path))
     return MoveTarget(folder=folder, selectors=selectors, recursive=config.recursive)
 
 
@@ -134,10 +134,11 @@ def _within(root: Root) -> str:
     return f"the address must begin with {root.address('')}"
 
 
-def _local_selector(path: str) -> Selector:
+def local_selector(path: str) -> Selector:
+    """What the entry *path* of ``files.path`` selects on local disk, of paths without their first slash."""
     selector = Selector(text=_key(path))
     # Whether it is a folder or a file can only the disk tell; a file is compared as a whole.
-    return selector if selector.has_glob else Selector(text=f"{selector.text}/")
+    return selector if selector.has_glob else Selector(text=f"{selector.text}/".lstrip("/"))
 
 
 def _key(path: str) -> str:

@@ -22,7 +22,8 @@ class Candidate:
     of a format that is read as a whole. *readable* is the byte up to which it may be read: its size, or less where its last line is not
     complete yet. *settled* says that it has been unchanged for long enough to be finished; *open_ended*
     that its last row may be half written although a line ends there. *kept* says that it still begins with
-    what offsets prove.
+    what offsets prove. *tailed* says that it goes on where a shorter one ended, maybe without a line end.
+    *splittable* says that it may be read in ranges, *byte_anchors* that the anchors of its offsets are bytes.
     """
 
     file: ObjectSeen
@@ -31,8 +32,10 @@ class Candidate:
     settled: bool
     readable: int
     splittable: bool = False
+    byte_anchors: bool = True
     open_ended: bool = False
     kept: bool = True
+    tailed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,7 @@ class Decision:
     """What to do with one file: pieces to read, offsets to write, a sentence to tell; or nothing.
 
     *waits* says that something of it is left for when it has been unchanged for long enough, *again_after*
-    in how many seconds to look at it again.
+    in how many seconds to look at it again; or for when there is *marker*, of which that is where it will be.
     """
 
     pieces: Sequence[Piece] = ()
@@ -65,6 +68,7 @@ class Decision:
     told: str | None = None
     waits: bool = False
     again_after: float | None = None
+    marker: str | None = None
 
 
 _KEPT = ("header", "types", CHECKED, CHECKSUM)
@@ -77,10 +81,12 @@ def finished(
     anchor: int,
     more: int = 0,
     last: SourceOffset | None = None,
+    reached: int = 0,
 ) -> SourceOffset:
     """The entry of a file that was read up to *anchor*, with *more* records than *entry* says.
 
-    *last* is the offset that came so far, when it was not *entry*.
+    *last* is the offset that came so far, when it was not *entry*. *reached* is the byte behind all that was
+    read, where the anchor is none.
     """
     file = candidate.file
     known = last or entry or {}
@@ -94,7 +100,8 @@ def finished(
         "format": candidate.format,
         **kept,
     }
-    return {**end, "done": True} if candidate.settled and anchor >= file.size else end
+    at_end = max(anchor, reached) >= file.size
+    return {**end, "done": True} if candidate.settled and at_end else end
 
 
 def details_of(candidate: Candidate) -> SplitDetails:
@@ -107,6 +114,7 @@ def details_of(candidate: Candidate) -> SplitDetails:
         tail=candidate.readable == candidate.file.size,
         open_ended=candidate.open_ended,
         modified_ms=candidate.file.modified_ms,
+        tailed=candidate.tailed,
     )
 
 

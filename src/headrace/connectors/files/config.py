@@ -10,26 +10,41 @@ from headrace.connect.setting import Setting, setting
 from headrace.connect.setting_type import SettingType
 from headrace.connectors.files.addresses import Root, Selector, root_of
 from headrace.connectors.files.after_commit import after_commit_problems
+from headrace.connectors.files.distribution import distribution_problems
+from headrace.connectors.files.encoding_problems import encoding_problems
 from headrace.connectors.files.format_config import FormatConfig
+from headrace.connectors.files.formats import plain_problems
 from headrace.connectors.files.naming_config import NamingConfig
 from headrace.connectors.files.place_problems import place_problems
-from headrace.connectors.files.record_headers import HEADERS, header_problems
+from headrace.connectors.files.record_facts import FACTS, LAST
+from headrace.connectors.files.record_fields import (
+    entries_problem,
+    field_problems,
+    fields_of,
+)
+from headrace.connectors.files.record_headers import header_problems
+from headrace.connectors.files.record_schema import text_problem
 from headrace.connectors.files.round_config import RoundConfig
+from headrace.connectors.files.selection_config import SelectionConfig
 from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.files.stores.store import Store
+from headrace.connectors.files.tail import tail_problems
+from headrace.connectors.files.tracking_config import TrackingConfig, tracking_problems
+from headrace.sources.extractors.by_name import FORMATS
 from headrace.sources.extractors.compression import Compression, by_name
 
 _MIB = 1024 * 1024
 _NOT_SPLIT: Final[Mapping[str, str]] = {
-    "avro": "An Avro file cannot be split.",
     "bytes": "A file that is read as bytes is not split.",
-    "csv": "A CSV file cannot be split, because line ends may be quoted.",
-    "parquet": "A Parquet file cannot be split at any byte.",
 }
 """Why not, by the format."""
+_CSV_NOT_SPLIT: Final = (
+    "A CSV file can be split only where every line end ends a row, and each range's reader knows the fields: with "
+    "csv.quote=none, csv.header=false and csv.names, and without csv.escape, csv.skip.lines and inferred types."
+)
 
 
-class FilesConfig(FormatConfig, RoundConfig, NamingConfig):
+class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, TrackingConfig):
     """What to read, how to understand it, and where to send it."""
 
     path: tuple[str, ...] = setting(
@@ -68,33 +83,55 @@ class FilesConfig(FormatConfig, RoundConfig, NamingConfig):
         kind=SettingType.LONG,
         default=2000,
         at_least=0,
-        doc="On local disk: how long a file must be unchanged before a last line without line end counts "
-        "as a record, and before a compressed file, a Parquet file, or with the header last any file is read.",
+        doc="On local disk: how long a file must be untouched before a last line without line end counts "
+        "as a record, and before a compressed file, a Parquet file, or with the header last any file is read. "
+        "The later one of its times of modification and of change counts, so that a copy that keeps the old "
+        "time is not taken for an old file.",
     )
     headers: tuple[str, ...] = setting(
         "files.headers",
         default=(),
-        one_of=HEADERS,
+        one_of=FACTS,
         doc="Headers that each record gets, comma separated: name (the path or address), size (bytes), modified "
         "(when the file was changed, in milliseconds since 1970), record (the record's number in the file, from 1), position (the byte "
         "behind it), last (whether it is the file's last one). They are called file.name and so on.",
+    )
+    field_entries: tuple[str, ...] = setting(
+        "files.fields",
+        default=(),
+        valid=entries_problem,
+        doc="Fields that each record of CSV, Avro and Parquet files gets behind its own ones, comma separated: as in "
+        "files.headers, and behind a colon the field's name, such as name:source,record. Default name: file_name "
+        "and so on.",
+    )
+    schema_text: str | None = setting(
+        "files.schema",
+        default=None,
+        valid=text_problem,
+        doc="An Avro schema, as JSON, that the records of all files get: Avro, Parquet, and CSV with "
+        "csv.schemas.enable. Fields are found by their names; others are left out, missing ones are null or have "
+        "their default, numbers become wider. Where a file's own schema does not allow that, the connector fails. "
+        "Default: each file's records have its own schema.",
     )
     split_bytes: int = setting(
         "files.split.bytes",
         kind=SettingType.LONG,
         default=0,
         at_least=0,
-        doc="Uncompressed JSONL and lines only: read a file in ranges of this many bytes, several at a "
-        "time. Order then holds within a range. 0 reads each file in order, in one slot. With "
-        "files.format=auto, files of other formats are read whole. In a store it needs "
-        "files.compression=none.",
+        doc="Read a larger file in ranges of so many bytes, several at a time. Order then holds within a "
+        "range. 0 reads each file in order, in one slot. Files are cut between lines, Avro blocks or Parquet row "
+        "groups, which belong to the range that they begin in. A CSV file is cut where csv.quote is none, "
+        "csv.header is false and csv.names names the fields. Compressed files and the format bytes are not cut; with files.format=auto they "
+        "are read whole. In a store it needs files.compression=none, unless files.format is avro or parquet.",
     )
-    changed: Literal["fail", "reread", "ignore"] = setting(
+    changed: Literal["fail", "reread", "ignore", "tail"] = setting(
         "files.changed",
         default="fail",
         doc="What to do with a file that does not begin any more with what was sent of it, or that was "
         "replaced after it was read to its end, or with an object of a store that has another version: fail, "
-        "reread it from its beginning, or ignore it from then on.",
+        "reread it from its beginning, ignore it from then on, or tail: where it is longer now, read on from "
+        "where it was read to, and take what is before that for the same; else fail. tail is for JSON lines, "
+        "CSV and lines that are not compressed; in a store it needs files.compression=none.",
     )
     missing: Literal["fail", "ignore"] = setting(
         "files.missing",
@@ -117,6 +154,13 @@ class FilesConfig(FormatConfig, RoundConfig, NamingConfig):
         "files.tag",
         default=(),
         doc="For files.after.commit=tag: tags as name=value, comma separated.",
+    )
+    distribution: Literal["size", "hash", "partition"] = setting(
+        "files.distribution",
+        default="size",
+        doc="Which slot reads which files. size: all slots get nearly the same number of bytes. hash: a "
+        "file's name says its slot, always the same one. partition: one slot reads all files of a Kafka "
+        "partition, which files.partition or their names have to tell, in the order of their names.",
     )
     max_line_bytes: int = setting(
         "files.max.line.bytes",
@@ -148,6 +192,16 @@ class FilesConfig(FormatConfig, RoundConfig, NamingConfig):
         return found and found[0]
 
     @property
+    def fields(self) -> Mapping[str, str]:
+        """What records tell in fields of their own, and what those are called."""
+        return fields_of(self.field_entries)
+
+    @property
+    def tells_last(self) -> bool:
+        """Whether records say whether they are their file's last one."""
+        return LAST in self.headers or LAST in self.fields
+
+    @property
     def selectors(self) -> tuple[Selector, ...]:
         """What is selected in the store."""
         return tuple(found[1] for found in map(root_of, self.path) if found)
@@ -164,7 +218,13 @@ class FilesConfig(FormatConfig, RoundConfig, NamingConfig):
         yield from super().check()
         yield from place_problems(self)
         yield from after_commit_problems(self)
+        yield from tracking_problems(self)
         yield from header_problems(self)
+        yield from field_problems(self)
+        yield from plain_problems(self)
+        yield from distribution_problems(self)
+        yield from tail_problems(self)
+        yield from encoding_problems(self)
         if self.follow and (self.max_objects_per_round or self.max_bytes_per_round):
             told = "A file that always grows would keep others from being read. Remove it"
             yield (
@@ -182,6 +242,8 @@ class FilesConfig(FormatConfig, RoundConfig, NamingConfig):
     def _check_splits(self) -> Iterator[Problem]:
         if self.format in _NOT_SPLIT:
             yield "files.split.bytes", _NOT_SPLIT[self.format]
+        if self.format == "csv" and not FORMATS["csv"](self.format_options("")).splits:
+            yield "files.split.bytes", _CSV_NOT_SPLIT
         if self.compression not in ("auto", "none"):
             yield "files.split.bytes", "A compressed file cannot be split."
 

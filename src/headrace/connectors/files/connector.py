@@ -17,44 +17,62 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask, Split
+from headrace.connectors.files.asked import Asked
 from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.cleaning import Cleaning
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.destinations import Destinations
+from headrace.connectors.files.distribution import shares_of
 from headrace.connectors.files.explaining import Explaining
 from headrace.connectors.files.formats import schemaless_values
 from headrace.connectors.files.local_selection import LocalSelection
 from headrace.connectors.files.offsets import check_offsets
-from headrace.connectors.files.progress import Progress, by_file
+from headrace.connectors.files.offsets_below_mark import (
+    NoOffsets,
+    check_below_mark,
+    removed_marks,
+)
+from headrace.connectors.files.progress import by_file
 from headrace.connectors.files.round import MOST_OBJECTS, Round
-from headrace.connectors.files.selection import Selection
+from headrace.connectors.files.selection import Decides, Selection
 from headrace.connectors.files.store_selection import StoreSelection
 from headrace.connectors.files.task import FilesTask
-from headrace.sources.sharing import Piece, shared
+from headrace.connectors.files.tracking import Tracking
+from headrace.sources.sharing import Piece
+from headrace.sources.told_once import ToldOnce
 
 _LOG = logging.getLogger(__name__)
 
 
 class FilesConnector(PlannedConnector):
-    """Lists files, and shares out what is left of them by size."""
+    """Lists files, and shares out what is left of them."""
 
     config_class: ClassVar[type[Config]] = FilesConfig
     task_class: ClassVar[type[SourceTask]] = FilesTask
     files_config: ClassVar[type[FilesConfig]] = FilesConfig
     """Reads the configuration; another connector's may be written with other keys."""
 
-    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._clock = clock
-        self._told = dict[str, str]()
+        self._ticks = ticks
+        self._told = ToldOnce(_LOG)
         self._cleaning: Cleaning | None = None
 
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
         self._config = self.files_config.parse(props)
         self._selection = self._selected()
+        self._tracking = Tracking(self._config, self._selection, ticks=self._ticks, tell=self._tell)
         self._destinations = Destinations(self._config)
         if self._config.after_commit != "keep":
-            self._cleaning = Cleaning(self._config, tell=self._tell)
+            self._cleaning = Cleaning(
+                self._config, tell=self._tell, selects=self._selection.selects
+            )
 
     def stop(self) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
@@ -72,21 +90,33 @@ class FilesConnector(PlannedConnector):
     def validate_offsets(self, props: Mapping[str, str], offsets: Offsets) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
         check_offsets(offsets)
+        check_below_mark(offsets, NoOffsets())
+
+    def alter_offsets(self, props: Mapping[str, str], offsets: Offsets) -> bool:
+        """See :class:`~headrace.connect.connector.SourceConnector`; compares *offsets* with the marks that are stored."""
+        context = getattr(self, "context", None)
+        check_below_mark(offsets, NoOffsets() if context is None else context.offsets)
+        for place in removed_marks(offsets):
+            _LOG.warning(
+                "The mark of %s is removed: what has no offset there is read again.", place
+            )
+        return False
 
     def plan(self, request: PlanRequest) -> Plan:
         """List the files and join them with what is known.
 
         When something is left of files that are too young to be finished, the plan says when the first of
         them will be old enough. A round that is full ends the listing: the next one begins it anew. What
-        comes after the commit is begun here and done on other threads.
+        comes after the commit is begun here and done on other threads. Entries that are of no use any more
+        are removed.
         """
         known = by_file(request.offsets.known())
-        unfinished = {path for path, each in known.items() if not each.finished}
+        asked = Asked(known)
+        tracked = self._tracking.tracked(request.offsets, asked)
         taken = self._round()
         offsets = dict[SourcePartition, SourceOffset | None]()
         waits = list[float]()
-        for path, decision in self._decisions(known):
-            unfinished.discard(path)
+        for path, decision in self._decisions(tracked.selection, asked):
             if decision.pieces:
                 # Told before a slot would: a name that says no topic is wrong for all records of the file.
                 self._destinations.of(path)
@@ -95,7 +125,8 @@ class FilesConnector(PlannedConnector):
             self._tell(path, decision.told)
             offsets.update(decision.offsets)
             waits += [] if decision.again_after is None else [decision.again_after]
-        self._check_missing(sorted(unfinished))
+        self._check_missing(asked.unfinished())
+        offsets.update(tracked.offsets())
         if self._cleaning is not None:
             offsets.update(self._cleaning.offsets(idle=not taken.pieces and not offsets))
             waits += self._cleaning.waits()
@@ -109,19 +140,24 @@ class FilesConnector(PlannedConnector):
 
     def explain(self, request: PlanRequest) -> Iterator[Explained]:
         """See :class:`~headrace.connect.connector.PlannedConnector`: what is there and is not read as well."""
+        asked = Asked(by_file(request.offsets.known()))
+        selection = self._tracking.explained(request.offsets, asked)
         explaining = Explaining(
-            self._config, self._selection, self._destinations, share_out=self.share_out
+            self._config, selection, self._destinations, share_out=self.share_out
         )
         return explaining.objects(request, self._round())
 
     def share_out(self, pieces: Sequence[Piece], slots: int) -> list[list[Split]]:
-        """At most *slots* non-empty shares of *pieces*, of nearly equal size."""
-        return shared(pieces, slots)
+        """At most *slots* non-empty shares of *pieces*, as ``files.distribution`` says."""
+        return shares_of(self._config.distribution, pieces, slots, self._partition_of)
 
-    def _decisions(self, known: Mapping[str, Progress]) -> Iterator[tuple[str, Decision]]:
+    def _partition_of(self, path: str) -> int | None:
+        return self._destinations.of(path).partition
+
+    def _decisions(self, selection: Decides, asked: Asked) -> Iterator[tuple[str, Decision]]:
         if self._cleaning is None:
-            return self._selection.decisions(known)
-        return self._cleaning.decisions(self._selection, known)
+            return selection.decisions(asked)
+        return self._cleaning.decisions(selection, asked)
 
     def _round(self) -> Round:
         config = self._config
@@ -148,6 +184,4 @@ class FilesConnector(PlannedConnector):
 
     def _tell(self, path: str, sentence: str | None) -> None:
         """Log *sentence* once, not at every plan."""
-        if sentence is not None and self._told.get(path) != sentence:
-            self._told[path] = sentence
-            _LOG.warning("%s: %s", path, sentence)
+        self._told.tell(path, sentence)

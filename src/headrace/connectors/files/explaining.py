@@ -15,7 +15,7 @@ from headrace.connectors.files.destinations import Destinations
 from headrace.connectors.files.formats import told_form
 from headrace.connectors.files.progress import CLEANUP, PENDING, Progress, by_file, number
 from headrace.connectors.files.round import Round
-from headrace.connectors.files.selection import Selection
+from headrace.connectors.files.selection import Decides
 from headrace.sources.sharing import Piece, shared
 
 ShareOut = Callable[[Sequence[Piece], int], Sequence[Sequence[Split]]]
@@ -36,7 +36,7 @@ class Explaining:
     def __init__(
         self,
         config: FilesConfig,
-        selection: Selection,
+        selection: Decides,
         destinations: Destinations,
         *,
         share_out: ShareOut = shared,
@@ -127,6 +127,8 @@ def _why(decision: Decision, progress: Progress) -> str:
     """Why nothing is read."""
     if decision.told:
         return decision.told
+    if decision.marker:
+        return f"It waits for its marker {decision.marker} (files.complete.marker)."
     if decision.waits:
         return _YOUNG
     if progress.done:

@@ -12,11 +12,20 @@ from headrace.sources.extractors.avro_format import DEFAULT_BLOCK_BYTES
 from headrace.sources.extractors.by_name import FormatOptions
 from headrace.sources.extractors.csv_dialect import DEFAULT_SAMPLE_BYTES, CsvDialect
 from headrace.sources.extractors.csv_types import KNOWN_TYPES, field_type
+from headrace.sources.extractors.text_encoding import encoding_named
 
 _KIB = 1024
 _MIB = 1024 * 1024
 _INFER = "infer"
 _TABS = ".tsv"
+
+
+def _encoding_problem(name: str) -> str | None:
+    try:
+        encoding_named(name)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 class FormatConfig(Config):
@@ -28,6 +37,13 @@ class FormatConfig(Config):
         at_least=1,
         at_most=256 * _MIB,
         doc="For files.format=bytes: how many bytes a record holds; a file's last one may hold fewer.",
+    )
+    encoding: str = setting(
+        "files.encoding",
+        default="utf-8",
+        valid=_encoding_problem,
+        doc="What JSON lines, CSV and lines are written in: utf-8, or an encoding of one byte per character whose "
+        "first 128 are ASCII, such as iso-8859-1, windows-1252 or koi8-r.",
     )
     json_null: Literal["value", "tombstone"] = setting(
         "json.null",
@@ -86,6 +102,24 @@ class FormatConfig(Config):
         doc="What a row with fewer fields than there are names is: an error, or its missing fields are "
         "null (fill). A row with more fields is always an error.",
     )
+    csv_comment: str = setting(
+        "csv.comment",
+        default="none",
+        doc="The ASCII character that makes a line that begins with it, outside quotes, a comment, which is no row; "
+        "none for none.",
+    )
+    csv_skip_lines: int = setting(
+        "csv.skip.lines",
+        default=0,
+        at_least=0,
+        at_most=1_000_000,
+        doc="How many lines at the beginning of each file, before the header, are left out, whatever is in them.",
+    )
+    csv_trim: bool = setting(
+        "csv.trim",
+        default=False,
+        doc="Whether spaces and tabs around fields, names and their quotes are dropped. What is inside quotes is kept.",
+    )
     csv_schemas_enable: bool = setting(
         "csv.schemas.enable",
         default=False,
@@ -127,15 +161,19 @@ class FormatConfig(Config):
             ("csv.delimiter", self.csv_delimiter or ","),
             ("csv.quote", self.csv_quote),
             ("csv.escape", self.csv_escape),
+            ("csv.comment", self.csv_comment),
         ):
             if text == "none" and key != "csv.delimiter":
                 continue
             character = _character(text)
             if len(character) != 1 or not character.isascii() or character in "\r\n\0":
                 yield key, f"{text!r} must be one ASCII character that is no line end."
-        meanings = (self.csv_delimiter or ",", self.csv_quote, self.csv_escape)
+            elif key == "csv.comment" and character.isspace():
+                yield key, f"{text!r} must not be a blank."
+        texts = (self.csv_delimiter or ",", self.csv_quote, self.csv_escape, self.csv_comment)
+        meanings = [character for character in map(_character, texts) if character]
         if len(set(meanings)) < len(meanings):
-            yield "csv.quote", "The delimiter, quote and escape characters must differ."
+            yield "csv.quote", "The delimiter, quote, escape and comment characters must differ."
 
     def dialect(self, extension: str) -> CsvDialect:
         """The CSV dialect of files whose name ends with *extension*."""
@@ -153,6 +191,9 @@ class FormatConfig(Config):
             sample_bytes=self.csv_infer_bytes,
             structs=self.csv_schemas_enable,
             ragged=self.csv_ragged,
+            comment=_character(self.csv_comment),
+            skip_lines=self.csv_skip_lines,
+            trim=self.csv_trim,
         )
 
     def format_options(self, extension: str) -> FormatOptions:
@@ -166,6 +207,7 @@ class FormatConfig(Config):
                 tombstones=self.json_null == "tombstone",
                 block_bytes=self.avro_max_block_bytes,
                 columns=self.parquet_columns,
+                encoding=encoding_named(self.encoding),
             )
         return found
 

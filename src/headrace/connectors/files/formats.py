@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Mapping
 from os.path import splitext
+from typing import TYPE_CHECKING, Final
 
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.config import FilesConfig
 from headrace.sources.extractors.by_name import FORMATS
 from headrace.sources.extractors.compression import EXTENSIONS, Compression, by_magic
 from headrace.sources.extractors.format import Format
 from headrace.sources.extractors.line_framing import Framing
 from headrace.sources.extractors.row_format import RowFormat
+
+if TYPE_CHECKING:
+    from headrace.connect.config import Problem
+    from headrace.connectors.files.config import FilesConfig
 
 _BY_EXTENSION = {
     ".jsonl": "jsonl",
@@ -24,12 +30,22 @@ _BY_EXTENSION = {
     ".log": "lines",
 }
 
+_PLAIN: Final[Mapping[str, str]] = {
+    "jsonl": "JSON lines are passed on byte for byte",
+    "lines": "Plain lines are passed on as they are",
+    "bytes": "Bytes are passed on as they are",
+}
+"""The formats whose records have neither fields nor a schema, and why."""
+
 # Such a file may as well be one document of many lines, so that its extension tells nothing.
 _ADVICE = {".json": "`.json`: set files.format=jsonl if each line is a document"}
 
 
 def format_of(path: str, config: FilesConfig) -> Format:
-    """What reads the file at *path*; raises ``TaskFailedError`` when its name does not tell the format."""
+    """What reads the file at *path*; raises ``TaskFailedError`` when its name does not tell that.
+
+    Also where its records cannot get the fields or the schema that are asked for.
+    """
     extension = _extension(path)
     name = config.format if config.format != "auto" else _BY_EXTENSION.get(extension)
     if name is None:
@@ -38,6 +54,8 @@ def format_of(path: str, config: FilesConfig) -> Format:
             f"{path}: The extension does not tell the format (known are {known}). "
             f"{_ADVICE.get(extension, 'Set files.format')}, or name the files with a glob in files.path."
         )
+    for _, refusal in _refusals(name, config):
+        raise TaskFailedError(f"{path}: {refusal}")
     return FORMATS[name](config.format_options(extension))
 
 
@@ -74,16 +92,44 @@ def quoted_framing(form: Format) -> Framing | None:
     return form.framing
 
 
+def plain_problems(config: FilesConfig) -> Iterator[Problem]:
+    """Why some of what *config* reads has no fields and no schema, where it asks for such and that can be said."""
+    found = (_refusals(name, config) for name in sorted(filter(None, _named(config))))
+    yield from dict(itertools.chain.from_iterable(found)).items()
+
+
 def schemaless_values(config: FilesConfig) -> str | None:
     """What surely has no schema of what *config* reads, in words; ``None`` where only the files tell."""
-    named = {config.format} - {"auto"} or {
-        _BY_EXTENSION.get(_extension(path)) for path in config.path
-    }
+    named = _named(config)
     if "jsonl" in named:
         return "JSON lines"
     if "csv" in named and not config.csv_schemas_enable:
         return "CSV rows without csv.schemas.enable=true"
     return None
+
+
+def _refusals(name: str, config: FilesConfig) -> Iterator[Problem]:
+    """What *config* asks for that records of the format *name* cannot have."""
+    reason = _PLAIN.get(name)
+    if config.schema_text is not None and name == "csv" and not config.csv_schemas_enable:
+        told = "Rows of CSV have a schema with csv.schemas.enable=true only. Set that, too."
+        yield "files.schema", told
+    if reason is None:
+        return
+    if config.field_entries:
+        told = (
+            f"{reason}, so that no field can be added. Use files.headers instead of files.fields."
+        )
+        yield "files.fields", told
+    if config.schema_text is not None:
+        yield "files.schema", f"{reason}, so that they get no schema. Remove it, or leave them out."
+
+
+def _named(config: FilesConfig) -> set[str | None]:
+    """The formats that *config* names; ``None`` among them where only the files tell."""
+    if config.format != "auto":
+        return {config.format}
+    return {_BY_EXTENSION.get(_extension(path)) for path in config.path}
 
 
 def _extension(path: str) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
 from headrace.connect.batch import SourceBatch
-from headrace.connectors.files.record_headers import says_last
 
 _Batches = list[SourceBatch]
 
@@ -14,10 +12,11 @@ _Batches = list[SourceBatch]
 class LastRecord:
     """Passes batches on one step late: only then is it known whether anything follows them.
 
-    Used by one reader. What it holds when that is closed has not been passed on, so it is read again.
+    *mark* makes of a batch of the last record one that says so. Used by one reader. What it holds when that is closed has not been passed on, so it is read again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, mark: Callable[[SourceBatch], SourceBatch]) -> None:
+        self._mark = mark
         self._held: _Batches | None = None
         self._error: Exception | None = None
         self._has_ended = False
@@ -45,15 +44,13 @@ class LastRecord:
             self._error = late
             return held
         self._has_ended = self._held is None
-        return _marked(held) if self._has_ended and is_end() else held
+        return self._marked(held) if self._has_ended and is_end() else held
 
-
-def _marked(batches: _Batches) -> _Batches:
-    *before, batch = batches
-    end = len(batch) - 1
-    last = batch.slice(end, 1)
-    return [
-        *before,
-        *([batch.slice(0, end)] if end else []),
-        dataclasses.replace(last, headers=says_last(last.headers)),
-    ]
+    def _marked(self, batches: _Batches) -> _Batches:
+        *before, batch = batches
+        end = len(batch) - 1
+        return [
+            *before,
+            *([batch.slice(0, end)] if end else []),
+            self._mark(batch.slice(end, 1)),
+        ]

@@ -7,10 +7,11 @@ import logging
 import os
 import stat
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import FileIO
 
 from headrace.connect.errors import TaskFailedError
+from headrace.connectors.files.exclusion import NOTHING_EXCLUDED, Exclusion
 from headrace.connectors.files.identity import HEAD_BYTES, same_object, version_of
 
 _LOG = logging.getLogger(__name__)
@@ -25,6 +26,8 @@ _GLOBBED_FOLDER = (
     "files.recursive=true where files.path names the folder."
 )
 _NO_FILE = "It is no regular file."
+VANISHED = "The folder vanished while it was listed."
+"""Why what was below a folder is left out of a listing that had found it."""
 _LeftOut = Callable[[str, str], None]
 _CHUNK = 64 * 1024
 _MAGIC = frozenset("*?[")
@@ -32,12 +35,16 @@ _MAGIC = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSeen:
-    """A regular file as a listing found it. *head* is its first bytes, at most ``HEAD_BYTES``."""
+    """A regular file as a listing found it. *head* is its first bytes, at most ``HEAD_BYTES``.
+
+    *touched_ns* is when it was touched in any way, *modified_ns* when its content is said to have changed.
+    """
 
     path: str
     size: int
     inode: int
     modified_ns: int
+    touched_ns: int
     head: bytes
 
     @property
@@ -55,8 +62,8 @@ class FileSeen:
         return same_object(self.inode, self.head, version)
 
     def age_ms(self, now: float) -> float:
-        """How long it has been unchanged at *now*, in seconds since 1970; a future change is no age."""
-        return now * 1000 - self.modified_ns / 1e6
+        """How long it has been untouched at *now*, in seconds since 1970; a future change is no age."""
+        return now * 1000 - self.touched_ns / 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +79,7 @@ def list_files(
     *,
     recursive: bool,
     known: Container[str] = (),
+    exclusion: Exclusion = NOTHING_EXCLUDED,
     without_match: Callable[[str], None] = lambda _: None,
     left_out: Callable[[str, str], None] = lambda _path, _reason: None,
 ) -> list[str]:
@@ -80,12 +88,13 @@ def list_files(
     What vanishes while it is listed is left out, and logged. Raises :class:`~headrace.connect.errors.TaskFailedError` for a folder that is missing or may not be
     read, and for a missing file that is not *known* from earlier; a glob without matches in a readable
     folder selects nothing, and *without_match* is called with it. *left_out* is told of what is there and
-    is not selected, and why.
+    is not selected, and why; *exclusion* leaves out what *paths* do not name.
     """
+    view = _View(left_out=left_out, exclusion=exclusion)
     absolute = [os.path.abspath(path) for path in paths]  # noqa: PTH100 (keeps symbolic links)
     found = set[str]()
     for path in absolute:
-        selected = set(_selected(path, recursive=recursive, known=path in known, left_out=left_out))
+        selected = set(_selected(path, recursive=recursive, known=path in known, view=view))
         if not selected and _MAGIC & set(path):
             without_match(path)
         found |= selected
@@ -155,15 +164,40 @@ def seen(path: str, status: os.stat_result, head: bytes) -> FileSeen:
         size=status.st_size,
         inode=status.st_ino,
         modified_ns=status.st_mtime_ns,
+        touched_ns=touched_ns(status),
         head=head,
     )
 
 
-def _selected(path: str, *, recursive: bool, known: bool, left_out: _LeftOut) -> Iterator[str]:
+def touched_ns(status: os.stat_result) -> int:
+    """When the file was written, renamed or given another time, in nanoseconds since 1970.
+
+    A time of modification may be set back while the file is still written, as copies that keep it do; the
+    time of change is the system's own.
+    """
+    return max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What is shown of a folder; *left_out* is told of the rest."""
+
+    left_out: _LeftOut
+    exclusion: Exclusion
+
+    def shows(self, entry: os.DirEntry[str]) -> bool:
+        reason = _HIDDEN if entry.name.startswith(".") else self.exclusion.reason((entry.name,))
+        if reason is not None:
+            self.left_out(entry.path, reason)
+        return reason is None
+
+
+def _selected(path: str, *, recursive: bool, known: bool, view: _View) -> Iterator[str]:
     parts = path.split("/")
     magic = next((i for i, part in enumerate(parts) if _MAGIC & set(part)), None)
     if magic is not None:
-        yield from _matching("/".join(parts[:magic]) or "/", parts[magic:], left_out)
+        beside = replace(view, exclusion=view.exclusion.beside(parts[magic:]))
+        yield from _matching("/".join(parts[:magic]) or "/", parts[magic:], beside)
         return
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116
@@ -174,7 +208,7 @@ def _selected(path: str, *, recursive: bool, known: bool, left_out: _LeftOut) ->
             raise TaskFailedError(f"{path}: {_MISSING}") from None
         raise unreadable("path", path, error) from error
     if stat.S_ISDIR(mode):
-        yield from _files_in(path, left_out, recursive=recursive)
+        yield from _files_in(path, view, recursive=recursive)
     elif stat.S_ISREG(mode):
         yield path
     else:
@@ -188,36 +222,34 @@ _MISSING = (
 _NO_FOLDER = "This folder does not exist. Create it, or correct files.path."
 
 
-def _files_in(
-    folder: str, left_out: _LeftOut, *, recursive: bool, found: bool = False
-) -> Iterator[str]:
-    for entry in _entries(folder, left_out, found=found):
+def _files_in(folder: str, view: _View, *, recursive: bool, found: bool = False) -> Iterator[str]:
+    for entry in _entries(folder, view, found=found):
         if _is(os.DirEntry.is_file, entry):
             yield entry.path
         elif recursive and _is_folder_itself(entry):
-            yield from _files_in(entry.path, left_out, recursive=True, found=True)
+            yield from _files_in(entry.path, view, recursive=True, found=True)
         else:
-            left_out(entry.path, _NOT_BELOW)
+            view.left_out(entry.path, _NOT_BELOW)
 
 
 def _matching(
-    folder: str, patterns: Sequence[str], left_out: _LeftOut, *, found: bool = False
+    folder: str, patterns: Sequence[str], view: _View, *, found: bool = False
 ) -> Iterator[str]:
     """The files below *folder* whose path matches *patterns*, one for each folder level."""
     pattern, rest = patterns[0], patterns[1:]
     if pattern == "**":
-        yield from _matching(folder, rest or ["*"], left_out, found=found)
-        for entry in _entries(folder, left_out, found=found):
+        yield from _matching(folder, rest or ["*"], view, found=found)
+        for entry in _entries(folder, view, found=found):
             if _is_folder_itself(entry):
-                yield from _matching(entry.path, patterns, left_out, found=True)
+                yield from _matching(entry.path, patterns, view, found=True)
         return
     kind = os.DirEntry[str].is_dir if rest else os.DirEntry[str].is_file
-    for entry in _entries(folder, left_out, found=found):
+    for entry in _entries(folder, view, found=found):
         matches = fnmatch.fnmatchcase(entry.name, pattern)
         if matches and _is(kind, entry):
-            yield from _matching(entry.path, rest, left_out, found=True) if rest else (entry.path,)
+            yield from _matching(entry.path, rest, view, found=True) if rest else (entry.path,)
         else:
-            left_out(entry.path, _no_file(entry) if matches and not rest else _NO_GLOB)
+            view.left_out(entry.path, _no_file(entry) if matches and not rest else _NO_GLOB)
 
 
 def _no_file(entry: os.DirEntry[str]) -> str:
@@ -225,25 +257,19 @@ def _no_file(entry: os.DirEntry[str]) -> str:
     return _GLOBBED_FOLDER if _is(os.DirEntry.is_dir, entry) else _NO_FILE
 
 
-def _entries(folder: str, left_out: _LeftOut, *, found: bool) -> list[os.DirEntry[str]]:
+def _entries(folder: str, view: _View, *, found: bool) -> list[os.DirEntry[str]]:
     """What is in *folder*; nothing when it was *found* in another one a moment ago and is gone."""
     try:
         with os.scandir(folder) as entries:
-            return [entry for entry in entries if _is_shown(entry, left_out)]
+            return [entry for entry in entries if view.shows(entry)]
     except OSError as error:
         if found and isinstance(error, GONE):
-            _LOG.warning("%s: The folder vanished while it was listed.", folder)
+            _LOG.warning("%s: %s", folder, VANISHED)
+            view.left_out(folder, VANISHED)
             return []
         if isinstance(error, FileNotFoundError):
             raise TaskFailedError(f"{folder}: {_NO_FOLDER}") from None
         raise unreadable("folder", folder, error) from error
-
-
-def _is_shown(entry: os.DirEntry[str], left_out: _LeftOut) -> bool:
-    if not entry.name.startswith("."):
-        return True
-    left_out(entry.path, _HIDDEN)
-    return False
 
 
 def _is_folder_itself(entry: os.DirEntry[str]) -> bool:

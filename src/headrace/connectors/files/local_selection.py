@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from headrace.connect.errors import TaskFailedError
+from headrace.connectors.files.after_commit import local_selector
 from headrace.connectors.files.candidate import Candidate, Decision
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import format_of, packing_of, quoted_framing
 from headrace.connectors.files.listing import (
+    VANISHED,
     FileSeen,
     Ready,
     last_line_end,
     list_files,
     look_at,
     status_of,
+    touched_ns,
 )
+from headrace.connectors.files.markers import Markers
 from headrace.connectors.files.planning import decide
 from headrace.connectors.files.prefix_check import PrefixCheck
 from headrace.connectors.files.progress import Progress
-from headrace.connectors.files.record_headers import LAST
 from headrace.connectors.files.row_ahead import RowAhead
 from headrace.connectors.files.scope import Failed, LeftOut, Scope, fail, unheard
 from headrace.connectors.files.selection import Tell, rules_of
+from headrace.connectors.files.watching import UNWATCHED, Watcher
 from headrace.sources.extractors.line_framing import Framing
 from headrace.sources.extractors.streams import Compression
 
@@ -48,7 +52,9 @@ class LocalSelection:
         self._prefixes = PrefixCheck()
         self._rows = RowAhead()
         self._scope = Scope(config)
-        self._waits_for_last = LAST in config.headers
+        self._selectors = tuple(map(local_selector, config.path))
+        self._markers = Markers(config.marker, lambda path: status_of(path) is not None)
+        self._waits_for_last = config.tells_last
 
     def decisions(
         self,
@@ -56,18 +62,28 @@ class LocalSelection:
         *,
         left_out: LeftOut = unheard,
         failed: Failed = fail,
+        watcher: Watcher = UNWATCHED,
     ) -> Iterator[tuple[str, Decision]]:
         """See :class:`~headrace.connectors.files.selection.Selection`."""
+
+        def is_left_out(path: str, reason: str) -> None:
+            if reason == VANISHED:
+                watcher.missed(path)
+            left_out(path, reason)
+
+        self._markers.begin()
         paths = list_files(
             self._config.path,
             recursive=self._config.recursive,
+            exclusion=self._config.exclusion,
             known=known,
             without_match=lambda pattern: self._tell(pattern, _NO_MATCH),
-            left_out=left_out,
+            left_out=is_left_out,
         )
         for path in paths:
+            watcher.saw(path)
             try:
-                reason, decision = self._judged(path, known.get(path, Progress()))
+                reason, decision = self._judged(path, known.get(path, Progress()), watcher)
             except TaskFailedError as error:
                 failed(path, error)
                 continue
@@ -80,15 +96,37 @@ class LocalSelection:
         """See :class:`~headrace.connectors.files.selection.Selection`."""
         return path.startswith("/") and status_of(path) is None
 
-    def _judged(self, path: str, progress: Progress) -> tuple[str | None, Decision]:
+    def selects(self, path: str) -> bool:
+        """See :class:`~headrace.connectors.files.selection.Selection`."""
+        if not path.startswith("/") or self._scope.against_name(path) is not None:
+            return False
+        key, recursive = path.removeprefix("/"), self._config.recursive
+        return any(each.selects(key, recursive=recursive) for each in self._selectors)
+
+    def gone(self, paths: Sequence[str]) -> Sequence[str]:
+        """See :class:`~headrace.connectors.files.selection.Selection`. Looks at each."""
+        return [path for path in paths if self.has_lost(path)]
+
+    def _judged(
+        self, path: str, progress: Progress, watcher: Watcher
+    ) -> tuple[str | None, Decision]:
         """Why the file at *path* is not read at all, or what is decided about it."""
         reason = self._scope.against_name(path)
+        if reason is None:
+            reason = watcher.passed(path, _modified_ms(path) if watcher.wants_time(path) else None)
         if reason is not None or self._is_as_it_was(path, progress):
             return reason, Decision()
+        # Before the file: what its marker says holds for what is there behind it.
+        marker = self._markers.awaited_by(path) if progress.is_new else None
         file = look_at(path)
         if file is not None:
             reason = self._scope.against_time(file.modified_ms)
-        return reason, self._decided(path, file, progress) if reason is None else Decision()
+        if reason is not None:
+            return reason, Decision()
+        if marker is not None and file is not None:
+            self._markers.tell(path, marker, self._tell)
+            return None, Decision(waits=True, marker=marker)
+        return None, self._decided(path, file, progress)
 
     def _decided(self, path: str, file: FileSeen | None, progress: Progress) -> Decision:
         candidate = None if file is None else self._candidate(file, progress)
@@ -121,7 +159,7 @@ class LocalSelection:
         if signs is None or not progress.done:
             return False
         status = status_of(path)
-        if status is None or signs != (status.st_size, status.st_ino, status.st_mtime_ns):
+        if status is None or signs != (status.st_size, status.st_ino, touched_ns(status)):
             return False
         self._unchanged[path] = signs
         return True
@@ -146,7 +184,8 @@ class LocalSelection:
             packed=packed,
             settled=settled,
             readable=ready.stop,
-            splittable=not packed and form.splits,
+            splittable=packing is Compression.NONE and form.splits,
+            byte_anchors=form.byte_anchors,
             open_ended=ready.open_ended,
             kept=self._is_kept(file, packing, progress, settled=settled),
         )
@@ -182,5 +221,10 @@ class LocalSelection:
         return self._prefixes.holds(file, packing, progress.proofs)
 
 
+def _modified_ms(path: str) -> int | None:
+    status = status_of(path)
+    return None if status is None else status.st_mtime_ns // 1_000_000
+
+
 def _signs(file: FileSeen) -> tuple[int, int, int]:
-    return file.size, file.inode, file.modified_ns
+    return file.size, file.inode, file.touched_ns

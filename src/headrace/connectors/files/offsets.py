@@ -7,17 +7,20 @@ from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartitio
 from headrace.connect.task import Offsets
 from headrace.connectors.files.addresses import root_of
 from headrace.connectors.files.identity import is_version
+from headrace.connectors.files.marks import KEY, LOCAL, MARK, MODIFIED
 from headrace.connectors.files.progress import (
     CLEANUP,
     FILENAME,
+    GONE,
     PENDING,
-    QUARANTINED,
     number,
 )
 from headrace.connectors.files.proof import CHECKED, CHECKSUM
 from headrace.connectors.files.stores.catalogue import KINDS
+from headrace.sources.extractors.avro_search import FIRST_BLOCK
+from headrace.sources.offset_entry import QUARANTINED
 
-_COUNTS = frozenset({"recordCount", "anchor", "skip", "size", CHECKED, CHECKSUM})
+_COUNTS = frozenset({"recordCount", "anchor", "skip", "size", CHECKED, CHECKSUM, FIRST_BLOCK})
 _TEXTS = frozenset({"version", "format", "header", "types", QUARANTINED, CLEANUP})
 _FIELDS = _COUNTS | _TEXTS | {"done"}
 _RANGE = {"from", "to"}
@@ -26,9 +29,47 @@ _RANGE = {"from", "to"}
 def check_offsets(offsets: Offsets) -> None:
     """Raise :class:`~headrace.connect.errors.OffsetsError` for what a task could not resume from."""
     for partition, offset in offsets.items():
+        if MARK in partition:
+            _check_mark(partition, offset)
+            continue
         _check_partition(partition)
         if offset is not None:
             _check_offset(offset, str(partition[FILENAME]))
+
+
+def _check_mark(partition: SourcePartition, offset: SourceOffset | None) -> None:
+    place = partition[MARK]
+    if set(partition) != {MARK} or not isinstance(place, str) or not _is_place(place):
+        known = ", ".join(f"{scheme}://" for scheme in KINDS)
+        raise OffsetsError(
+            f"The partition {dict(partition)} must name one place under 'mark': / for local disk, or the root of a "
+            f"store ({known}), such as s3://bucket/."
+        )
+    if offset is None:
+        return
+    unknown = sorted(set(offset) - {KEY, MODIFIED})
+    if unknown:
+        raise OffsetsError(
+            f"The mark of {place} has the unknown field {unknown[0]!r}; known are {KEY}, {MODIFIED}."
+        )
+    key = offset.get(KEY)
+    if not isinstance(key, str) or not key.startswith(place) or key == place:
+        raise OffsetsError(
+            f"The mark of {place} has {key!r} under 'key'; it must be an absolute path or an address there."
+        )
+    if MODIFIED in offset and not _is_count(offset[MODIFIED]):
+        raise OffsetsError(
+            f"The mark of {place} has {offset[MODIFIED]!r} under 'modified'; it must be milliseconds since 1970. "
+            "Leave it out where it is not known."
+        )
+
+
+def _is_place(place: str) -> bool:
+    found = root_of(place)
+    if found is None:
+        return place == LOCAL
+    root, selector = found
+    return root.scheme in KINDS and bool(root.place) and not selector.text and place.endswith("/")
 
 
 def _check_partition(partition: SourcePartition) -> None:
@@ -90,8 +131,10 @@ def _complaint(key: str, value: OffsetValue) -> str | None:
         return "it must be a whole number that is not negative."
     if key in _TEXTS and not isinstance(value, str):
         return "it must be a string."
-    if key == CLEANUP and value != PENDING:
-        return f"it must be {PENDING}; leave it out where nothing is to be done to the file."
+    if key == CLEANUP and value not in (PENDING, GONE):
+        return (
+            f"it must be {PENDING} or {GONE}; leave it out where nothing is to be done to the file."
+        )
     if key == "done" and not isinstance(value, bool):
         return "it must be true or false."
     return None

@@ -86,7 +86,8 @@ def _of_objects(config: FilesConfig) -> Iterator[Problem]:
     if config.follow:
         told = "Objects of a store are published whole and do not grow."
         yield "files.follow", f"{told} New objects are found without it."
-    if config.split_bytes and config.compression != "none":
+    packs_itself = config.format in ("avro", "parquet")
+    if config.split_bytes and config.compression != "none" and not packs_itself:
         told = (
             "In a store nothing is read of an object before it is planned, so that only the setting"
         )

@@ -27,6 +27,9 @@ from headrace.connectors.files.progress import (
 from headrace.connectors.files.quarantine import RELEASE
 from headrace.connectors.files.ranges import of_ranges
 from headrace.connectors.files.seen import ObjectSeen
+from headrace.connectors.files.tail import ADVICE as TAIL_ADVICE
+from headrace.connectors.files.tail import TAIL, can_go_on
+from headrace.sources.quarantine import quarantine_told
 from headrace.sources.sharing import Piece
 
 
@@ -55,8 +58,10 @@ def _decided(candidate: Candidate, progress: Progress, rules: Rules) -> Decision
     if progress.quarantined is not None:
         if _is_still_damaged(candidate, progress, rules):
             return _in_quarantine(candidate, progress, rules)
-        if not progress.ranges and not number(progress.entry, "recordCount"):
+        if not progress.record_count:
             # Nothing of it was sent, so that there is nothing that another one would have to go on from.
+            if progress.ranges:
+                return _anew(candidate, None, progress, rules)
             progress = Progress()
     return _of_progress(candidate, progress, rules)
 
@@ -68,16 +73,38 @@ def _of_progress(candidate: Candidate, progress: Progress, rules: Rules) -> Deci
     complaint = _change(candidate, progress, rules)
     if complaint:
         return _of_changed(candidate, progress, rules=rules, complaint=complaint)
+    if rules.changed == TAIL and not _is_unchanged(candidate.file, progress):
+        return _of_tail(candidate, progress, rules)
     if not progress.done:
         return _of_unfinished(candidate, progress, rules)
     grown = candidate.file.size - progress.size if rules.grow else 0
     if grown and rules.follow:
         return _of_unfinished(candidate, progress, rules)
-    told = f"The file grew by {grown} bytes after it was read to its end. {_GROWN_ADVICE}"
-    return Decision(told=told if grown else None)
+    return Decision(told=f"{_grew(grown)} {_GROWN_ADVICE}" if grown else None)
 
 
-_GROWN_ADVICE = "They are left unread; set files.follow=true to read files that grow."
+def _of_tail(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
+    """What to do with a file that is not new, or with another one that begins as it did and is as long."""
+    tailed = can_go_on(candidate, progress)
+    grown = candidate.file.size - progress.size
+    if progress.done and not grown:
+        return Decision(told=_SAME_SIZE)
+    if progress.done and not tailed:
+        return _of_changed(candidate, progress, rules=rules, complaint=_grew(grown))
+    return _of_unfinished(replace(candidate, tailed=tailed), progress, rules)
+
+
+def _grew(count: int) -> str:
+    return f"The file grew by {count} bytes after it was read to its end."
+
+
+_GROWN_ADVICE = (
+    "They are left unread; set files.follow=true to read files that grow, or files.changed=tail."
+)
+_SAME_SIZE = (
+    "The file was replaced by one of the same size after it was read to its end, which is taken for the same, as "
+    "files.changed=tail says."
+)
 CHANGED_ADVICE = (
     "Put the file back, or say with files.changed=reread that it is to be read again from its beginning, "
     "or with files.changed=ignore that it is to be left alone."
@@ -92,19 +119,24 @@ def _change(candidate: Candidate, progress: Progress, rules: Rules) -> str | Non
 
     What proofs say counts, and not what lies behind them: a bad record may have been put right. Without
     proofs, and for a file that was read to its end, inode, first bytes and size have to do. An object that
-    cannot grow is what its version says.
+    cannot grow is what its version says. Where the anchors of ranges are no bytes, nothing says what a longer
+    file has in them.
     """
     file = candidate.file
-    if not rules.grow:
+    tails = rules.changed == TAIL and can_go_on(candidate, progress)
+    if not rules.grow and not tails:
         return None if _is_same(file, progress) else REPLACED
     read = 0 if candidate.packed else progress.furthest
     expected = read if progress.proven and not progress.done else max(progress.size, read)
     if file.size < expected:
         return f"The file shrank to {file.size} bytes; records of its first {expected} were sent."
-    if not candidate.kept:
+    moved = progress.ranges and not candidate.byte_anchors and file.size > progress.size > 0
+    if not candidate.kept or moved:
         return REPLACED
+    if not rules.grow or (tails and not progress.size):
+        return None
     complete = progress.done and file.size == progress.size and not rules.follow
-    if progress.proven and not complete:
+    if progress.proven and (tails or not complete):
         return None
     return None if _is_same(file, progress) else REPLACED
 
@@ -135,7 +167,7 @@ def _is_still_damaged(candidate: Candidate, progress: Progress, rules: Rules) ->
 
 def _in_quarantine(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     """What is left to do with a file that has a place behind which nothing can be read."""
-    told = f"It is in quarantine and read no further: {progress.quarantined} {RELEASE}"
+    told = quarantine_told(progress.quarantined, RELEASE)
     if not progress.ranges:
         return Decision(told=told)
     # It is one of its ranges; the others can be read.
@@ -159,8 +191,9 @@ def _anew(
 def _of_changed(
     candidate: Candidate, progress: Progress, *, rules: Rules, complaint: str
 ) -> Decision:
-    if rules.changed == "fail":
-        raise TaskFailedError(f"{candidate.file.path}: {complaint} {CHANGED_ADVICE}")
+    if rules.changed in ("fail", TAIL):
+        told = f"{complaint} {TAIL_ADVICE}" if rules.changed == TAIL else complaint
+        raise TaskFailedError(f"{candidate.file.path}: {told} {CHANGED_ADVICE}")
     if rules.changed == "ignore":
         return Decision(told=f"{complaint} It is left alone, as files.changed=ignore says.")
     told = f"{complaint} It is read again from its beginning, as files.changed=reread says."
@@ -178,22 +211,26 @@ def _of_unfinished(candidate: Candidate, progress: Progress, rules: Rules) -> De
 
 def _of_what_is_ready(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     left = candidate.readable - progress.anchor
-    if candidate.packed:
+    if candidate.packed and not candidate.settled:
         # Nothing but reading it tells where a compressed file ends, so it is read when it is complete.
-        return (
-            Decision(pieces=_of_whole(candidate, progress.entry))
-            if candidate.settled
-            else Decision()
-        )
-    large = rules.split_bytes and candidate.splittable and left > rules.split_bytes
+        return Decision()
+    large = 0 < rules.split_bytes < left and _may_be_cut(candidate, progress)
     if (progress.ranges or large) and not number(progress.entry, "skip"):
         return of_ranges(candidate, progress, rules)
-    if left > 0:
+    if left > 0 or candidate.packed:
         return Decision(pieces=_of_whole(candidate, progress.entry))
     if candidate.settled and progress.anchor == candidate.file.size and not progress.done:
         end = finished(candidate, progress.entry, anchor=progress.anchor)
         return Decision(offsets={whole(candidate.file.path): end})
     return Decision()
+
+
+def _may_be_cut(candidate: Candidate, progress: Progress) -> bool:
+    """Whether the file can be read in ranges, and what is left of it begins at a byte that is known."""
+    entry = progress.entry or {}
+    begun = number(entry, "anchor" if "anchor" in entry else "recordCount") > 0
+    known = candidate.byte_anchors and "anchor" in entry
+    return candidate.splittable and (known or not begun)
 
 
 def _of_whole(candidate: Candidate, entry: SourceOffset | None) -> Sequence[Piece]:

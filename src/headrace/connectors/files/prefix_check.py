@@ -29,7 +29,7 @@ class PrefixCheck:
             return True
         if packing is Compression.NONE:
             return _holds(file.path, packing, proofs)
-        asked = (file.size, file.inode, file.modified_ns, frozenset(proofs))
+        asked = (file.size, file.inode, file.touched_ns, frozenset(proofs))
         known = self._answers.get(file.path)
         if known is None or known[0] != asked:
             known = asked, _holds(file.path, packing, proofs)

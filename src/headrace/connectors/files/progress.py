@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition, of_names
 from headrace.connectors.files.proof import Proof, proof_of
+from headrace.sources.offset_entry import QUARANTINED, is_closed
 
 FILENAME = "filename"
 BUCKET, OBJECT_KEY = "bucket", "objectKey"
 """What the partitions of Aiven's S3 source have instead."""
-QUARANTINED = "quarantined"
-"""Under this an offset says why the rest of its object is not read."""
 CLEANUP = "cleanup"
-"""Under this the entry of an object that was read to its end says that what comes after that is ``PENDING``."""
+"""Under this the entry of an object that was read to its end says what became of what comes after that."""
 PENDING = "pending"
+GONE = "gone"
+"""It was not there any more; should it come back as it was, there is something to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,11 @@ class Progress:
     )
 
     @property
+    def is_new(self) -> bool:
+        """Whether nothing is known of the file."""
+        return self.entry is None and not self.ranges
+
+    @property
     def anchor(self) -> int:
         """The byte behind all that the entry speaks of."""
         return number(self.entry, "anchor")
@@ -37,6 +43,10 @@ class Progress:
     def done(self) -> bool:
         """Whether the file was read to its end, and found unchanged then."""
         return bool((self.entry or {}).get("done")) and not self.ranges
+
+    def is_done_as(self, version: str) -> bool:
+        """Whether that version of the file was read to its end; asked about each object of a store at each plan."""
+        return self.done and (self.entry or {}).get("version") == version
 
     @property
     def quarantined(self) -> str | None:
@@ -51,7 +61,7 @@ class Progress:
         Nobody knows how much was left of a file whose entry only counts, as people and other connectors write it.
         """
         if self.ranges:
-            closed = all(each.get("done") or each.get(QUARANTINED) for each in self.ranges.values())
+            closed = all(is_closed(each) for each in self.ranges.values())
             return closed and self._is_covered
         if self.entry is None or self.quarantined is not None:
             return True
@@ -68,6 +78,12 @@ class Progress:
         return at >= self.size
 
     @property
+    def closed(self) -> bool:
+        """Whether it was read to its end, and nothing is left to be done to it."""
+        entry = self.entry or {}
+        return self.done and not entry.get(QUARANTINED) and entry.get(CLEANUP) != PENDING
+
+    @property
     def restarted(self) -> bool:
         """Whether a person has set an entry that speaks of records and no place, beside ranges."""
         return bool(self.ranges) and self.entry is not None and "anchor" not in self.entry
@@ -76,6 +92,11 @@ class Progress:
     def size(self) -> int:
         """The file's size when it was last read."""
         return max((number(each, "size") for each in self._offsets()), default=0)
+
+    @property
+    def record_count(self) -> int:
+        """How many records were sent of it."""
+        return sum(number(each, "recordCount") for each in self._offsets())
 
     @property
     def furthest(self) -> int:
@@ -130,46 +151,75 @@ def part(path: str, piece: tuple[int, int]) -> SourcePartition:
 
 
 class KnownFiles(Mapping[str, Progress]):
-    """What the store knows of each file, by its path. There may be millions, so each is made when asked for."""
+    """What the store knows of each file, by its path.
+
+    There may be millions, so each is looked up and made when it is asked for. *known* has the entries,
+    *ranges* has those of files that were split.
+    """
 
     def __init__(
         self,
-        entries: Mapping[str, SourceOffset],
+        known: Mapping[SourcePartition, SourceOffset],
         ranges: Mapping[str, Mapping[tuple[int, int], SourceOffset]],
     ) -> None:
-        self._entries = entries
+        self._wholes = of_names(known, {FILENAME})
         self._ranges = ranges
 
     def __getitem__(self, path: str) -> Progress:
-        entry, ranges = self._entries.get(path), self._ranges.get(path, _NO_RANGES)
+        entry, ranges = self._wholes.get(whole(path)), self._ranges.get(path, _NO_RANGES)
         if entry is None and not ranges:
             raise KeyError(path)
         return Progress(entry=entry, ranges=ranges)
 
-    def __contains__(self, path: object) -> bool:
-        return path in self._entries or path in self._ranges
-
     def __iter__(self) -> Iterator[str]:
-        yield from self._entries
-        yield from (path for path in self._ranges if path not in self._entries)
+        for partition in self._wholes:
+            path = partition[FILENAME]
+            if isinstance(path, str):
+                yield path
+        yield from self._ranges_alone()
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    @property
+    def at_most(self) -> int:
+        """How many files there are at most, and mostly exactly; the length costs a look at each."""
+        return len(self._wholes) + sum(1 for _ in self._ranges_alone())
+
+    def items(self) -> ItemsView[str, Progress]:
+        """Without a look-up for each."""
+        return _Items(self)
+
+    def pairs(self) -> Iterator[tuple[str, Progress]]:
+        """Each path with what is known of it."""
+        for partition, entry in self._wholes.items():
+            path = partition[FILENAME]
+            if isinstance(path, str):
+                yield path, Progress(entry=entry, ranges=self._ranges.get(path, _NO_RANGES))
+        for path in self._ranges_alone():
+            yield path, Progress(ranges=self._ranges[path])
+
+    def _ranges_alone(self) -> Iterator[str]:
+        return (path for path in self._ranges if whole(path) not in self._wholes)
+
+
+class _Items(ItemsView[str, Progress]):
+    def __init__(self, owner: KnownFiles) -> None:
+        super().__init__(owner)
+        self._owner = owner
+
+    def __iter__(self) -> Iterator[tuple[str, Progress]]:
+        return self._owner.pairs()
+
 
 def by_file(known: Mapping[SourcePartition, SourceOffset]) -> KnownFiles:
     """What *known* says of each file; partitions of another form are not this connector's."""
-    entries = dict[str, SourceOffset]()
     ranges = dict[str, dict[tuple[int, int], SourceOffset]]()
-    for partition, offset in known.items():
-        path, start, stop = (partition.get(key) for key in (FILENAME, "from", "to"))
-        if not isinstance(path, str):
-            continue
-        if isinstance(start, int) and isinstance(stop, int):
+    for partition, offset in of_names(known, {FILENAME, "from", "to"}).items():
+        path, start, stop = (partition[key] for key in (FILENAME, "from", "to"))
+        if isinstance(path, str) and isinstance(start, int) and isinstance(stop, int):
             ranges.setdefault(path, {})[start, stop] = offset
-        else:
-            entries[path] = offset
-    return KnownFiles(entries, ranges)
+    return KnownFiles(known, ranges)
 
 
 _NO_RANGES: Final[Mapping[tuple[int, int], SourceOffset]] = {}

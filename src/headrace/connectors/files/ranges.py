@@ -19,7 +19,9 @@ from headrace.connectors.files.candidate import (
     details_of,
     finished,
 )
-from headrace.connectors.files.progress import QUARANTINED, Progress, number, part, whole
+from headrace.connectors.files.progress import Progress, number, part, whole
+from headrace.sources.extractors.avro_search import FIRST_BLOCK
+from headrace.sources.offset_entry import is_closed
 from headrace.sources.sharing import Piece
 
 
@@ -29,14 +31,14 @@ def of_ranges(candidate: Candidate, progress: Progress, rules: Rules) -> Decisio
     folded, base = _folded(candidate, progress)
     ranges = {} if folded else progress.ranges
     pieces = [
-        _range_piece(candidate, piece, offset=offset, seek=False)
+        _range_piece(candidate, piece, offset=offset, seek=_begins(candidate, piece, offset))
         for piece, offset in sorted(ranges.items())
-        if not offset.get("done") and not offset.get(QUARANTINED)
+        if not is_closed(offset)
     ]
     pieces += [
         _range_piece(candidate, piece, offset=None, seek=seek)
         for gap, sure in _gaps(ranges, base, candidate.readable)
-        for piece, seek in _cut(gap, sure=sure, size=rules.split_bytes)
+        for piece, seek in _cut(gap, sure=sure and not candidate.packed, size=rules.split_bytes)
     ]
     return Decision(pieces=pieces, offsets=folded)
 
@@ -44,31 +46,46 @@ def of_ranges(candidate: Candidate, progress: Progress, rules: Rules) -> Decisio
 def _folded(
     candidate: Candidate, progress: Progress
 ) -> tuple[dict[SourcePartition, SourceOffset | None], int]:
-    """When all ranges are done: the entry that replaces them, and where it ends."""
-    ranges = sorted(progress.ranges.items())
-    if not ranges or _gaps(progress.ranges, progress.anchor, ranges[-1][0][1]):
+    """When all ranges are done: the entry that replaces them; and the byte behind what was read as a whole."""
+    ranges, path = progress.ranges, candidate.file.path
+    stop = max((to for _, to in ranges), default=0)
+    if not ranges or _gaps(ranges, progress.anchor, stop):
         return {}, progress.anchor
-    if not all(offset.get("done") for _, offset in ranges):
+    if not all(offset.get("done") for offset in ranges.values()):
         return {}, progress.anchor
-    path = candidate.file.path
-    last = max((offset for _, offset in ranges), key=lambda each: number(each, "anchor"))
-    records = sum(number(offset, "recordCount") for _, offset in ranges)
+    last = max(ranges.values(), key=lambda each: number(each, "anchor"))
     end = number(last, "anchor")
-    entry = finished(candidate, progress.entry, anchor=end, more=records, last=last)
-    return {whole(path): entry, **{part(path, piece): None for piece, _ in ranges}}, end
+    reached = max(end, stop)
+    if candidate.packed and reached < candidate.file.size:
+        # Where a range of blocks ends no block need begin, so that nothing could go on there as a whole.
+        return {}, progress.anchor
+    records = sum(number(offset, "recordCount") for offset in ranges.values())
+    entry = finished(
+        candidate, progress.entry, anchor=end, more=records, last=last, reached=reached
+    )
+    return {whole(path): entry, **{part(path, piece): None for piece in ranges}}, reached
 
 
 def _gaps(
     ranges: Mapping[tuple[int, int], SourceOffset], base: int, end: int
 ) -> list[tuple[tuple[int, int], bool]]:
-    """The stretches of ``base … end`` that no range covers, each with whether a line begins there."""
+    """The stretches of ``base … end`` that no range covers, each with whether a line begins there.
+
+    A range whose first block is told covers nothing before that.
+    """
     gaps = list[tuple[tuple[int, int], bool]]()
-    at, sure = base, True
-    for (start, stop), offset in sorted(ranges.items()):
+    at, sure, joined = base, True, True
+    for begin, piece in sorted(
+        (max(piece[0], number(offset, FIRST_BLOCK)), piece) for piece, offset in ranges.items()
+    ):
+        offset = ranges[piece]
+        # Where a range before it is not done, that may still read up to its first block.
+        start = begin if joined else piece[0]
         if at < start:
             gaps.append(((at, start), sure))
         done = bool(offset.get("done"))
-        at, sure = max(stop, number(offset, "anchor") if done else 0), done
+        joined = joined and done and at >= begin
+        at, sure = max(at, piece[1], number(offset, "anchor") if done else 0), done
     return [*gaps, ((at, end), sure)] if at < end else gaps
 
 
@@ -79,6 +96,11 @@ def _cut(gap: tuple[int, int], *, sure: bool, size: int) -> list[tuple[tuple[int
     return [
         ((left, right), left > start or not sure) for left, right in itertools.pairwise(borders)
     ]
+
+
+def _begins(candidate: Candidate, piece: tuple[int, int], offset: SourceOffset) -> bool:
+    """Whether a range that has an offset is read from its beginning, which may lie inside a line."""
+    return "anchor" not in offset and (candidate.packed or piece[0] > 0)
 
 
 def _range_piece(
@@ -95,7 +117,8 @@ def _range_piece(
             details_of(candidate),
             start=piece[0],
             stop=piece[1],
-            limit=candidate.readable,
+            # A range of blocks ends behind one, wherever that is.
+            limit=None if candidate.packed else candidate.readable,
             seek=seek,
         ).as_json(),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from io import FileIO
 
 import pyarrow as pa
@@ -21,8 +22,12 @@ from headrace.connectors.files.place import Place
 from headrace.connectors.files.planning import CHANGED_ADVICE, REPLACED
 from headrace.connectors.files.progress import CLEANUP, PENDING, number, path_of
 from headrace.connectors.files.proof import CHECKED, CHECKSUM, proof_of
-from headrace.connectors.files.record_headers import LAST, RecordHeaders
+from headrace.connectors.files.record_facts import LAST
+from headrace.connectors.files.record_fields import RecordFields, says_last_field
+from headrace.connectors.files.record_headers import RecordHeaders, says_last
+from headrace.connectors.files.record_schema import RecordSchema
 from headrace.connectors.files.stores.errors import ObjectChangedError, ObjectGoneError
+from headrace.connectors.files.tail import behind_line_end
 from headrace.connectors.files.witness import Witness, open_witness
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Chunk, Resume
@@ -52,7 +57,11 @@ class SplitReader:
         self._headers = RecordHeaders(
             config.headers, self._path, self._details, has_bytes=not self._format.sealed
         )
-        self._last = LastRecord() if LAST in config.headers else None
+        self._schema = RecordSchema(config.schema_text, self._path)
+        self._fields = RecordFields(
+            config.fields, self._path, self._details, has_bytes=not self._format.sealed
+        )
+        self._last = LastRecord(self._saying_last) if config.tells_last else None
         self._reader: ObjectReader | None = None
         self._witness: Witness | None = None
         self._lost = False
@@ -92,6 +101,8 @@ class SplitReader:
         self._packing = packing_of(self._path, opened.head, self._config)
         offset = self._split.offset or {}
         resume = self._resume()
+        if self._details.tailed:
+            resume = behind_line_end(raw, resume, self._path)
         # What is in a store is known by its version, and so is a file that is only read when it is finished.
         if isinstance(raw, FileIO) and not self._format.sealed:
             self._witness = self._witnessed(raw, resume)
@@ -214,19 +225,20 @@ class SplitReader:
             anchor=number(offset, "anchor"), skip=number(offset, "skip"), record_count=count
         )
 
-    def _seeks(self, resume: Resume) -> bool:
-        return self._details.seek and resume.anchor == self._details.start
+    @property
+    def _seeks(self) -> bool:
+        return self._details.seek and "anchor" not in (self._split.offset or {})
 
     def _first_byte(self, resume: Resume) -> int:
-        return resume.anchor - 1 if self._seeks(resume) else resume.anchor
+        return resume.anchor - 1 if self._seeks else resume.anchor
 
     def _span(self, resume: Resume) -> Span:
         return Span(
-            start=resume.anchor,
+            start=self._details.start if self._format.sealed else resume.anchor,
             stop=self._details.stop,
             limit=self._details.limit,
             take_tail=self._details.tail and not self._details.open_ended,
-            seek_row=self._seeks(resume),
+            seek_row=self._seeks,
         )
 
     def _batches(self, chunk: Chunk) -> Iterator[SourceBatch]:
@@ -255,20 +267,30 @@ class SplitReader:
         *,
         rows: slice,
     ) -> SourceBatch:
-        values, goes_to = chunk.values[rows], self._goes_to
+        goes_to, read = self._goes_to, self._opened().value_schema
+        own, values = self._schema.of(read), self._schema.values(chunk.values[rows], read)
+        values = self._fields.of(values, own, chunk, rows)
         return SourceBatch(
             topic=goes_to.topic,
             partition=goes_to.partition,
             keys=None if goes_to.key is None else pa.repeat(goes_to.key, len(values)),
             headers=self._headers.of(chunk, rows),
             values=values,
-            value_schema=self._opened().value_schema,
+            value_schema=self._fields.schema(own),
             source_partition=self._split.partition,
             offsets=BatchOffsets(
                 constant=constants,
                 columns={key: column[rows] for key, column in moving.items()},
             ),
         )
+
+    def _saying_last(self, batch: SourceBatch) -> SourceBatch:
+        headers, values = batch.headers, batch.values
+        if LAST in self._config.headers:
+            headers = says_last(headers)
+        if LAST in self._config.fields:
+            values = says_last_field(values)
+        return replace(batch, headers=headers, values=values)
 
     def _constants(self, more: Mapping[str, OffsetValue]) -> dict[str, OffsetValue]:
         return {
@@ -294,7 +316,8 @@ class SplitReader:
         details = self._details
         at_file_end = self.packed or self._format.sealed or position >= details.size
         if _RANGED in self._split.partition:
-            at_end = position >= (details.stop or 0) or (details.tail and at_file_end)
+            reached = self._format.sealed or position >= (details.stop or 0)
+            at_end = reached or (details.tail and at_file_end)
             return at_end and self._place.is_as_planned(self._path, details, grown=True)
         if not details.settled or not details.tail or not at_file_end:
             return False

@@ -25,7 +25,7 @@ class RowAhead:
         Also where there is something to complain about, such as more than *at_most* bytes without an end.
         Raises :class:`~headrace.connect.errors.TaskFailedError` when the file may not be read.
         """
-        asked = (file.size, file.inode, file.modified_ns, start)
+        asked = (file.size, file.inode, file.touched_ns, start)
         if self._none_in.get(file.path) == asked:
             return False
         try:

@@ -32,6 +32,7 @@ class Scope:
         self.start_after = config.start_after or ""
         """The path or key behind which names must sort; empty for all."""
         self._since_ms = config.modified_since_ms
+        self._marker = config.marker
 
     def against_name(self, path: str) -> str | None:
         """Why the file at *path*, or at this address, is not read, by its name; ``None`` where it is."""
@@ -39,6 +40,8 @@ class Scope:
             return "Its name does not sort behind files.start.after."
         if not self._destinations.is_named_so(path):
             return "Its name is not of the form that files.name.template or files.name.regex wants."
+        if self._marker is not None and self._marker.is_one(path):
+            return "It is a marker by its name (files.complete.marker)."
         return None
 
     def against_time(self, modified_ms: float) -> str | None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from headrace.connectors.files.candidate import Decision, Rules
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import Progress
 from headrace.connectors.files.scope import Failed, LeftOut, fail, unheard
+from headrace.connectors.files.watching import UNWATCHED, Watcher
 
 Tell = Callable[[str, str], None]
 """Takes a path and a sentence about it, for the log; says the same only once."""
 
 
-class Selection(Protocol):
-    """The files or objects that a configuration selects. Used on one thread, by the driver."""
+class Decides(Protocol):
+    """The files or objects that a configuration selects, as one plan sees them. Used on one thread, by the driver."""
 
     def decisions(
         self,
@@ -38,6 +39,32 @@ class Selection(Protocol):
         """Whether there is nothing at *path* any more. Asked about paths that were not selected.
 
         Raises as :meth:`decisions`. A path of another place was not lost here.
+        """
+        ...
+
+
+class Selection(Decides, Protocol):
+    """The files or objects that a configuration selects, at all times."""
+
+    def decisions(
+        self,
+        known: Mapping[str, Progress],
+        *,
+        left_out: LeftOut = unheard,
+        failed: Failed = fail,
+        watcher: Watcher = UNWATCHED,
+    ) -> Iterator[tuple[str, Decision]]:
+        """See :class:`Decides`. *watcher* follows the listing; what it passes over is left out."""
+        ...
+
+    def selects(self, path: str) -> bool:
+        """Whether a file at *path* would be selected, by its name alone. Pure; where it is hard to say, ``False``."""
+        ...
+
+    def gone(self, paths: Sequence[str]) -> Sequence[str]:
+        """Those of *paths*, which a complete listing has just not shown, that are surely not there.
+
+        Raises as :meth:`decisions`.
         """
         ...
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.addresses import Root, prefixes
+from headrace.connectors.files.addresses import Root, Selector, prefixes
 from headrace.connectors.files.candidate import Candidate, Decision
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import format_of, packing_told
+from headrace.connectors.files.markers import Markers, Nearby
 from headrace.connectors.files.planning import decide
 from headrace.connectors.files.progress import Progress
 from headrace.connectors.files.scope import Failed, LeftOut, Scope, fail, unheard
 from headrace.connectors.files.selection import Tell, rules_of
 from headrace.connectors.files.stores.errors import ObjectGoneError, retriable
 from headrace.connectors.files.stores.store import Store, StoredObject
+from headrace.connectors.files.watching import UNWATCHED, Watcher
 from headrace.sources.extractors.streams import Compression
 
 _NO_MATCH = (
     "No object is selected by this entry of files.path now. Objects that come later are read."
 )
+# Out of ten thousand; each is a request.
+_ASKED = 10
 _FOLDER = "It is empty and only shows a folder."
 _UNSELECTED = (
     "No entry of files.path selects it: a name in it begins with a dot, it lies in a folder and "
@@ -57,6 +61,11 @@ class StoreSelection:
         self._tell = tell
         self._rules = rules_of(config)
         self._scope = Scope(config)
+        self._entries = [
+            (each, config.exclusion.beside(each.patterns)) for each in config.selectors
+        ]
+        self._nearby = Nearby()
+        self._markers = Markers(config.marker, self._is_there)
 
     def decisions(
         self,
@@ -64,23 +73,22 @@ class StoreSelection:
         *,
         left_out: LeftOut = unheard,
         failed: Failed = fail,
+        watcher: Watcher = UNWATCHED,
     ) -> Iterator[tuple[str, Decision]]:
         """See :class:`~headrace.connectors.files.selection.Selection`. Keeps one page in memory."""
-        for each in self._objects(left_out):
-            path = self._root.address(each.key)
+        self._markers.begin()
+        for path, each in self._objects(left_out, watcher):
             reason = self._scope.against_name(path) or self._scope.against_time(each.modified_ms)
+            reason = reason or watcher.passed(path, each.modified_ms)
             if reason is not None:
                 left_out(path, reason)
                 continue
-            progress = known.get(path, Progress())
-            if progress.done and progress.versions == {each.version}:
+            progress = known.get(path, _NEW)
+            if progress.is_done_as(each.version):
                 yield path, _NOTHING
                 continue
-            seen = StoredSeen(
-                path=path, size=each.size, version=each.version, modified_ms=each.modified_ms
-            )
             try:
-                decision = decide(self._candidate(seen), progress, self._rules)
+                decision = self._decided(each, path, progress)
             except TaskFailedError as error:
                 failed(path, error)
                 continue
@@ -91,34 +99,89 @@ class StoreSelection:
         key = self._root.key(path)
         if key is None:
             return False
+        return not self._exists(key)
+
+    def selects(self, path: str) -> bool:
+        """See :class:`~headrace.connectors.files.selection.Selection`."""
+        key = self._root.key(path)
+        if key is None or self._scope.against_name(path) is not None:
+            return False
+        recursive = self._config.recursive
+        return any(one.selects(key, recursive=recursive) for one, _ in self._entries)
+
+    def gone(self, paths: Sequence[str]) -> Sequence[str]:
+        """See :class:`~headrace.connectors.files.selection.Selection`.
+
+        The listing is the store's word. Some of them are asked for all the same: where one is there, no word
+        of it counts.
+        """
+        asked = paths[:: len(paths) // _ASKED + 1]
+        return paths if all(map(self.has_lost, asked)) else ()
+
+    def _is_there(self, key: str) -> bool:
+        """Whether there is a marker *key*."""
+        return key in self._nearby or self._exists(key)
+
+    def _exists(self, key: str) -> bool:
         try:
             with retriable():
                 self._store.head(key)
         except ObjectGoneError:
-            return True
-        return False
+            return False
+        return True
 
-    def _objects(self, left_out: LeftOut) -> Iterator[StoredObject]:
-        selectors = self._config.selectors
-        recursive = self._config.recursive
-        unmatched = set(selectors)
-        for prefix in prefixes(selectors):
+    def _decided(self, listed: StoredObject, path: str, progress: Progress) -> Decision:
+        marker = self._markers.awaited_by(listed.key) if progress.is_new else None
+        if marker is not None:
+            self._markers.tell(path, marker, self._tell)
+            return Decision(waits=True, marker=self._root.address(marker))
+        seen = StoredSeen(
+            path=path, size=listed.size, version=listed.version, modified_ms=listed.modified_ms
+        )
+        return decide(self._candidate(seen), progress, self._rules)
+
+    def _objects(self, left_out: LeftOut, watcher: Watcher) -> Iterator[tuple[str, StoredObject]]:
+        start = self._start(watcher)
+        unmatched = {one for one, _ in self._entries}
+        for prefix in prefixes(unmatched):
             with retriable():
-                for each in self._store.list(prefix, self._scope.start_after):
-                    if each.key.endswith("/") and not each.size:
-                        # Consoles make such objects to show a folder.
-                        left_out(self._root.address(each.key), _FOLDER)
-                        continue
-                    by = [one for one in selectors if one.selects(each.key, recursive=recursive)]
-                    unmatched.difference_update(by)
+                for each in self._listed(prefix, start):
+                    path = self._root.address(each.key)
+                    watcher.saw(path)
+                    by, reason = self._selectors_of(each)
+                    if unmatched:
+                        unmatched.difference_update(by)
                     if by:
-                        yield each
+                        yield path, each
                     else:
-                        left_out(self._root.address(each.key), _UNSELECTED)
-        for one in selectors:
-            if one in unmatched:
-                advice = "" if recursive or one.has_glob else f" {_NOT_BELOW}"
+                        left_out(path, reason)
+        for one, _ in self._entries:
+            if one in unmatched and start == self._scope.start_after:
+                advice = "" if self._config.recursive or one.has_glob else f" {_NOT_BELOW}"
                 self._tell(self._root.address(one.text), f"{_NO_MATCH}{advice}")
+
+    def _start(self, watcher: Watcher) -> str:
+        """The key behind which the listing begins."""
+        return max(self._scope.start_after, self._root.key(watcher.start_after) or "")
+
+    def _listed(self, prefix: str, start: str) -> Iterator[StoredObject]:
+        objects = self._store.list(prefix, start)
+        return objects if self._config.marker is None else self._nearby.through(objects)
+
+    def _selectors_of(self, listed: StoredObject) -> tuple[list[Selector], str]:
+        """Which entries of ``files.path`` select the object, and why none does, where that is so."""
+        key, reason, found = listed.key, _UNSELECTED, list[Selector]()
+        if key.endswith("/") and not listed.size:
+            # Consoles make such objects to show a folder.
+            return found, _FOLDER
+        for one, exclusion in self._entries:
+            if one.selects(key, recursive=self._config.recursive):
+                excluded = exclusion.reason(one.names_in(key))
+                if excluded is None:
+                    found.append(one)
+                else:
+                    reason = excluded
+        return found, reason
 
     def _candidate(self, seen: StoredSeen) -> Candidate:
         form = format_of(seen.path, self._config)
@@ -132,7 +195,9 @@ class StoreSelection:
             settled=True,
             readable=seen.size,
             splittable=plain and form.splits,
+            byte_anchors=form.byte_anchors,
         )
 
 
 _NOTHING = Decision()
+_NEW = Progress()

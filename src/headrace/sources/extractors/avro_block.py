@@ -1,50 +1,21 @@
-"""One block of an Avro file, unpacked, and the records that are read out of it."""
+"""One block of an Avro file, unpacked, and the records that are taken out of it."""
 
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.connect.errors import RecordError
-from headrace.sources.extractors.avro_columns import Values
 from headrace.sources.extractors.avro_container import BlockHead
 from headrace.sources.extractors.avro_datums import DatumReader
+from headrace.sources.extractors.avro_scan import UNUSUAL, Scan
+from headrace.sources.extractors.avro_taken import Scanned, Standings, Taken
 from headrace.sources.extractors.chunk import numbered
-from headrace.sources.extractors.rows import Places
 from headrace.sources.extractors.unpacking import BROKEN
 
 # Records that take no bytes, as those without fields, cannot be checked against a block's size.
 _MOST_WITHOUT_BYTES = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """Records that were read but not yet passed on.
-
-    Record *i* is the ``numbers[i]``-th of the block at byte ``starts[i]``, and reading goes on ``skips[i]``
-    records behind ``anchors[i]``.
-    """
-
-    values: Values
-    starts: Places
-    numbers: Places
-    anchors: Places
-    skips: Places
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def behind(self, count: int) -> Taken:
-        """These without the first *count*."""
-        return Taken(
-            values=self.values[count:],
-            starts=self.starts[count:],
-            numbers=self.numbers[count:],
-            anchors=self.anchors[count:],
-            skips=self.skips[count:],
-        )
 
 
 class AvroBlock:
@@ -62,10 +33,9 @@ class AvroBlock:
             )
         self._head = head
         self._end = end
+        self._payload = payload
         self._data = io.BytesIO(payload)
-        self._size = len(payload)
         self._done = 0
-        self._page = (0, 0)
 
     @property
     def left(self) -> int:
@@ -75,43 +45,45 @@ class AvroBlock:
     @property
     def left_bytes(self) -> int:
         """How many bytes they take."""
-        return self._size - self._data.tell()
+        return len(self._payload) - self._data.tell()
 
     def take(self, count: int, datums: DatumReader) -> tuple[Taken, str | None]:
         """The next records, *count* at most; with the reason when those behind them cannot be read."""
         wanted = min(count, self.left)
-        self._page = (self._done, self._data.tell())
+        start = self._data.tell()
         values, reason = datums.read(self._data, wanted)
         if reason is None and wanted == self.left and self.left_bytes:
             # Which of them took too few bytes cannot be told.
             values, reason = [], "its block holds more bytes than its records take"
-        taken = self._placed(values)
-        self._done += len(values)
-        return taken, reason
+        octets = memoryview(self._payload)[start : self._data.tell()]
+        standings = self._passed(len(values))
+        return Taken(values=values, octets=octets, gone=0, standings=standings), reason
 
-    def raw(self, number: int, datums: DatumReader) -> bytes:
-        """The bytes of the *number*-th record, one of those that were taken last; they are read once more."""
-        before, start = self._page
-        place = self._data.tell()
-        self._data.seek(start)
-        datums.read(self._data, number - before - 1)
-        start = self._data.tell()
-        datums.read(self._data, 1)
-        found = bytes(self._data.getbuffer()[start : self._data.tell()])
-        self._data.seek(place)
-        return found
+    def scanned(self, count: int, scan: Scan) -> Scanned | None:
+        """The next records, *count* at most; ``None`` when one of them is unusual: :meth:`take` some of them."""
+        wanted, start = min(count, self.left), self._data.tell()
+        try:
+            places, end = scan.places(self._payload, start, wanted)
+        except UNUSUAL:
+            return None
+        if wanted == self.left and end < len(self._payload):
+            return None
+        self._data.seek(end)
+        octets = memoryview(self._payload)[start:end]
+        standings = self._passed(wanted)
+        return Scanned(scan=scan, places=places - start, octets=octets, standings=standings)
 
     def next_name(self) -> str:
         """What errors call the next record."""
         return name_of(self._head.position, self._done + 1)
 
-    def _placed(self, values: Values) -> Taken:
-        """*values* with their places; behind a block's last record is the next block."""
-        numbers = numbered(self._done + 1, len(values))
+    def _passed(self, count: int) -> Standings:
+        """Where the next *count* records stand, which are taken; behind a block's last one is the next block."""
+        numbers = numbered(self._done + 1, count)
         last = numbers == self._head.count
-        return Taken(
-            values=values,
-            starts=np.full(len(values), self._head.position, np.int64),
+        self._done += count
+        return Standings(
+            starts=np.full(count, self._head.position, np.int64),
             numbers=numbers,
             anchors=np.where(last, self._end, self._head.position),
             skips=np.where(last, 0, numbers),

@@ -17,6 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.connect.schema import Schema, arrow_type
+from headrace.sources.extractors.avro_leaves import (
+    UNFIT,
+    DecimalColumn,
+    EnumColumn,
+    PlainColumn,
+    Values,
+    around_nulls,
+)
 from headrace.sources.extractors.avro_types import (
     AvroType,
     entry_fields,
@@ -24,10 +32,6 @@ from headrace.sources.extractors.avro_types import (
     nullable_of,
     refused,
 )
-
-Values = list[Any]
-UNFIT = (ValueError, OverflowError, IndexError, TypeError)
-"""What building a column raises for values that do not fit it."""
 
 _READ_AS = {
     "boolean": pa.bool_(),
@@ -50,60 +54,13 @@ class Column(Protocol):
         ...
 
     def build(self, values: Values) -> pa.Array:
-        """The column of *values*, ``None`` for null; raises one of ``UNFIT`` when one does not fit."""
+        """The column of *values*, ``None`` for null; raises one of ``avro_leaves.UNFIT`` when one does not fit."""
         ...
 
 
 def column_of(kind: AvroType, schema: Schema) -> Column:
     """The column of values of *kind*, whose *schema* is what Connect has for it. Called once per object."""
     return _Maker(itertools.count()).make(kind, schema)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlainColumn:
-    """Values that Arrow takes as they are (as *read*), and turns into *arrow* with all its checks."""
-
-    layout: Any
-    read: pa.DataType
-    arrow: pa.DataType
-
-    def build(self, values: Values) -> pa.Array:
-        """See :class:`Column`."""
-        column = pa.array(values, self.read)
-        return column if self.read == self.arrow else column.cast(self.arrow)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnumColumn:
-    """Symbols, read as their indexes."""
-
-    symbols: pa.StringArray
-    layout: Any = "int"
-
-    def build(self, values: Values) -> pa.Array:
-        """See :class:`Column`."""
-        return self.symbols.take(pa.array(values, pa.int32()))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecimalColumn:
-    """Unscaled integers in bytes, the highest first."""
-
-    layout: Any
-    arrow: pa.Decimal128Type
-
-    def build(self, values: Values) -> pa.Array:
-        """See :class:`Column`."""
-        return _around_nulls(values, self._build)
-
-    def _build(self, values: Values) -> pa.Array:
-        turned = b"".join(
-            int.from_bytes(each, "big", signed=True).to_bytes(16, "little", signed=True)
-            for each in values
-        )
-        column = pa.Array.from_buffers(self.arrow, len(values), [None, pa.py_buffer(turned)])
-        column.validate(full=True)
-        return column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +75,7 @@ class StructColumn:
 
     def build(self, values: Values) -> pa.Array:
         """See :class:`Column`."""
-        return _around_nulls(values, self._build)
+        return around_nulls(values, self._build)
 
     def _build(self, values: Values) -> pa.Array:
         if not self.members:
@@ -127,12 +84,27 @@ class StructColumn:
             _member(self.arrow[index].name, column, self._of_member(key, values))
             for index, (key, column) in enumerate(self.members)
         ]
+        return self.of_children(children)
+
+    def of_children(self, children: Sequence[pa.Array]) -> pa.Array:
+        """The column whose members are *children*."""
         return pa.StructArray.from_arrays(children, fields=list(self.arrow))
 
     def _of_member(self, key: str, values: Values) -> Values:
         if self.sparse:
             return [each.get(key) for each in values]
         return list(map(operator.itemgetter(key), values))
+
+
+class NullableColumn:
+    """Values of *inner* or nulls; *kinds* are the union's branches, of which null may be missing."""
+
+    def __init__(self, inner: Column, kinds: Sequence[str]) -> None:
+        self.inner = inner
+        self.layout = ["null" if each == "null" else inner.layout for each in kinds]
+        self.null = kinds.index("null") if "null" in kinds else None
+        """Which branch null is."""
+        self.build = inner.build
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +117,7 @@ class ListColumn:
 
     def build(self, values: Values) -> pa.Array:
         """See :class:`Column`."""
-        return _around_nulls(values, self._build)
+        return around_nulls(values, self._build)
 
     def _build(self, values: Values) -> pa.Array:
         elements = self.element.build(list(itertools.chain.from_iterable(values)))
@@ -164,7 +136,7 @@ class MapColumn:
 
     def build(self, values: Values) -> pa.Array:
         """See :class:`Column`."""
-        return _around_nulls(values, self._build)
+        return around_nulls(values, self._build)
 
     def _build(self, values: Values) -> pa.Array:
         pairs = [self.pairs(each) for each in values]
@@ -219,9 +191,7 @@ class _Maker:
     def _union(self, kind: AvroType, schema: Schema) -> Column:
         inner = nullable_of(kind)
         if inner is not None:
-            column = self.make(inner, schema)
-            branches = ["null" if each.kind == "null" else column.layout for each in kind.branches]
-            return _Relaid(column, branches)
+            return NullableColumn(self.make(inner, schema), [each.kind for each in kind.branches])
         others = [each for each in kind.branches if each.kind != "null"]
         pairs = zip(others, schema.fields, strict=True)
         members = [(self._name("b"), self.make(each, field.schema)) for each, field in pairs]
@@ -267,14 +237,6 @@ class _Maker:
         return f"{letter}{next(self._numbers)}"
 
 
-class _Relaid:
-    """*column*, read with another layout."""
-
-    def __init__(self, column: Column, layout: object) -> None:
-        self.layout = layout
-        self.build = column.build
-
-
 def _arrow(schema: Schema) -> pa.DataType:
     try:
         return arrow_type(schema)
@@ -294,16 +256,6 @@ def _member(name: str, column: Column, values: Values) -> pa.Array:
         return column.build(values)
     except UNFIT as error:
         raise ValueError(f"{name}: {error}") from error
-
-
-def _around_nulls(values: Values, build: Callable[[Values], pa.Array]) -> pa.Array:
-    """The column that *build* makes of what is not null, with the nulls put back between."""
-    present = [each for each in values if each is not None]
-    if len(present) == len(values):
-        return build(values)
-    absent = np.fromiter((each is None for each in values), np.bool_, len(values))
-    places = np.cumsum(~absent) - 1
-    return build(present).take(pa.array(places, mask=absent))
 
 
 def _borders(values: Values) -> pa.Int32Array:

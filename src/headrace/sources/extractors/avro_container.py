@@ -8,6 +8,7 @@ from typing import Final
 
 from headrace.connect.errors import RecordError
 from headrace.sources.extractors.avro_codecs import too_large
+from headrace.sources.extractors.chunk import READ_ANEW
 from headrace.sources.extractors.exact_bytes import ExactBytes
 from headrace.sources.extractors.unpacking import BROKEN
 
@@ -87,7 +88,7 @@ class BlockSource:
             raise RecordError(
                 "No block begins here.",
                 position=f"byte {position}",
-                advice="The file was replaced by another one; remove its offset to read it anew.",
+                advice=READ_ANEW,
             )
 
     def next_head(self) -> BlockHead | None:
@@ -160,8 +161,13 @@ def _long(source: ExactBytes, where: str, first: bytes = b"") -> int:
 def _exactly(source: ExactBytes, size: int, where: str) -> bytes:
     found = source.up_to(size)
     if len(found) < size:
-        raise _broken(f"The file ends inside {where}: it is cut off.", source.position)
+        raise cut_off(where, source.position)
     return found
+
+
+def cut_off(where: str, position: int) -> RecordError:
+    """The error for a file that ends at *position*, inside *where*."""
+    return _broken(f"The file ends inside {where}: it is cut off.", position)
 
 
 def _broken(reason: str, position: int) -> RecordError:

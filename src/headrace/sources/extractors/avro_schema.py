@@ -38,7 +38,8 @@ from headrace.sources.extractors.avro_types import (
 )
 
 UNION: Final = f"{CONFLUENT}Union"
-_ENUM = f"{CONFLUENT}Enum"
+ENUM: Final = f"{CONFLUENT}Enum"
+FIXED_SIZE: Final = "connect.fixed.size"
 _NAMELESS = f"{CONFLUENT}ConnectDefault"
 _NULL = "A type is null alone, for which Connect has none."
 _PRECISION = "connect.decimal.precision"
@@ -116,8 +117,8 @@ def _union(kind: AvroType) -> Schema:
 
 
 def _enum(kind: AvroType) -> Schema:
-    symbols = {f"{_ENUM}.{symbol}": symbol for symbol in kind.symbols}
-    return Schema(type=SchemaType.STRING, parameters={_ENUM: kind.name or "", **symbols})
+    symbols = {f"{ENUM}.{symbol}": symbol for symbol in kind.symbols}
+    return Schema(type=SchemaType.STRING, parameters={ENUM: kind.name or "", **symbols})
 
 
 def _array(kind: AvroType) -> Schema:
@@ -140,7 +141,7 @@ def _bytes(kind: AvroType) -> Schema:
         if isinstance(precision, int) and precision != _USUAL_PRECISION:
             parameters[_PRECISION] = str(precision)
     if kind.kind == "fixed":
-        parameters["connect.fixed.size"] = str(kind.size)
+        parameters[FIXED_SIZE] = str(kind.size)
     return dataclasses.replace(found, parameters={**found.parameters, **parameters})
 
 

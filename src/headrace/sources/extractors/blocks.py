@@ -8,12 +8,11 @@ import numpy as np
 
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue
-from headrace.sources.extractors.line_framing import CARRIAGE_RETURN, Framing
+from headrace.sources.extractors.byte_order_mark import UTF8, mark_bytes
+from headrace.sources.extractors.line_framing import CARRIAGE_RETURN, Framing, first_lines
+from headrace.sources.extractors.refusals import never_closed, too_few_lines
 from headrace.sources.extractors.rows import RowBlock
 from headrace.sources.extractors.streams import ByteStream
-
-_UTF8_MARK = b"\xef\xbb\xbf"
-_OTHER_MARKS = {b"\xff\xfe": "UTF-16 (little endian)", b"\xfe\xff": "UTF-16 (big endian)"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +43,9 @@ class BlockReader:
     """Cuts a stream that begins at *span*'s start into blocks of rows.
 
     A row longer than *max_row_bytes* is never held in memory: it raises, and the next call goes on
-    behind its line end. A block is overwritten by the next call. *marks* says that a byte order mark at
-    the beginning is not text: one of UTF-8 is left out, another one is an error. *words* are for errors.
+    behind its line end. A block is overwritten by the next call. *encoding* is what the text is in: a byte
+    order mark of UTF-8 at its beginning is left out, any other one is an error; ``None`` where the first bytes
+    are text, whatever they are. *words* are for errors.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class BlockReader:
         span: Span,
         block_bytes: int,
         max_row_bytes: int,
-        marks: bool = True,
+        encoding: str | None = UTF8,
         words: Words = Words(),
     ) -> None:
         self._stream = stream
-        self._marks = marks
+        self._encoding = encoding
         self._words = words
         self._framing = framing
         self._span = span
@@ -73,6 +73,7 @@ class BlockReader:
         self._drained = False
         self._stopped = False
         self._skipping = span.seek_row
+        self._preamble = 0 if span.start else framing.preamble
         self._failure: RecordError | OSError | None = None
         self.cut_short = False
         """Whether the object ended before the span's limit, or inside a row that is another reader's."""
@@ -102,8 +103,9 @@ class BlockReader:
 
     def too_long(self) -> RecordError:
         """The error for a row that is longer than may be, without its place."""
+        what = "What csv.skip.lines leaves out" if self._preamble else "This record"
         return RecordError(
-            f"This record is longer than {self._max_row_bytes} bytes.",
+            f"{what} is longer than {self._max_row_bytes} bytes.",
             advice=f"If it is meant to be so long, raise {self._words.limit_key}.",
         )
 
@@ -148,6 +150,8 @@ class BlockReader:
         self._stream.close()
 
     def _rows(self) -> RowBlock | None:
+        if self._preamble and not self._pass_preamble():
+            return None
         found = self._framing.cut(
             self._buffer[self._consumed : self._used], base=self.position, final=self._whole()
         )
@@ -155,6 +159,19 @@ class BlockReader:
             return None
         self._consumed += int(found.nexts[-1])
         return self._before_stop(found)
+
+    def _pass_preamble(self) -> bool:
+        """Go behind the lines before the first row; whether all of them were there."""
+        rest = self._buffer[self._consumed : self._used]
+        found = first_lines(rest, self._preamble, final=self._whole())
+        if found is None:
+            return False
+        end, behind = found
+        if end > self._max_row_bytes:
+            self._refuse(self.too_long())
+        self._consumed += behind
+        self._preamble = 0
+        return True
 
     def _whole(self) -> bool:
         """Whether what is in the buffer is all that is left, so that a last row needs no line end."""
@@ -187,12 +204,7 @@ class BlockReader:
         if self._failure is not None:
             self._break(self._failure)
         if rest and self._whole():
-            self._refuse(
-                RecordError(
-                    "A quoted field of this record is never closed.",
-                    advice="Close the quote, or set csv.quote to the character that the file uses.",
-                )
-            )
+            self._refuse(too_few_lines(self._preamble) if self._preamble else never_closed())
         self._stopped = True
 
     def _half_end(self) -> int:
@@ -227,8 +239,8 @@ class BlockReader:
         self._consumed, self._used = 0, rest
         at_start = self._base == 0 and rest == 0
         self._read()
-        if at_start and self._marks:
-            self._read_mark()
+        if at_start and self._encoding is not None:
+            self._read_mark(self._encoding)
 
     def _grow(self) -> None:
         bigger = np.empty(len(self._buffer) + self._capacity, np.uint8)
@@ -257,18 +269,13 @@ class BlockReader:
         limit = self._span.limit
         self.cut_short = self._drained and limit is not None and self._base + self._used < limit
 
-    def _read_mark(self) -> None:
+    def _read_mark(self, encoding: str) -> None:
         """Look at an object's first bytes for a byte order mark; one of UTF-8 is not part of a row."""
-        head = self._buffer[: min(self._used, len(_UTF8_MARK))].tobytes()
-        if head == _UTF8_MARK:
-            self._consumed = len(_UTF8_MARK)
-        elif head[:2] in _OTHER_MARKS:
+        try:
+            self._consumed = mark_bytes(self._buffer[: min(self._used, 3)].tobytes(), encoding)
+        except RecordError as error:
             self._drained, self._used = True, 0
-            self._failure = RecordError(
-                position="byte 0",
-                reason=f"The byte order mark says {_OTHER_MARKS[head[:2]]}, but only UTF-8 is read.",
-                advice="Convert the file to UTF-8, for example with iconv.",
-            )
+            self._failure = error
 
     def _skip_row(self) -> bool:
         """Drop bytes to behind the next line end, a buffer at a time; whether it was found."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from headrace.sources.extractors.avro_format import DEFAULT_BLOCK_BYTES, AvroFormat
@@ -17,6 +17,7 @@ from headrace.sources.extractors.line_framing import LineFraming
 from headrace.sources.extractors.lines import LinesExtractor
 from headrace.sources.extractors.parquet_format import ParquetFormat
 from headrace.sources.extractors.row_format import RowFormat
+from headrace.sources.extractors.text_encoding import TextEncoding
 
 JSONL: Final = RowFormat(
     name="jsonl", framing=LineFraming(), extractor=lambda *_: JsonLinesExtractor()
@@ -38,6 +39,7 @@ class FormatOptions:
 
     *record_bytes* is for bytes, *dialect* for CSV, *tombstones* (whether ``null`` is a record without value)
     for JSONL, *block_bytes* (the most of a block) for Avro, *columns* for Parquet, all of them when empty.
+    *encoding* is that of JSONL, CSV and lines, ``None`` for UTF-8.
     """
 
     record_bytes: int = _RECORD_BYTES
@@ -45,17 +47,22 @@ class FormatOptions:
     tombstones: bool = False
     block_bytes: int = DEFAULT_BLOCK_BYTES
     columns: tuple[str, ...] = ()
+    encoding: TextEncoding | None = None
 
 
 FORMATS: Final[Mapping[str, Callable[[FormatOptions], Format]]] = {
     "avro": lambda options: AvroFormat(block_bytes=options.block_bytes),
     "bytes": lambda options: BytesFormat(record_bytes=options.record_bytes),
-    "csv": lambda options: csv_format(options.dialect),
-    "jsonl": lambda options: JSONL_TOMBSTONES if options.tombstones else JSONL,
-    "lines": lambda _: LINES,
+    "csv": lambda options: csv_format(options.dialect, options.encoding),
+    "jsonl": lambda options: _encoded(JSONL_TOMBSTONES if options.tombstones else JSONL, options),
+    "lines": lambda options: _encoded(LINES, options),
     "parquet": lambda options: ParquetFormat(columns=options.columns),
 }
 """Every format by its name."""
+
+
+def _encoded(form: RowFormat, options: FormatOptions) -> RowFormat:
+    return form if options.encoding is None else replace(form, encoding=options.encoding)
 
 
 def extractor_named(

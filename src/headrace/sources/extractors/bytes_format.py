@@ -33,6 +33,7 @@ class BytesFormat:
     splits: bool = False
     sealed: ClassVar[bool] = True
     packs_itself: ClassVar[bool] = False
+    byte_anchors: ClassVar[bool] = True
 
     def signature(self) -> str:
         """See :class:`~headrace.sources.extractors.format.Format`: pieces of another size are others."""

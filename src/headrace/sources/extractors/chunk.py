@@ -5,12 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.connect.partition import OffsetValue
 from headrace.sources.extractors.rows import Places
+
+READ_ANEW: Final = (
+    "Put the file back as it was when records of it were sent, or give the connector another name, under which "
+    "it reads everything from the beginning."
+)
+"""What helps where an object has not the place that its offset speaks of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,11 +50,16 @@ class CsvExtractor:
     def constants(self) -> Mapping[str, OffsetValue]:
         """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         if self._fields is None:
-            return {}
+            return {"header": ""} if self.needs_header else {}
         found = {"header": _text(self._fields.names)}
         if self._inferred is not None:
             found["types"] = _text([kind.name for kind in self._fields.types])
         return found
+
+    @property
+    def needs_header(self) -> bool:
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
+        return self._dialect.header and self._rows.names is None
 
     def extract(self, rows: RowBlock) -> Extracted:
         """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""

@@ -19,6 +19,9 @@ class CsvDialect:
     A doubled quote inside a quoted field is always one quote. *infer* gives types to the fields without
     one, by what the first *sample_bytes* of a file hold. *structs* makes structs with a schema of rows, and
     not JSON objects. *ragged* says what becomes of a row with fewer fields than there are names.
+
+    A line that begins with *comment* outside quotes is no row, and neither are the first *skip_lines* lines of a
+    file, whatever is in them. *trim* drops the blanks around fields, those around their quotes, too.
     """
 
     delimiter: str = ","
@@ -32,6 +35,9 @@ class CsvDialect:
     sample_bytes: int = DEFAULT_SAMPLE_BYTES
     structs: bool = False
     ragged: Literal["error", "fill"] = "error"
+    comment: str = ""
+    skip_lines: int = 0
+    trim: bool = False
 
     def signature(self) -> str:
         """A short text that differs when a file would be cut or understood differently.
@@ -43,7 +49,16 @@ class CsvDialect:
         parts += ["null", self.null, "types", *map(list, self.types)]
         parts += ["infer"] if self.infer else []
         parts += ["structs"] if self.structs else []
+        parts += ["comment", self.comment] if self.comment else []
+        parts += ["skip", self.skip_lines] if self.skip_lines else []
+        parts += ["trim"] if self.trim else []
         return f"csv {json.dumps(parts, ensure_ascii=False, separators=(',', ':'))}"
+
+    @property
+    def blanks(self) -> str:
+        """What is dropped around fields: spaces and tabs that have no other meaning; nothing without *trim*."""
+        meant = (self.delimiter, self.quote, self.escape)
+        return "".join(each for each in " \t" if each not in meant) if self.trim else ""
 
     def declared(self) -> dict[str, FieldType]:
         """The types by the names of their fields."""

@@ -14,10 +14,20 @@ from headrace.sources.extractors.csv_framing import csv_framing
 from headrace.sources.extractors.csv_inference import TYPES, look_at_types
 from headrace.sources.extractors.csv_types import FieldType, field_type
 from headrace.sources.extractors.row_format import RowFormat
+from headrace.sources.extractors.text_encoding import TextEncoding
+
+_ANOTHER_NAME = (
+    "give the connector another name, under which it reads everything from the beginning"
+)
 
 
-def csv_format(dialect: CsvDialect) -> RowFormat:
-    """The format of files written in *dialect*."""
+def csv_format(dialect: CsvDialect, encoding: TextEncoding | None = None) -> RowFormat:
+    """The format of files written in *dialect*, and in *encoding* where they are not UTF-8.
+
+    It splits where every line end ends a row, and no range has to know what the file begins with. A header may
+    come behind blank lines, in any range.
+    """
+    framing = csv_framing(dialect)
 
     def extractor(
         native_key: str, resume: Resume, constants: Mapping[str, OffsetValue]
@@ -28,10 +38,11 @@ def csv_format(dialect: CsvDialect) -> RowFormat:
 
     return RowFormat(
         name=dialect.signature(),
-        framing=csv_framing(dialect),
+        framing=framing,
         extractor=extractor,
-        look=look_at_types(dialect),
-        splits=False,
+        look=look_at_types(dialect, encoding),
+        splits=framing.resyncs and not (dialect.header or dialect.infer) and bool(dialect.names),
+        encoding=encoding,
     )
 
 
@@ -42,13 +53,14 @@ def _header(
     if not resume.anchor:
         return None
     if "header" in constants:
-        return constants["header"]
+        # Empty, where so far there was nothing but what comes before the header.
+        return constants["header"] or None
     if dialect.names:
         return json.dumps(dialect.names)
     if dialect.header:
         raise TaskFailedError(
-            f"{native_key}: Its offset points behind the header without saying what that held. Set only "
-            "'recordCount' in the offset, or name the fields with csv.names."
+            f"{native_key}: Its offset points behind the header without saying what that held. Name the fields "
+            f"with csv.names, or {_ANOTHER_NAME}."
         )
     return None
 
@@ -68,6 +80,6 @@ def _inferred(
     if len(known) < len(kinds):
         raise TaskFailedError(
             f"{native_key}: Its offset has the types {told}, which must be a list in JSON of types that are "
-            "known. Remove 'types' from the offset to infer them anew from where reading goes on."
+            f"known. To infer them anew, {_ANOTHER_NAME}."
         )
     return known

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
+from numpy.typing import NDArray
 
+from headrace.sources.extractors.csv_blanks import RowTrimmer, filled_rows, without_blanks
 from headrace.sources.extractors.csv_dialect import CsvDialect
 from headrace.sources.extractors.csv_framing import QuotedFraming
 from headrace.sources.extractors.line_framing import CARRIAGE_RETURN
@@ -35,7 +37,7 @@ class Columns:
 
 
 class CsvRows:
-    """Cuts the rows of one file into fields. Blank rows are left out, and so is the header.
+    """Cuts the rows of one file into fields. Blank rows and comments are left out, and so is the header.
 
     *names* are the fields' names where they are known; without them the first row tells them.
     """
@@ -44,10 +46,11 @@ class CsvRows:
         self.names = names
         self._dialect = dialect
         self._framing = QuotedFraming(dialect)
+        self._trimmer = RowTrimmer(dialect) if dialect.blanks else None
 
     def columns(self, rows: RowBlock) -> Columns:
         """The fields of *rows*, which follow those of the last call; tells the names, too."""
-        kept = np.flatnonzero(rows.ends > rows.starts)
+        kept = np.flatnonzero(self._records(rows))
         try:
             if self.names is None and len(kept):
                 kept = kept[self._read_names(rows, int(kept[0])) :]
@@ -55,10 +58,24 @@ class CsvRows:
             return Columns(columns=(), rows=kept[:0], bad=refused.bad)
         if self.names is None or not len(kept):
             return Columns(columns=(), rows=kept[:0])
-        columns = self._quickly(rows.slice(int(kept[0])), len(kept), len(self.names))
+        columns = self._quickly(self._without_comments(rows, kept), len(kept), len(self.names))
         if columns is not None:
             return Columns(columns=columns, rows=kept)
         return self._one_by_one(rows, kept, len(self.names))
+
+    def _records(self, rows: RowBlock) -> NDArray[np.bool_]:
+        """Which of *rows* are neither blank nor comments."""
+        found = filled_rows(rows, self._dialect.blanks)
+        if self._dialect.comment:
+            found &= rows.buffer[rows.starts] != ord(self._dialect.comment)
+        return found
+
+    def _without_comments(self, rows: RowBlock, kept: Places) -> RowBlock:
+        """The rows from the first one that is *kept* on; those that are not may still be blank ones."""
+        comment = self._dialect.comment
+        if comment and len(kept) < len(rows) - kept[0]:
+            return rows.pick(kept).packed()
+        return rows.slice(int(kept[0]))
 
     def _read_names(self, rows: RowBlock, first: int) -> int:
         """Take the names from row *first* and the settings; returns how many rows that used up."""
@@ -86,7 +103,8 @@ class CsvRows:
     def _quickly(self, rows: RowBlock, count: int, width: int) -> list[pa.StringArray] | None:
         """The columns of *rows* by Arrow's reader, or ``None`` where only the careful way is exact."""
         block = rows.buffer[rows.starts[0] : rows.nexts[-1]]
-        if self._dialect.escape or not self._framing.regular(rows):
+        quotes = self._framing.quotes(block)
+        if self._dialect.escape or not self._framing.regular(quotes, block):
             return None
         returns = np.count_nonzero(block == CARRIAGE_RETURN)
         if returns and returns != np.count_nonzero(rows.nexts - rows.ends == len(b"\r\n")):
@@ -94,7 +112,7 @@ class CsvRows:
         if not block.all():
             return None
         try:
-            table = _parsed(block, width, self._dialect)
+            table = _parsed(without_blanks(block, quotes, self._dialect), width, self._dialect)
         except pa.ArrowInvalid:
             return None
         if table.num_rows != count:
@@ -133,6 +151,8 @@ class CsvRows:
             text = raw.decode()
             if "\0" in text:
                 raise csv.Error("it holds a NUL byte")
+            if self._trimmer is not None:
+                text = self._trimmer.trimmed(text)
             return next(csv.reader([text], strict=True, **self._dialect.reader_options()))
         except UnicodeDecodeError as error:
             raise _RefusedError(not_utf8(row, rows.position(row), error)) from error

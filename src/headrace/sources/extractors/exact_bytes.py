@@ -8,17 +8,19 @@ _BUFFER_BYTES = 64 * 1024
 
 
 class ExactBytes:
-    """Reads *stream*, which begins at the object's first byte. There are no bytes from *limit* on.
+    """Reads *stream*, which begins at the object's byte *position*. There are no bytes from *limit* on.
 
     Raises what the stream raises; a :class:`~headrace.connect.errors.RecordError` with its position.
     """
 
-    def __init__(self, stream: SkippingStream, *, limit: int | None = None) -> None:
+    def __init__(
+        self, stream: SkippingStream, *, limit: int | None = None, position: int = 0
+    ) -> None:
         self._stream = stream
         self._limit = limit
         self._buffer = bytearray(_BUFFER_BYTES)
         self._held = memoryview(b"")
-        self._read = 0
+        self._read = position
 
     @property
     def position(self) -> int:
@@ -43,6 +45,22 @@ class ExactBytes:
         if size > held:
             self._read += size - held
             self._stream.skip(size - held)
+
+    def go_behind(self, marker: bytes, *, before: int) -> bool:
+        """Go on behind the next *marker*, if it ends before byte *before*; whether one was found."""
+        seen = b""
+        while self.position < before:
+            if not self._held and not self._fill():
+                return False
+            window = seen + self._held
+            found = window.find(marker)
+            if found >= 0:
+                self._held = self._held[found + len(marker) - len(seen) :]
+                return self.position < before
+            # The marker may begin in these bytes and end in the next ones.
+            seen = window[1 - len(marker) :]
+            self._held = self._held[len(self._held) :]
+        return False
 
     def close(self) -> None:
         """Close the stream."""

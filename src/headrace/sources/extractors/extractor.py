@@ -17,6 +17,7 @@ from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import Schema
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Chunk, Resume, numbered
+from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
 from headrace.sources.extractors.object_reader import ObjectReader
 from headrace.sources.extractors.streams import Compression
@@ -43,7 +44,8 @@ class Extractor(Protocol):
     ) -> ObjectReader:
         """A reader of *item* that goes on at *resume*. *constants* are what its offset says besides.
 
-        Raises ``OSError`` when the source does not give the item, which is tried again.
+        Raises ``OSError`` when the source does not give the item, which is tried again, and
+        :class:`~headrace.sources.extractors.damage.DamagedObjectError` when it is damaged before that place.
         """
         ...
 
@@ -71,9 +73,12 @@ class StreamExtractor:
         source = ObjectInput(
             native_key=str(item.context().native_key), raw=item.open(), compression=self.compression
         )
-        return self.format.reader(
-            source, span=Span(), resume=resume, limits=limits, constants=constants
-        )
+        try:
+            return self.format.reader(
+                source, span=Span(), resume=resume, limits=limits, constants=constants
+            )
+        except RecordError as error:
+            raise DamagedObjectError(error) from error
 
 
 class ValueExtractor(ABC):

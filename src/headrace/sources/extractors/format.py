@@ -50,6 +50,9 @@ class Format(Protocol):
     packs_itself: ClassVar[bool]
     """Whether the format compresses its own blocks, so that an object is not unpacked before."""
 
+    byte_anchors: ClassVar[bool]
+    """Whether an anchor is the byte at which reading goes on; its meaning is the format's own where it is not."""
+
     @property
     def splits(self) -> bool:
         """Whether records can be found from any byte on, so that ranges of one object can be read apart."""
@@ -69,6 +72,9 @@ class Format(Protocol):
         constants: Mapping[str, OffsetValue],
     ) -> ObjectReader:
         """A reader of *span* that goes on at *resume*, with what :meth:`ObjectReader.constants` said then.
+
+        A span's borders are bytes, whatever anchors are. With ``seek_row`` reading does not go on but begin:
+        *resume*'s anchor is then the span's start, and what it skips is behind that.
 
         Owns *source*'s stream from now on, also when it raises. Raises
         :class:`~headrace.connect.errors.RecordError` when the object is damaged before the place, and

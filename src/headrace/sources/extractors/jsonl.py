@@ -34,6 +34,11 @@ class JsonLinesExtractor:
         """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         return None
 
+    @property
+    def needs_header(self) -> bool:
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
+        return False
+
     def extract(self, rows: RowBlock) -> Extracted:
         """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         found = _extracted(rows)

@@ -18,6 +18,11 @@ class Framing(Protocol):
     resyncs: ClassVar[bool]
     """Whether a line end always ends a row, so that rows can be found from anywhere on."""
 
+    @property
+    def preamble(self) -> int:
+        """How many lines at the object's beginning come before the first row."""
+        ...
+
     def cut(self, buffer: Bytes, *, base: int, final: bool) -> RowBlock:
         """The complete rows at the beginning of *buffer*; called again and again with what is left.
 
@@ -32,9 +37,26 @@ class LineFraming:
 
     resyncs: ClassVar[bool] = True
 
+    @property
+    def preamble(self) -> int:
+        """See :class:`Framing`."""
+        return 0
+
     def cut(self, buffer: Bytes, *, base: int, final: bool) -> RowBlock:
         """See :class:`Framing`."""
         return rows_ending_at(np.flatnonzero(buffer == LINE_FEED), buffer, base=base, final=final)
+
+
+def first_lines(buffer: Bytes, count: int, *, final: bool) -> tuple[int, int] | None:
+    """Where the first *count* lines of *buffer* end, without and with the last one's line end.
+
+    ``None`` where there are fewer. With *final* the last one needs no line end.
+    """
+    if not count:
+        return 0, 0
+    feeds = np.flatnonzero(buffer == LINE_FEED)[:count]
+    lines = rows_ending_at(feeds, buffer, base=0, final=final and len(feeds) < count)
+    return None if len(lines) < count else (int(lines.ends[-1]), int(lines.nexts[-1]))
 
 
 def rows_ending_at(feeds: Places, buffer: Bytes, *, base: int, final: bool) -> RowBlock:

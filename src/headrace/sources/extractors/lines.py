@@ -27,6 +27,11 @@ class LinesExtractor:
         """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         return STRING
 
+    @property
+    def needs_header(self) -> bool:
+        """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
+        return False
+
     def extract(self, rows: RowBlock) -> Extracted:
         """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         values, bad = text_column(rows)

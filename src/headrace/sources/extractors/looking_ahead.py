@@ -14,11 +14,13 @@ from headrace.sources.extractors.streams import ByteStream
 class Sample:
     """The first bytes that a reader will read, and what its offset says so far.
 
-    *at_start* says that they are the object's first ones, too; *whole* that nothing follows them.
+    *at_start* says that they are the object's first ones, too; *ended* that nothing follows them by now;
+    *whole* that nothing will, so that a last row needs no line end.
     """
 
     content: bytes
     at_start: bool
+    ended: bool
     whole: bool
     constants: Mapping[str, OffsetValue]
 

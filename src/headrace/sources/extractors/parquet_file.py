@@ -14,6 +14,8 @@ from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.schema import Schema
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.parquet_enums import with_enum_texts
+from headrace.sources.extractors.parquet_footer import FooterPlaces, footer_places
+from headrace.sources.extractors.parquet_ranges import row_group_begins
 from headrace.sources.extractors.readable import Readable
 
 _MAGIC = b"PAR1"
@@ -21,6 +23,8 @@ _ENCRYPTED = b"PARE"
 _TAIL = 8
 _LEAST = 12
 _KIB = 1024
+# Most footers are not larger.
+_FOOTER_BYTES = 64 * _KIB
 # Each column has a buffer of its own; all of them together hold about so much.
 _READ_AHEAD = 16 * 1024 * _KIB
 _SMALLEST_BUFFER, _LARGEST_BUFFER = 16 * _KIB, 1024 * _KIB
@@ -38,11 +42,13 @@ class ParquetSource:
     def __init__(self, raw: Readable, native_key: str, *, columns: tuple[str, ...]) -> None:
         self._raw = raw
         self.native_key = native_key
-        _check_ends(raw, native_key)
+        self.size = _checked_size(raw, native_key)
         # Arrow takes a short read for the end of the file, so whole reads are made of them here.
         whole = io.BufferedReader(raw, _SMALLEST_BUFFER)
         try:
-            metadata = pq.read_metadata(whole)
+            footer = _footer(whole, self.size)
+            metadata = pq.read_metadata(pa.BufferReader(_MAGIC + footer))
+            places = _places(footer, self.size)
             leaves = max(1, metadata.num_columns)
             self._file = pq.ParquetFile(
                 whole,
@@ -59,6 +65,7 @@ class ParquetSource:
                 told = f"its row groups have {sum(self.rows)} rows, and it says that it has"
                 raise pa.ArrowInvalid(f"{told} {metadata.num_rows}")
             self._metadata = metadata
+            self.begins = row_group_begins(places)
             fields = with_enum_texts(self._file.schema_arrow, self._file.schema)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise self.failure("its footer", error) from error
@@ -105,8 +112,8 @@ class ParquetSource:
             ) from error
 
 
-def _check_ends(raw: Readable, native_key: str) -> None:
-    """Raise a sentence for what cannot be a Parquet file by its first and last bytes."""
+def _checked_size(raw: Readable, native_key: str) -> int:
+    """How many bytes it has; raises a sentence for what cannot be a Parquet file by its first and last ones."""
     size = raw.seek(0, os.SEEK_END)
     if not size:
         raise _damaged(
@@ -131,6 +138,34 @@ def _check_ends(raw: Readable, native_key: str) -> None:
     if size < _LEAST or not tail.endswith(_MAGIC):
         told = "The Parquet file is cut off, because it does not end with a footer."
         raise _damaged(native_key, f"byte {size}", told, _REPLACE)
+    return size
+
+
+def _footer(whole: io.BufferedReader[Readable], size: int) -> bytes:
+    """The footer of a file of *size* bytes, and its last ones."""
+    # At once, as Arrow would: a store is asked anew for each jump.
+    end = _last(whole, size, min(size, _FOOTER_BYTES))
+    length = int.from_bytes(end[-_TAIL : -len(_MAGIC)], "little") + _TAIL
+    if length > size - len(_MAGIC):
+        raise pa.ArrowInvalid(f"it should have {length} bytes, and the whole file has {size}")
+    return end[-length:] if length <= len(end) else _last(whole, size, length)
+
+
+def _last(whole: io.BufferedReader[Readable], size: int, count: int) -> bytes:
+    whole.seek(size - count)
+    return whole.read(count)
+
+
+def _places(footer: bytes, size: int) -> FooterPlaces:
+    """What *footer*, with the last bytes of a file of *size* bytes, says of its columns; raises what Arrow does."""
+    try:
+        found = footer_places(footer[:-_TAIL])
+    except ValueError as error:
+        raise pa.ArrowInvalid(str(error)) from error
+    wrong = found.misplaced(size - len(footer))
+    if wrong:
+        raise pa.ArrowInvalid(wrong)
+    return found
 
 
 def _damaged(native_key: str, position: str | None, reason: str, advice: str) -> DamagedObjectError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.compression import Compression
 from headrace.sources.extractors.format import ObjectInput, ReadLimits
 from headrace.sources.extractors.parquet_file import ParquetSource
+from headrace.sources.extractors.parquet_ranges import groups_between
 from headrace.sources.extractors.parquet_reader import ParquetReader
 
 
@@ -21,14 +23,15 @@ from headrace.sources.extractors.parquet_reader import ParquetReader
 class ParquetFormat:
     """Rows as structs of *columns*, in that order; none means all of them, in the file's order.
 
-    An anchor is the number of a row group, and so are the span's ``start`` and ``stop``. A file is read
-    as it is: it compresses its own pages, so that another compression around it is refused.
+    An anchor is the number of a row group; a span has those that begin in it. A file is read as it is: it
+    compresses its own pages, so that another compression around it is refused.
     """
 
     columns: tuple[str, ...] = ()
-    splits: bool = False
+    splits: bool = True
     sealed: ClassVar[bool] = True
     packs_itself: ClassVar[bool] = True
+    byte_anchors: ClassVar[bool] = False
 
     def signature(self) -> str:
         """See :class:`~headrace.sources.extractors.format.Format`: other columns are other records."""
@@ -47,7 +50,10 @@ class ParquetFormat:
         try:
             _check_plain(source)
             opened = ParquetSource(source.raw, source.native_key, columns=self.columns)
-            return ParquetReader(opened, resume=resume, stop=span.stop, limits=limits)
+            first, stop = groups_between(opened.begins, span.start, span.stop, size=opened.size)
+            if span.seek_row:
+                resume = dataclasses.replace(resume, anchor=first)
+            return ParquetReader(opened, resume=resume, stop=stop, limits=limits)
         except BaseException:
             source.raw.close()
             raise

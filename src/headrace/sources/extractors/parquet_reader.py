@@ -11,7 +11,7 @@ from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import Schema
 from headrace.sources.extractors.batch_rows import BatchRows
-from headrace.sources.extractors.chunk import Chunk, Resume, numbered
+from headrace.sources.extractors.chunk import READ_ANEW, Chunk, Resume, numbered
 from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.extractors.parquet_file import ParquetSource
 from headrace.sources.extractors.parquet_structs import ParquetStructs
@@ -20,7 +20,7 @@ from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
 
 
 class ParquetReader:
-    """An ``ObjectReader`` of *source* up to the row group *stop*, or to its end. Owns *source*.
+    """An ``ObjectReader`` of *source* up to before the row group *stop*. Owns *source*.
 
     Reading inside a row group begins with reading and dropping what was read before; row groups before
     it are not touched. A damaged page ends the reading, because nothing behind it can be found; a value that
@@ -30,19 +30,19 @@ class ParquetReader:
     cut_short = False
 
     def __init__(
-        self, source: ParquetSource, *, resume: Resume, stop: int | None, limits: ReadLimits
+        self, source: ParquetSource, *, resume: Resume, stop: int, limits: ReadLimits
     ) -> None:
         groups = len(source.rows)
         if resume.anchor > groups:
             raise TaskFailedError(
                 f"{source.native_key}: Its offset speaks of row group {resume.anchor}, but the file has "
-                f"{groups}. Remove the offset to read the file from its beginning."
+                f"{groups}. {READ_ANEW}"
             )
         self.value_schema: Schema | None = source.schema
         self._source = source
         self._structs = ParquetStructs(source.names, source.schema)
         self._sizes = BatchRows(most=limits.rows, target_bytes=limits.chunk_bytes)
-        self._stop = groups if stop is None else min(stop, groups)
+        self._stop = stop
         self._group = resume.anchor
         self._row = 0
         self._skip = resume.skip

@@ -15,6 +15,11 @@ class ReturnFraming:
 
     resyncs: ClassVar[bool] = True
 
+    @property
+    def preamble(self) -> int:
+        """See :class:`~headrace.sources.extractors.line_framing.Framing`."""
+        return 0
+
     def cut(self, buffer: Bytes, *, base: int, final: bool) -> RowBlock:
         """See :class:`~headrace.sources.extractors.line_framing.Framing`; *final* changes nothing."""
         feed, carriage = buffer == LINE_FEED, buffer == CARRIAGE_RETURN

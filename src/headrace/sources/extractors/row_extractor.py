@@ -47,6 +47,11 @@ class RowExtractor(Protocol):
         """The schema of the values, or ``None`` for values without one."""
         ...
 
+    @property
+    def needs_header(self) -> bool:
+        """Whether the next row that is not blank is a header, without which no row behind it is understood."""
+        ...
+
     def extract(self, rows: RowBlock) -> Extracted:
         """The records among *rows*, which follow those of the last call.
 

@@ -10,13 +10,16 @@ from typing import ClassVar
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue
 from headrace.sources.extractors.blocks import BlockReader, Span, Words
+from headrace.sources.extractors.byte_order_mark import UTF8
 from headrace.sources.extractors.chunk import Resume
+from headrace.sources.extractors.decoding import DecodingExtractor
 from headrace.sources.extractors.format import ObjectInput, ReadLimits
 from headrace.sources.extractors.line_framing import Framing
 from headrace.sources.extractors.looking_ahead import Look, Sample, SampledStream
 from headrace.sources.extractors.row_extractor import RowExtractor
 from headrace.sources.extractors.row_reader import RowReader
 from headrace.sources.extractors.streams import ByteStream, Compression, open_stream
+from headrace.sources.extractors.text_encoding import TextEncoding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,20 +27,22 @@ class RowFormat:
     """Rows as *framing* cuts them, understood by what *extractor* makes for each object.
 
     *extractor* is given the native key, the place where reading begins and the constants of its offset,
-    with what *look* learns of the bytes there.
+    with what *look* learns of the bytes there. *encoding* is that of the text, ``None`` for UTF-8.
     """
 
     name: str
     framing: Framing
     extractor: Callable[[str, Resume, Mapping[str, OffsetValue]], RowExtractor]
     look: Look | None = None
+    encoding: TextEncoding | None = None
     splits: bool = True
     sealed: ClassVar[bool] = False
     packs_itself: ClassVar[bool] = False
+    byte_anchors: ClassVar[bool] = True
 
     def signature(self) -> str:
         """See :class:`~headrace.sources.extractors.format.Format`."""
-        return self.name
+        return self.name if self.encoding is None else f"{self.name} {self.encoding.name}"
 
     def reader(
         self,
@@ -59,6 +64,8 @@ class RowFormat:
                 )
                 constants = {**constants, **learnt}
             extractor = self.extractor(source.native_key, resume, constants)
+            if self.encoding is not None:
+                extractor = DecodingExtractor(extractor, self.encoding)
         except RecordError as error:
             source.raw.close()
             raise error.located(source.native_key, f"before byte {resume.anchor}{of}") from error
@@ -71,6 +78,7 @@ class RowFormat:
             span=dataclasses.replace(span, start=resume.anchor),
             block_bytes=limits.chunk_bytes,
             max_row_bytes=limits.record_bytes,
+            encoding=UTF8 if self.encoding is None else self.encoding.name,
             words=Words(of=of, limit_key=limits.record_key),
         )
         return RowReader(
@@ -96,11 +104,13 @@ def _looked(
     if span.limit is not None:
         most = min(most, max(span.limit - resume.anchor, 0))
     sampled = SampledStream(stream, most)
+    ended = sampled.ended or most < look.most_bytes
     sample = Sample(
         content=sampled.sample,
         at_start=not resume.anchor,
+        ended=ended,
         # What ends with the span may go on later, but only behind the last row's end.
-        whole=(sampled.ended or most < look.most_bytes) and span.take_tail,
+        whole=ended and span.take_tail,
         constants=constants,
     )
     return sampled, look.learn(sample)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -93,7 +94,7 @@ class RowReader:
                     self._rows = self._blocks.next_block()
                     return
                 except RecordError as error:
-                    if self._blocks.broken:
+                    if self._blocks.broken or self._extractor.needs_header:
                         self._break(error)
                         return
                     if self._pass_over(error):
@@ -137,7 +138,11 @@ class RowReader:
         self._count += len(found.values)
         dropped = min(self._skip, len(found.values))
         self._skip -= dropped
-        self._go_behind(block, rows=rows, refused=found.bad or refused)
+        bad = found.bad or refused
+        if bad is not None and self._extractor.needs_header:
+            # Passed over, it would make a header of the row behind it.
+            bad = dataclasses.replace(bad, fatal=True)
+        self._go_behind(block, rows=rows, refused=bad)
         if self._rows is None and self._error is None:
             self._advance()
         if dropped == len(found.values):

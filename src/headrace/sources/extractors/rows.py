@@ -50,6 +50,23 @@ class RowBlock:
             nexts=self.nexts[rows],
         )
 
+    def packed(self) -> RowBlock:
+        """The same rows, with their line ends, in a buffer without anything else; their positions are lost."""
+        lengths = self.nexts - self.starts
+        nexts = np.cumsum(lengths)
+        starts = nexts - lengths
+        change = np.zeros(len(self.buffer) + 1, np.int8)
+        change[self.starts] += 1
+        # Where a row ends and the next one begins, nothing changes.
+        change[self.nexts] -= 1
+        return RowBlock(
+            buffer=self.buffer[np.cumsum(change[:-1], dtype=np.int8) > 0],
+            base=self.base,
+            starts=starts,
+            ends=starts + (self.ends - self.starts),
+            nexts=nexts,
+        )
+
     def row(self, index: int) -> bytes:
         """A copy of one row, without its line end."""
         return self.buffer[self.starts[index] : self.ends[index]].tobytes()

@@ -17,14 +17,18 @@ from headrace.connectors.files.aiven.peer_config import PeerConfig
 from headrace.connectors.files.config import FilesConfig
 
 _MOST_KEYS_PER_PAGE: Final = 1000
-_DEFAULTS: Final[Mapping[str, str]] = {"json.null": "tombstone"}
+_NO_MARKS: Final = (
+    "The original knows no marks: under its names of partitions there is one offset for each object. Leave it "
+    "out, or use the connector files with its own keys."
+)
+_DEFAULTS: Final[Mapping[str, str]] = {"json.null": "tombstone", "files.exclude": ""}
 """Defaults of the original for what it has no key for; a user may set them otherwise."""
 _SAID_BY: Final[Mapping[str, str]] = {
     # Backwards, so that the bucket, which is required, speaks for files.path.
     each.becomes: each.name
     for each in reversed(TRANSLATED)
     if each.becomes != each.name and " " not in each.becomes
-} | {"files.recursive": "aws.s3.prefix"}
+} | {"files.recursive": "aws.s3.prefix", "files.distribution": "distribution.type"}
 """Which key of the original says each key of ours that a user may not set besides."""
 _OUR_KEY: Final = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, _SAID_BY))})(?!\w|\.\w)")
 """One of these keys within a sentence, and not within a longer key."""
@@ -78,6 +82,12 @@ class AivenS3Config(FilesConfig):
         taken = {each.name for each in peers} | _SAID_BY.keys()
         ours = (each for each in super().settings() if each.name not in taken)
         return (*peers, *unused, *old, *ours)
+
+    def check(self) -> Iterator[Problem]:
+        """Rules across settings, and what the original's offsets cannot say."""
+        yield from super().check()
+        if self.tracking == "ordered":
+            yield "files.tracking", _NO_MARKS
 
     @property
     def peer(self) -> PeerConfig:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from typing import Final
 
-from headrace.connect.partition import KnownOffsets, OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.partition import (
+    KnownOffsets,
+    OffsetsByNames,
+    OffsetValue,
+    SourceOffset,
+    SourcePartition,
+    of_names,
+)
 from headrace.connectors.files.addresses import Root, root_of
 from headrace.connectors.files.progress import BUCKET, FILENAME, OBJECT_KEY, path_of
 
@@ -62,7 +69,7 @@ class KnownByAddress:
         return _ByAddress(self._theirs.known())
 
 
-class _ByAddress(Mapping[SourcePartition, SourceOffset]):
+class _ByAddress(OffsetsByNames):
     """Makes each partition when it is asked for: there may be millions. Others than theirs are left out."""
 
     def __init__(self, theirs: Mapping[SourcePartition, SourceOffset]) -> None:
@@ -80,6 +87,12 @@ class _ByAddress(Mapping[SourcePartition, SourceOffset]):
     def items(self) -> ItemsView[SourcePartition, SourceOffset]:
         """Without a look-up for each."""
         return _Items(self)
+
+    def of_names(self, names: frozenset[str]) -> Mapping[SourcePartition, SourceOffset]:
+        """See :class:`~headrace.connect.partition.OffsetsByNames`."""
+        if FILENAME not in names:
+            return {}
+        return _ByAddress(of_names(self._theirs, names - {FILENAME} | {BUCKET, OBJECT_KEY}))
 
     def pairs(self) -> Iterator[tuple[SourcePartition, SourceOffset]]:
         """Each partition by its address, with its offset."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from headrace.connect.task import Split
+from headrace.connectors.files.distribution import shared_by_name
 
 
 def java_hash(text: str) -> int:
@@ -23,8 +24,4 @@ def shared(
 
     What *number* gives for the key decides, by its remainder, which is never negative: Java's ``floorMod``.
     """
-    shares: list[list[Split]] = [[] for _ in range(slots)]
-    # As S3 lists them: by the bytes of UTF-8, which is the order of code points.
-    for key, split in sorted(splits, key=lambda each: each[0]):
-        shares[number(key) % slots].append(split)
-    return [share for share in shares if share]
+    return shared_by_name(splits, slots, lambda key: number(key) % slots)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from urllib.parse import quote, urlencode, urlsplit
 
 from headrace.connectors.files.stores.azure_config import AzureConfig
@@ -135,7 +136,8 @@ class AzureStore:
         """See ``Store.delete``."""
         try:
             self._head(key, version)
-            self._ask(key, "Delete Blob", "DELETE", key, headers={"If-Match": f'"{version}"'})
+            with self._looking_again(key):
+                self._ask(key, "Delete Blob", "DELETE", key, headers={"If-Match": f'"{version}"'})
         except ObjectGoneError:
             return False
         return True
@@ -191,12 +193,8 @@ class AzureStore:
         if start or stop is not None:
             headers["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
         request = self._request("GET", key, headers=headers)
-        try:
+        with self._looking_again(key):
             response = self._calls.stream(key, "Get Blob", request)
-        except ObjectChangedError:
-            # The answer may be the same for an object that is not there.
-            self._head(key)
-            raise
         if response is None:
             return EmptyBody(int(self._head(key, version)["Content-Length"]))
         try:
@@ -205,6 +203,16 @@ class AzureStore:
             response.close()
             raise
         return RestBody(place_of(self.name, key), response, start, _checksum(response))
+
+    @contextmanager
+    def _looking_again(self, key: str) -> Generator[None]:
+        """Turn ``ObjectChangedError`` into ``ObjectGoneError`` for an object that is not there."""
+        try:
+            yield
+        except ObjectChangedError:
+            # Azure's answer to a condition may be the same then.
+            self._head(key)
+            raise
 
     def _tags(self, key: str) -> dict[str, str]:
         request = self._request("GET", key, query={"comp": "tags"})

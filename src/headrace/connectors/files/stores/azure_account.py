@@ -7,8 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
+from headrace.connectors.files.stores.network_settings import is_endpoint
+
 _SUFFIX = "core.windows.net"
 _ADVICE = "Copy it anew from the account's page."
+_NO_ENDPOINT = (
+    "Its BlobEndpoint, or the address that DefaultEndpointsProtocol, AccountName and EndpointSuffix make, must "
+    "begin with http:// or https:// and the server's name, and have no user, password, query or fragment."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,19 +68,21 @@ def of_connection_string(text: str) -> Account:
     name, key, sas = (
         parts.get(each) for each in ("accountname", "accountkey", "sharedaccesssignature")
     )
-    endpoint = parts.get("blobendpoint")
+    scheme = parts.get("defaultendpointsprotocol", "https")
+    usual = f"{scheme}://{name}.blob.{parts.get('endpointsuffix', _SUFFIX)}"
+    endpoint = parts.get("blobendpoint") or (usual if name else "")
+    if endpoint and not is_endpoint(endpoint):
+        raise ValueError(f"{_NO_ENDPOINT} {_ADVICE}")
     if not name:
         # A string with a signature names the account in its endpoint alone.
-        name = (endpoint or "").partition("://")[2].partition(".")[0]
+        name = endpoint.partition("://")[2].partition(".")[0]
     if not name or not (key or sas):
         raise ValueError(
             "It needs AccountName or BlobEndpoint, and AccountKey or SharedAccessSignature. "
             + _ADVICE
         )
-    scheme = parts.get("defaultendpointsprotocol", "https")
-    usual = f"{scheme}://{name}.blob.{parts.get('endpointsuffix', _SUFFIX)}"
     # As Azure's own clients do: a key is taken before a signature.
-    return Account.of(name=name, endpoint=endpoint or usual, key=key, sas=None if key else sas)
+    return Account.of(name=name, endpoint=endpoint, key=key, sas=None if key else sas)
 
 
 def _key(text: str) -> bytes:

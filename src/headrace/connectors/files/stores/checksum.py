@@ -2,27 +2,96 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import zlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, Protocol, Self
+
+from headrace.connectors.files.stores.crc import CRC32C, CRC64NVME, Crc
+
+
+class Digest(Protocol):
+    """What :mod:`hashlib` makes, as far as it is needed here."""
+
+    def update(self, data: bytes | memoryview, /) -> None:
+        """Take in the next bytes."""
+        ...
+
+    def digest(self) -> bytes:
+        """The checksum of the bytes so far."""
+        ...
+
+    def copy(self) -> Self:
+        """One that goes on by itself."""
+        ...
+
+
+class Crc32:
+    """The checksum of zlib."""
+
+    def __init__(self, begun: int = 0) -> None:
+        self._crc = begun
+
+    def update(self, data: bytes | memoryview) -> None:
+        """See :class:`Digest`."""
+        self._crc = zlib.crc32(data, self._crc)
+
+    def digest(self) -> bytes:
+        """See :class:`Digest`."""
+        return self._crc.to_bytes(4, "big")
+
+    def copy(self) -> Crc32:
+        """See :class:`Digest`."""
+        return Crc32(self._crc)
+
+
+_HASHES = ("md5", "sha1", "sha256", "sha512")
+_DIGESTS: Final[Mapping[str, Callable[[], Digest]]] = {
+    "crc32": Crc32,
+    "crc32c": partial(Crc, CRC32C),
+    "crc64nvme": partial(Crc, CRC64NVME),
+    **{kind: partial(hashlib.new, kind, usedforsecurity=False) for kind in _HASHES},
+}
 
 
 class Checksum:
-    """Compares the bytes of a whole object, given in order, with what the store has computed."""
+    """Compares the bytes of a whole object, given in order, with what the store has computed.
+
+    *kind* is a name of ``_DIGESTS``.
+    """
 
     def __init__(self, kind: str, expected: bytes) -> None:
         self.kind = kind
         self._expected = expected
-        self._crc = 0
-        self._hash = None if kind == "crc32" else hashlib.new(kind, usedforsecurity=False)
+        self._digest = _DIGESTS[kind]()
 
-    def update(self, data: bytes) -> None:
-        """Take in the next bytes."""
-        if self._hash is None:
-            self._crc = zlib.crc32(data, self._crc)
-        else:
-            self._hash.update(data)
+    @property
+    def expected(self) -> str:
+        """The store's, in base64, as stores write it."""
+        return base64.b64encode(self._expected).decode()
 
+    @property
+    def found(self) -> str:
+        """Of the bytes so far, in base64."""
+        return base64.b64encode(self._digest.digest()).decode()
+
+    @property
     def matches(self) -> bool:
         """Whether the bytes so far are the object."""
-        found = self._crc.to_bytes(4, "big") if self._hash is None else self._hash.digest()
-        return found == self._expected
+        return self._digest.digest() == self._expected
+
+    def update(self, data: bytes | memoryview) -> None:
+        """Take in the next bytes."""
+        self._digest.update(data)
+
+    def copy(self) -> Checksum:
+        """One that goes on by itself behind the same bytes."""
+        copied = Checksum(self.kind, self._expected)
+        copied._digest = self._digest.copy()
+        return copied
+
+    def anew(self) -> Checksum:
+        """One that begins before the first byte."""
+        return Checksum(self.kind, self._expected)

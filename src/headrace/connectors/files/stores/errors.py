@@ -42,6 +42,10 @@ class ObjectChangedError(ObjectError):
     """The object is no longer the version that was asked for; nothing was done to it."""
 
 
+class ChecksumError(ObjectError):
+    """The object's bytes, as they arrived, do not have the checksum that the store gives."""
+
+
 class ObjectArchivedError(ObjectError):
     """The object lies in an archive and cannot be read before it is restored."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -34,7 +35,7 @@ from headrace.sources.extractors.readable import Readable
 
 _LONGEST_KEY = 1024
 _FIELDS = "name,size,generation,timeCreated,storageClass"
-_MD5 = re.compile(r"\bmd5=([A-Za-z0-9+/=]+)")
+_HASHES = re.compile(r"\b(md5|crc32c)=([A-Za-z0-9+/=]+)")
 
 
 def gcs_store(config: GcsConfig) -> GcsStore:
@@ -135,7 +136,8 @@ class GcsStore:
         try:
             self._same(self.head(key), version)
             request = self._request("DELETE", self._path(key), {"ifGenerationMatch": version})
-            self._calls.ask(key, "objects.delete", request)
+            with self._looking_again(key):
+                self._calls.ask(key, "objects.delete", request)
         except ObjectGoneError:
             return False
         return True
@@ -171,12 +173,8 @@ class GcsStore:
             headers["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
         query = {"alt": "media", "ifGenerationMatch": version}
         request = self._request("GET", self._path(key), query, headers)
-        try:
+        with self._looking_again(key):
             response = self._calls.stream(key, "objects.get", request)
-        except ObjectChangedError:
-            # The answer may be the same for an object that is not there.
-            self.head(key)
-            raise
         if response is None:
             return EmptyBody(self._same(self.head(key), version).size)
         try:
@@ -185,6 +183,16 @@ class GcsStore:
             response.close()
             raise
         return RestBody(place_of(self.name, key), response, start, _checksum(response))
+
+    @contextmanager
+    def _looking_again(self, key: str) -> Generator[None]:
+        """Turn ``ObjectChangedError`` into ``ObjectGoneError`` for an object that is not there."""
+        try:
+            yield
+        except ObjectChangedError:
+            # Google's answer to a condition may be the same then.
+            self.head(key)
+            raise
 
     def _same(self, found: StoredObject, version: str) -> StoredObject:
         self._same_generation(found.key, found.version, version)
@@ -262,6 +270,7 @@ def _object(item: Mapping[str, str]) -> StoredObject:
 
 
 def _checksum(response: Response) -> Checksum | None:
-    # Composite objects have a CRC-32C alone, which nothing that is installed anyway computes fast.
-    found = _MD5.search(response.headers.get("X-Goog-Hash", ""))
-    return Checksum("md5", base64.b64decode(found[1])) if found else None
+    given = dict(_HASHES.findall(response.headers.get("X-Goog-Hash", "")))
+    # Objects that were composed of others have a CRC-32C alone.
+    found = next((kind for kind in ("md5", "crc32c") if kind in given), None)
+    return Checksum(found, base64.b64decode(given[found])) if found else None

@@ -8,6 +8,7 @@ from io import RawIOBase
 from typing import TYPE_CHECKING
 
 from headrace.connect.errors import TaskFailedError
+from headrace.sources.extractors.chunk import READ_ANEW
 from headrace.sources.extractors.readable import Readable
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class LaterReader(RawIOBase):
         if self._position > self._size:
             raise TaskFailedError(
                 f"{self._name}: Its offset speaks of byte {self._position}, but the object has {self._size}. "
-                "Remove the offset to read the object from its beginning."
+                f"{READ_ANEW}"
             )
         if self._position == self._size:
             return 0

@@ -61,7 +61,7 @@ def endpoint_problems(key: str, url: str | None) -> Iterator[Problem]:
     Asked by a configuration's ``check``: a setting's own validation would show the value, which may hold
     a password or a signature.
     """
-    if url is not None and not _is_endpoint(url):
+    if url is not None and not is_endpoint(url):
         yield key, _ENDPOINT_ADVICE
 
 
@@ -71,7 +71,8 @@ _ENDPOINT_ADVICE = (
 )
 
 
-def _is_endpoint(url: str) -> bool:
+def is_endpoint(url: str) -> bool:
+    """Whether *url* is the address of a server, and nothing that it should not be."""
     if not url.startswith(("http://", "https://")) or set("@?#") & set(url):
         return False
     try:

@@ -8,6 +8,7 @@ from io import RawIOBase
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.connectors.files.stores.checksum import Checksum
+from headrace.connectors.files.stores.comparison import Comparison
 from headrace.connectors.files.stores.errors import (
     ObjectChangedError,
     StoreUnavailableError,
@@ -52,6 +53,8 @@ class RangedReader(RawIOBase):
     """Reads the object *key* of *store* from *position* on; the first request is made at once.
 
     *size* is the object's length where the caller knows it; otherwise the first answer's word is taken.
+    What is read from the first byte to the last in one go is compared with the store's checksum, unless
+    *compare* is false.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class RangedReader(RawIOBase):
         position: int,
         size: int | None,
         retries: Retries,
+        compare: bool = True,
     ) -> None:
         self._store = store
         self._key = key
@@ -74,7 +78,8 @@ class RangedReader(RawIOBase):
         self._window: int | None = None
         self._stop = 0
         retries.call(self._connect)
-        self._checksum = self._body.checksum if self._body else None
+        checksum = self._body.checksum if self._body and compare else None
+        self._comparison = Comparison(store, key, checksum) if checksum else None
         if position > self._length:
             raise ObjectChangedError(
                 store,
@@ -105,7 +110,7 @@ class RangedReader(RawIOBase):
             self.read(ahead)
         elif ahead:
             self._drop()
-            self._checksum = None
+            self._comparison = None
             self._window = FIRST_WINDOW
             self._position = target
         return target
@@ -115,11 +120,13 @@ class RangedReader(RawIOBase):
         if self.closed:
             raise ValueError("The stream is closed.")
         view = memoryview(buffer).cast("B")
-        filled = 0
-        while filled < len(view) and self._position < self._length:
-            data = self._retries.call(lambda: self._some(len(view) - filled))  # noqa: B023 (called at once)
-            view[filled : filled + len(data)] = data
-            filled += len(data)
+        comparison = self._comparison
+        if comparison and len(view) >= self._length - self._position:
+            comparison.about_to_end()
+        filled = self._fill(view)
+        if comparison and self._position == self._length:
+            self._comparison = None
+            comparison.settle(view[:filled], self._anew)
         return filled
 
     def close(self) -> None:
@@ -130,6 +137,25 @@ class RangedReader(RawIOBase):
     @property
     def _length(self) -> int:
         return self._size or 0
+
+    def _fill(self, view: memoryview) -> int:
+        filled = 0
+        while filled < len(view) and self._position < self._length:
+            data = self._retries.call(lambda: self._some(len(view) - filled))  # noqa: B023 (called at once)
+            view[filled : filled + len(data)] = data
+            filled += len(data)
+        return filled
+
+    def _anew(self) -> RangedReader:
+        return RangedReader(
+            store=self._store,
+            key=self._key,
+            fetch=self._fetch,
+            position=0,
+            size=self._length,
+            retries=self._retries,
+            compare=False,
+        )
 
     def _some(self, count: int) -> bytes:
         """At least one byte; otherwise the request is given up, and the next one begins where it stopped."""
@@ -149,15 +175,10 @@ class RangedReader(RawIOBase):
 
     def _advance(self, data: bytes) -> None:
         self._position += len(data)
-        if self._checksum:
-            self._checksum.update(data)
+        if self._comparison:
+            self._comparison.update(data)
         if self._position == self._stop:
             self._drop()
-        if self._position == self._length and self._checksum and not self._checksum.matches():
-            raise OSError(
-                f"{self._store}: {self._key!r}: The {self._length} bytes that were read do not have the "
-                f"{self._checksum.kind} checksum that the store gives. Read the object again."
-            )
 
     def _connect(self) -> Body:
         stop = self._position + self._window if self._window else None

@@ -12,8 +12,16 @@ from headrace.connectors.files.stores.errors import StoreUnavailableError
 from headrace.connectors.files.stores.s3_errors import telling
 
 _RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/([0-9]+)")
-# CRC-64/NVME and CRC-32C are not among them: nothing that is installed anyway computes them fast.
-_CHECKSUMS = {"ChecksumCRC32": "crc32", "ChecksumSHA1": "sha1", "ChecksumSHA256": "sha256"}
+# An object has one of them as a rule. S3 has others, such as XXHash, which nothing that is installed knows.
+_CHECKSUMS = {
+    "ChecksumCRC32": "crc32",
+    "ChecksumCRC32C": "crc32c",
+    "ChecksumCRC64NVME": "crc64nvme",
+    "ChecksumSHA1": "sha1",
+    "ChecksumSHA256": "sha256",
+    "ChecksumSHA512": "sha512",
+    "ChecksumMD5": "md5",
+}
 
 
 class S3Body:

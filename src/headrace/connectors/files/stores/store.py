@@ -85,7 +85,8 @@ class Store(Protocol):
         The stream goes on at the failed byte when a connection breaks. It ends only behind the last byte:
         a body that is shorter than the object, or than *size* where the caller knows it, is a failure, and
         where the store has a checksum and everything was read in order, it is compared before the last
-        bytes are given. Reading raises what every method raises.
+        bytes are given: ``ChecksumError`` comes in their place when a second reading could not put it
+        right. Reading raises what every method raises.
         """
         ...
 

@@ -1,0 +1,55 @@
+"""What a plan asks of all that is known: of what is listed, what was read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from headrace.connectors.files.progress import KnownFiles, Progress
+
+
+class Asked(Mapping[str, Progress]):
+    """What is *known*, for one plan, which asks for each path that it lists, and only once.
+
+    Behind the listing it tells what was begun, and not asked for, without another look at all that is
+    known: mostly the listing has asked for all of that.
+    """
+
+    def __init__(self, known: KnownFiles) -> None:
+        self.known = known
+        self._hidden: Collection[str] = ()
+        self._found = 0
+        self._not_done = set[str]()
+
+    def hide(self, paths: Collection[str]) -> None:
+        """Say from now on that nothing is known of *paths*."""
+        self._hidden = paths
+
+    def __getitem__(self, path: str) -> Progress:
+        if path in self._hidden:
+            return Progress()
+        progress = self.known[path]
+        self._found += 1
+        if not progress.done:
+            self._not_done.add(path)
+        return progress
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    @property
+    def found_all(self) -> bool:
+        """Whether all that is known was asked for; ``False`` where it is hard to say."""
+        return self._found == self.known.at_most
+
+    def unfinished(self) -> list[str]:
+        """The paths that were not asked for and of which something is left to read, in order."""
+        if self.found_all:
+            return []
+        left = (path for path, each in self.known.items() if not each.finished)
+        return sorted(path for path in left if path not in self._not_done)
