@@ -25,7 +25,7 @@ from benchmarks.s3_server import BUCKET, PREFIX, made_up, s3_server, settings_of
 from headrace.connect.connector import PlanRequest
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.identity import version_of
+from headrace.connectors.files.local.identity import version_of
 from headrace.runtime.offset_desk import OffsetSnapshot
 from headrace.storage.offset_codec import encoded_key, encoded_value
 from headrace.storage.offset_index import OffsetIndex, Place

@@ -20,7 +20,7 @@ from headrace.connectors.files.aiven.keys import (
 )
 from headrace.connectors.files.aiven.naming import regex_of
 from headrace.connectors.files.aiven.peer_config import PeerConfig
-from headrace.connectors.files.destinations import Destinations
+from headrace.connectors.files.naming.destinations import Destinations
 from headrace.runtime.aliases import CONNECTORS, connector_path
 from headrace.runtime.worker_config import WorkerConfig
 

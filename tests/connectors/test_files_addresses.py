@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.files.addresses import Root, Selector, prefixes, root_of
+from headrace.connectors.files.selecting.addresses import Root, Selector, prefixes, root_of
 
 KEYS = st.text(st.sampled_from("ab/.*"), max_size=8)
 

@@ -15,14 +15,14 @@ import pytest
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.errors import OffsetsError, TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.connectors.files.addresses import Root
-from headrace.connectors.files.after_commit import MoveTarget, move_target
-from headrace.connectors.files.cleanup import Cleanup
-from headrace.connectors.files.cleanups import Cleanups, Outcome
+from headrace.connectors.files.cleanup.after_commit import MoveTarget, move_target
+from headrace.connectors.files.cleanup.cleaner import Cleanup
+from headrace.connectors.files.cleanup.cleanups import Cleanups, Outcome
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.listing import list_files
-from headrace.connectors.files.local_selection import LocalSelection
+from headrace.connectors.files.local.listing import list_files
+from headrace.connectors.files.local.selection import LocalSelection
+from headrace.connectors.files.selecting.addresses import Root
 from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.files.stores.errors import ObjectGoneError
 from headrace.connectors.files.stores.local import LocalStore
@@ -412,8 +412,8 @@ def planned(
     folder: Path, cleaner: HeldCleaner, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[Stored], Plan]]:
     """Plans of one connector, over and over."""
-    monkeypatch.setattr("headrace.connectors.files.cleaning.Cleanup", lambda _: cleaner)
-    monkeypatch.setattr("headrace.connectors.files.cleaning._WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("headrace.connectors.files.cleanup.cleaning.Cleanup", lambda _: cleaner)
+    monkeypatch.setattr("headrace.connectors.files.cleanup.cleaning._WAIT_SECONDS", 0.01)
     connector = FilesConnector()
     connector.start(props(folder))
     yield lambda stored: connector.plan(PlanRequest(slots=1, offsets=StoredOffsets(stored)))
@@ -485,7 +485,7 @@ def test_a_file_that_is_to_be_read_again_is_not_cleaned_up_meanwhile(
     folder: Path, cleaner: HeldCleaner, monkeypatch: pytest.MonkeyPatch
 ):
     """Its entry is its slot's then."""
-    monkeypatch.setattr("headrace.connectors.files.cleaning.Cleanup", lambda _: cleaner)
+    monkeypatch.setattr("headrace.connectors.files.cleanup.cleaning.Cleanup", lambda _: cleaner)
     cleaner.go.set()
     stored = read_all(folder, {})
     (folder / "a.txt").write_text("ONE\nTWO\n")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.connectors.files.asked import Asked
 from headrace.connectors.files.progress import KnownFiles, Progress, by_file, part, whole
+from headrace.connectors.files.tracking.asked import Asked
 
 DONE = {"anchor": 9, "size": 9, "done": True}
 BEGUN = {"anchor": 5, "size": 9}

@@ -11,7 +11,7 @@ from connectors.files_steps import Steps, names_of
 from connectors.test_files_store_selection import OBJECT, decided
 from headrace.connect import ConfigError
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.exclusion import DEFAULT_EXCLUDED, Exclusion
+from headrace.connectors.files.selecting.exclusion import DEFAULT_EXCLUDED, Exclusion
 
 DEFAULT = Exclusion(globs=DEFAULT_EXCLUDED)
 

@@ -13,9 +13,9 @@ from connectors.test_files_store_selection import OBJECT, ListedStore, selection
 from headrace.connect import Explained, SourceOffset, SourcePartition
 from headrace.connect.connector import PlanRequest
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.destinations import Destinations
 from headrace.connectors.files.explaining import Explaining
-from headrace.connectors.files.round import Round
+from headrace.connectors.files.naming.destinations import Destinations
+from headrace.connectors.files.selecting.round import Round
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
 

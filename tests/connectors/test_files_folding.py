@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.files.folding import Fold, fold
-from headrace.connectors.files.marks import NO_MARK, Mark, mark_of
+from headrace.connectors.files.tracking.folding import Fold, fold
+from headrace.connectors.files.tracking.marks import NO_MARK, Mark, mark_of
 
 NAMES = st.integers(1, 60).map(lambda number: f"/{number:02}")
 CLOSED = st.sets(NAMES)

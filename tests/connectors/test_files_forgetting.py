@@ -14,10 +14,10 @@ from connectors.files_steps import Stored
 from connectors.tracked_store import FilledStore, Played, entry_of
 from headrace.connect import SourcePartition
 from headrace.connect.connector import Plan, PlanRequest
-from headrace.connectors.files import listing
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.missing import Missing
+from headrace.connectors.files.local import listing
 from headrace.connectors.files.stores.store import StoredObject
+from headrace.connectors.files.tracking.missing import Missing
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
 HOUR = {"files_forget_after_ms": "3600000"}
@@ -183,7 +183,7 @@ def test_a_store_that_has_what_it_does_not_list_is_not_believed(store: FilledSto
 
 def test_many_are_forgotten_by_and_by(store: FilledStore, monkeypatch: pytest.MonkeyPatch):
     """So that a transaction stays small."""
-    monkeypatch.setattr("headrace.connectors.files.forgetting.MOST", 2)
+    monkeypatch.setattr("headrace.connectors.files.tracking.forgetting.MOST", 2)
     played = Played(store, **AT_ONCE)
     played.rounds()
     store.objects.clear()
@@ -317,7 +317,7 @@ def test_a_file_that_is_not_listed_but_there_is_kept(folder: Path, monkeypatch: 
     """A look at it tells."""
     disk = OnDisk(folder, **AT_ONCE)
     disk.run()
-    monkeypatch.setattr("headrace.connectors.files.local_selection.list_files", lambda *_, **__: [])
+    monkeypatch.setattr("headrace.connectors.files.local.selection.list_files", lambda *_, **__: [])
 
     assert {} == disk.plan().offsets
 

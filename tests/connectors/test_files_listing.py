@@ -11,9 +11,9 @@ import pytest
 
 from headrace.connect import ConnectError, SourceOffset, SourcePartition, TaskFailedError
 from headrace.connect.connector import Plan, PlanRequest
-from headrace.connectors.files import listing, local_selection
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.listing import Ready, last_line_end, list_files
+from headrace.connectors.files.local import listing, selection
+from headrace.connectors.files.local.listing import Ready, last_line_end, list_files
 from headrace.testing.task_runs import StoredOffsets
 
 Stored = dict[SourcePartition, SourceOffset]
@@ -62,7 +62,7 @@ def test_a_file_that_vanishes_behind_the_listing_is_left_out_and_told(
     path.write_text("one\n")
     (path.parent / "b.txt").write_text("two\n")
     made = started(path.parent, files_follow="true")
-    before(monkeypatch, local_selection, step, lambda: path.unlink(missing_ok=True))
+    before(monkeypatch, selection, step, lambda: path.unlink(missing_ok=True))
 
     with caplog.at_level(logging.WARNING):
         plan = planned(made, {})
@@ -79,7 +79,7 @@ def test_a_half_read_file_that_vanishes_behind_the_listing_fails_the_next_plan(
     path.write_text("one\ntwo\n")
     stored: Stored = {SourcePartition(filename=str(path)): {"recordCount": 1, "anchor": 4}}
     made = started(path.parent)
-    before(monkeypatch, local_selection, "look_at", path.unlink)
+    before(monkeypatch, selection, "look_at", path.unlink)
 
     assert planned(made, stored).ask_again_after
     with pytest.raises(TaskFailedError, match="vanished before it was read to its end"):

@@ -12,9 +12,9 @@ from connectors.files_steps import Steps, Stored, names_of
 from connectors.test_files_store_selection import OBJECT, ListedStore, decided, selection, stored
 from headrace.connect import ConfigError, RetriableError, SourcePartition
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.marker import Marker
-from headrace.connectors.files.markers import NEAR, Nearby
 from headrace.connectors.files.progress import by_file
+from headrace.connectors.files.selecting.marker import Marker
+from headrace.connectors.files.selecting.markers import NEAR, Nearby
 from headrace.connectors.files.stores.errors import StoreUnavailableError
 from headrace.connectors.files.stores.store import StoredObject
 

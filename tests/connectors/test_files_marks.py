@@ -16,7 +16,7 @@ from headrace.connect import (
 from headrace.connectors.files.aiven.connector import AivenS3Connector
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.marks import mark_of
+from headrace.connectors.files.tracking.marks import mark_of
 from headrace.testing.task_runs import LocalConnectorContext, Stored, StoredOffsets
 
 STORE = SourcePartition(mark="s3://b/")

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from headrace.connect import ConnectError, SourceOffset, SourcePartition, TaskFailedError
-from headrace.connectors.files import prefix_check
 from headrace.connectors.files.connector import FilesConnector
+from headrace.connectors.files.local import prefix_check
+from headrace.connectors.files.local.witness import Witness
 from headrace.connectors.files.proof import proof_from
-from headrace.connectors.files.witness import Witness
 from headrace.sources.extractors.streams import PlainStream
 from headrace.testing.task_runs import LocalRun
 

@@ -9,7 +9,7 @@ import pytest
 from connectors.files_steps import Steps, names_of
 from headrace.connect import ConfigError, SourceBatch, TaskFailedError
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.destinations import Destinations
+from headrace.connectors.files.naming.destinations import Destinations
 from headrace.sources.destination import Destination
 
 

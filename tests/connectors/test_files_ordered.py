@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from connectors.files_steps import Stored
 from connectors.tracked_store import MARK_OF_STORE, ROOT, FilledStore, Played, entry_of
 from headrace.connect import SourcePartition
-from headrace.connectors.files.below_mark import BelowMark
 from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.folding import fold
-from headrace.connectors.files.marks import NO_MARK
-from headrace.connectors.files.ordering import OrderedFollower, Ordering
 from headrace.connectors.files.progress import by_file
 from headrace.connectors.files.stores.store import StoredObject
+from headrace.connectors.files.tracking.below_mark import BelowMark
+from headrace.connectors.files.tracking.folding import fold
+from headrace.connectors.files.tracking.marks import NO_MARK
+from headrace.connectors.files.tracking.ordering import OrderedFollower, Ordering
 
 ORDERED = {"files_tracking": "ordered"}
 NO_LOOKBACK = {**ORDERED, "files_lookback": "0"}
@@ -139,7 +139,7 @@ def test_a_full_round_stops_it_where_it_has_stopped_listing(
     store: FilledStore, monkeypatch: pytest.MonkeyPatch
 ):
     """What was not listed may not be read."""
-    monkeypatch.setattr("headrace.connectors.files.ordering._PROOF", 1)
+    monkeypatch.setattr("headrace.connectors.files.tracking.ordering._PROOF", 1)
     store.put(*names(*range(6)))
     played = Played(store, **NO_LOOKBACK, files_max_objects_per_round="2")
     played.stored[entry_of("0004")] = played.done("0004")
@@ -163,7 +163,7 @@ def test_a_store_without_order_is_passed_only_where_all_of_it_was_listed(
         def list(self, *_: object, **__: object) -> Iterator[StoredObject]:
             yield from self.objects.values()
 
-    monkeypatch.setattr("headrace.connectors.files.ordering._PROOF", 1)
+    monkeypatch.setattr("headrace.connectors.files.tracking.ordering._PROOF", 1)
     other = Disordered()
     other.put("0009", "0005", "0001", "0003")
     played = Played(other, **NO_LOOKBACK, files_max_objects_per_round="1")
@@ -235,7 +235,7 @@ def test_many_finished_objects_are_folded_by_and_by(
     store: FilledStore, monkeypatch: pytest.MonkeyPatch
 ):
     """From one entry each to a mark: nothing is read again."""
-    monkeypatch.setattr("headrace.connectors.files.ordering.fold", partial(fold, most=10))
+    monkeypatch.setattr("headrace.connectors.files.tracking.ordering.fold", partial(fold, most=10))
     store.put(*names(*range(35)))
     played = Played(store)
     played.rounds()

@@ -9,8 +9,8 @@ import pytest
 
 from connectors.files_steps import Steps, Stored
 from headrace.connect import SourcePartition
-from headrace.connectors.files import listing
 from headrace.connectors.files.connector import FilesConnector
+from headrace.connectors.files.local import listing
 from headrace.testing.task_runs import LocalRun
 
 MARK = SourcePartition(mark="/")

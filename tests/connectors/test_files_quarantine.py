@@ -18,10 +18,10 @@ from headrace.connect.errors import OffsetsError, TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.candidate import Candidate, Decision, Rules
 from headrace.connectors.files.connector import FilesConnector
+from headrace.connectors.files.local.prefix_check import PrefixCheck
 from headrace.connectors.files.planning import decide
-from headrace.connectors.files.prefix_check import PrefixCheck
 from headrace.connectors.files.progress import Progress, by_file
-from headrace.connectors.files.store_selection import StoredSeen
+from headrace.connectors.files.stored.selection import StoredSeen
 from headrace.slot.work import ErrorPolicy
 from headrace.testing.task_runs import StoredOffsets
 from slot.local_loop import Rounds

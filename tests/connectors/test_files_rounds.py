@@ -17,7 +17,7 @@ from headrace.connect import SourcePartition, TaskFailedError
 from headrace.connect.task import Split
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.round import Round
+from headrace.connectors.files.selecting.round import Round
 from headrace.sources.sharing import Piece
 from headrace.testing.task_runs import LocalRun
 

@@ -20,7 +20,7 @@ from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.progress import by_file
-from headrace.connectors.files.store_selection import StoreSelection
+from headrace.connectors.files.stored.selection import StoreSelection
 from headrace.connectors.files.stores.errors import (
     KeyNotRepresentableError,
     ObjectGoneError,

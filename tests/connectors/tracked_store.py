@@ -11,9 +11,9 @@ from headrace.connect import Explained, SourceOffset, SourcePartition
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.marks import MARK
 from headrace.connectors.files.stores.errors import ObjectGoneError
 from headrace.connectors.files.stores.store import Refuse, Store, StoredObject, refuse
+from headrace.connectors.files.tracking.marks import MARK
 from headrace.runtime.planning import checked
 from headrace.testing.task_runs import StoredOffsets
 

@@ -39,8 +39,8 @@ from headrace.connect.schema import (
 )
 from headrace.converters.avro_rules import AvroRules
 from headrace.converters.avro_schema import avro_schema, avro_text
-from headrace.sources.extractors.avro_schema import connect_schema
-from headrace.sources.extractors.avro_types import parsed
+from headrace.sources.extractors.avro.schema import connect_schema
+from headrace.sources.extractors.avro.types import parsed
 
 LOGICAL = "org.apache.kafka.connect.data"
 ANNOTATED = dataclasses.replace(

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headrace.connect.schema import arrow_type
-from headrace.sources.extractors.avro_format import AvroFormat
+from headrace.sources.extractors.avro.format import AvroFormat
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.format import ObjectInput, ReadLimits
 from headrace.sources.extractors.streams import Compression

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headrace.connect.errors import RecordError, TaskFailedError
-from headrace.sources.extractors.avro_format import AvroFormat
+from headrace.sources.extractors.avro.format import AvroFormat
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.format import ObjectInput

@@ -13,8 +13,8 @@ from hypothesis import strategies as some
 
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.csv_dialect import CsvDialect
-from headrace.sources.extractors.csv_format import csv_format
+from headrace.sources.extractors.csv.dialect import CsvDialect
+from headrace.sources.extractors.csv.format import csv_format
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.testing.format_suite import (
     LIMITS,

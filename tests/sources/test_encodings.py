@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headrace.sources.extractors.by_name import FORMATS, FormatOptions
-from headrace.sources.extractors.csv_dialect import CsvDialect
+from headrace.sources.extractors.csv.dialect import CsvDialect
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.format import Format
 from headrace.sources.extractors.text_encoding import encoding_named

@@ -24,13 +24,13 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from headrace.sources.extractors.avro_format import AvroFormat
+from headrace.sources.extractors.avro.format import AvroFormat
 from headrace.sources.extractors.by_name import JSONL, LINES
 from headrace.sources.extractors.bytes_format import BytesFormat
-from headrace.sources.extractors.csv_dialect import CsvDialect
-from headrace.sources.extractors.csv_format import csv_format
+from headrace.sources.extractors.csv.dialect import CsvDialect
+from headrace.sources.extractors.csv.format import csv_format
 from headrace.sources.extractors.format import Format
-from headrace.sources.extractors.parquet_format import ParquetFormat
+from headrace.sources.extractors.parquet.format import ParquetFormat
 from headrace.sources.extractors.streams import Compression
 from headrace.sources.extractors.text_encoding import encoding_named
 from sources.avro_files import avro_file

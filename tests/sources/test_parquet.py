@@ -22,8 +22,8 @@ from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.compression import Compression
 from headrace.sources.extractors.format import ObjectInput
 from headrace.sources.extractors.object_reader import ObjectReader
-from headrace.sources.extractors.parquet_format import ParquetFormat
-from headrace.sources.extractors.parquet_ranges import row_group_begins
+from headrace.sources.extractors.parquet.format import ParquetFormat
+from headrace.sources.extractors.parquet.ranges import row_group_begins
 from headrace.testing.format_suite import LIMITS, check_resume, reader_of, records_of
 
 PARQUET = ParquetFormat()

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headrace.connect.errors import TaskFailedError
-from headrace.sources.extractors.parquet_file import ParquetSource
-from headrace.sources.extractors.parquet_footer import ColumnPlace, FooterPlaces, footer_places
+from headrace.sources.extractors.parquet.file import ParquetSource
+from headrace.sources.extractors.parquet.footer import ColumnPlace, FooterPlaces, footer_places
 
 TABLE = pa.table(
     {

@@ -15,17 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from headrace.connect.errors import RecordError
-from headrace.sources.extractors.avro_format import AvroFormat
+from headrace.sources.extractors.avro.format import AvroFormat
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.by_name import JSONL, LINES
 from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.csv_dialect import CsvDialect
-from headrace.sources.extractors.csv_format import csv_format
+from headrace.sources.extractors.csv.dialect import CsvDialect
+from headrace.sources.extractors.csv.format import csv_format
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.exact_bytes import ExactBytes
 from headrace.sources.extractors.format import Format
-from headrace.sources.extractors.parquet_format import ParquetFormat
-from headrace.sources.extractors.parquet_ranges import groups_between, row_group_begins
+from headrace.sources.extractors.parquet.format import ParquetFormat
+from headrace.sources.extractors.parquet.ranges import groups_between, row_group_begins
 from headrace.testing.format_suite import check_ranges, reader_of, records_of
 from sources.avro_files import CODECS, SYNC, avro_file, block, datum, header, long
 

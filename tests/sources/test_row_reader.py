@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from headrace.connect.errors import RecordError
 from headrace.sources.extractors.blocks import BlockReader, Span
 from headrace.sources.extractors.chunk import Resume
-from headrace.sources.extractors.csv import CsvExtractor
-from headrace.sources.extractors.csv_dialect import CsvDialect
-from headrace.sources.extractors.csv_framing import csv_framing
+from headrace.sources.extractors.csv.dialect import CsvDialect
+from headrace.sources.extractors.csv.extractor import CsvExtractor
+from headrace.sources.extractors.csv.framing import csv_framing
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.decoding import DecodingExtractor
 from headrace.sources.extractors.jsonl import JsonLinesExtractor

@@ -21,7 +21,7 @@ from headrace.connectors.files.stores.s3_client import client_of
 @pytest.fixture(autouse=True)
 def patient_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans that have nothing to read wait until what comes after commits is done, however busy the machine is."""
-    monkeypatch.setattr("headrace.connectors.files.cleaning._WAIT_SECONDS", 60.0)
+    monkeypatch.setattr("headrace.connectors.files.cleanup.cleaning._WAIT_SECONDS", 60.0)
 
 
 @pytest.fixture(scope="session")

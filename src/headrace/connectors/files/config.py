@@ -8,28 +8,28 @@ from typing import Final, Literal
 from headrace.connect.config import Problem
 from headrace.connect.setting import Setting, setting
 from headrace.connect.setting_type import SettingType
-from headrace.connectors.files.addresses import Root, Selector, root_of
-from headrace.connectors.files.after_commit import after_commit_problems
+from headrace.connectors.files.cleanup.after_commit import after_commit_problems
 from headrace.connectors.files.distribution import distribution_problems
 from headrace.connectors.files.encoding_problems import encoding_problems
 from headrace.connectors.files.format_config import FormatConfig
 from headrace.connectors.files.formats import plain_problems
-from headrace.connectors.files.naming_config import NamingConfig
-from headrace.connectors.files.place_problems import place_problems
-from headrace.connectors.files.record_facts import FACTS, LAST
-from headrace.connectors.files.record_fields import (
+from headrace.connectors.files.naming.config import NamingConfig
+from headrace.connectors.files.naming.record_facts import FACTS, LAST
+from headrace.connectors.files.naming.record_fields import (
     entries_problem,
     field_problems,
     fields_of,
 )
-from headrace.connectors.files.record_headers import header_problems
-from headrace.connectors.files.record_schema import text_problem
-from headrace.connectors.files.round_config import RoundConfig
-from headrace.connectors.files.selection_config import SelectionConfig
+from headrace.connectors.files.naming.record_headers import header_problems
+from headrace.connectors.files.naming.record_schema import text_problem
+from headrace.connectors.files.place_problems import place_problems
+from headrace.connectors.files.selecting.addresses import Root, Selector, root_of
+from headrace.connectors.files.selecting.config import SelectionConfig
+from headrace.connectors.files.selecting.round_config import RoundConfig
 from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.files.stores.store import Store
 from headrace.connectors.files.tail import tail_problems
-from headrace.connectors.files.tracking_config import TrackingConfig, tracking_problems
+from headrace.connectors.files.tracking.config import TrackingConfig, tracking_problems
 from headrace.sources.extractors.by_name import FORMATS
 from headrace.sources.extractors.compression import Compression, by_name
 

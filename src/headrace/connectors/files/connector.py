@@ -17,27 +17,27 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask, Split
-from headrace.connectors.files.asked import Asked
 from headrace.connectors.files.candidate import Decision
-from headrace.connectors.files.cleaning import Cleaning
+from headrace.connectors.files.cleanup.cleaning import Cleaning
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.destinations import Destinations
 from headrace.connectors.files.distribution import shares_of
 from headrace.connectors.files.explaining import Explaining
 from headrace.connectors.files.formats import schemaless_values
-from headrace.connectors.files.local_selection import LocalSelection
+from headrace.connectors.files.local.selection import LocalSelection
+from headrace.connectors.files.naming.destinations import Destinations
 from headrace.connectors.files.offsets import check_offsets
-from headrace.connectors.files.offsets_below_mark import (
+from headrace.connectors.files.progress import by_file
+from headrace.connectors.files.selecting.round import MOST_OBJECTS, Round
+from headrace.connectors.files.selecting.selection import Decides, Selection
+from headrace.connectors.files.stored.selection import StoreSelection
+from headrace.connectors.files.task import FilesTask
+from headrace.connectors.files.tracking.asked import Asked
+from headrace.connectors.files.tracking.offsets_below_mark import (
     NoOffsets,
     check_below_mark,
     removed_marks,
 )
-from headrace.connectors.files.progress import by_file
-from headrace.connectors.files.round import MOST_OBJECTS, Round
-from headrace.connectors.files.selection import Decides, Selection
-from headrace.connectors.files.store_selection import StoreSelection
-from headrace.connectors.files.task import FilesTask
-from headrace.connectors.files.tracking import Tracking
+from headrace.connectors.files.tracking.tracking import Tracking
 from headrace.sources.sharing import Piece
 from headrace.sources.told_once import ToldOnce
 

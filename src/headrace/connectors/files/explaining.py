@@ -11,11 +11,11 @@ from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Split
 from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.destinations import Destinations
 from headrace.connectors.files.formats import told_form
+from headrace.connectors.files.naming.destinations import Destinations
 from headrace.connectors.files.progress import CLEANUP, PENDING, Progress, by_file, number
-from headrace.connectors.files.round import Round
-from headrace.connectors.files.selection import Decides
+from headrace.connectors.files.selecting.round import Round
+from headrace.connectors.files.selecting.selection import Decides
 from headrace.sources.sharing import Piece, shared
 
 ShareOut = Callable[[Sequence[Piece], int], Sequence[Sequence[Split]]]

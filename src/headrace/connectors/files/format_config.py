@@ -8,10 +8,10 @@ from typing import Literal
 
 from headrace.connect.config import Config, Problem
 from headrace.connect.setting import setting
-from headrace.sources.extractors.avro_format import DEFAULT_BLOCK_BYTES
+from headrace.sources.extractors.avro.format import DEFAULT_BLOCK_BYTES
 from headrace.sources.extractors.by_name import FormatOptions
-from headrace.sources.extractors.csv_dialect import DEFAULT_SAMPLE_BYTES, CsvDialect
-from headrace.sources.extractors.csv_types import KNOWN_TYPES, field_type
+from headrace.sources.extractors.csv.dialect import DEFAULT_SAMPLE_BYTES, CsvDialect
+from headrace.sources.extractors.csv.types import KNOWN_TYPES, field_type
 from headrace.sources.extractors.text_encoding import encoding_named
 
 _KIB = 1024

@@ -5,9 +5,7 @@ from __future__ import annotations
 from headrace.connect.errors import OffsetsError
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
-from headrace.connectors.files.addresses import root_of
-from headrace.connectors.files.identity import is_version
-from headrace.connectors.files.marks import KEY, LOCAL, MARK, MODIFIED
+from headrace.connectors.files.local.identity import is_version
 from headrace.connectors.files.progress import (
     CLEANUP,
     FILENAME,
@@ -16,8 +14,10 @@ from headrace.connectors.files.progress import (
     number,
 )
 from headrace.connectors.files.proof import CHECKED, CHECKSUM
+from headrace.connectors.files.selecting.addresses import root_of
 from headrace.connectors.files.stores.catalogue import KINDS
-from headrace.sources.extractors.avro_search import FIRST_BLOCK
+from headrace.connectors.files.tracking.marks import KEY, LOCAL, MARK, MODIFIED
+from headrace.sources.extractors.avro.search import FIRST_BLOCK
 from headrace.sources.offset_entry import QUARANTINED
 
 _COUNTS = frozenset({"recordCount", "anchor", "skip", "size", CHECKED, CHECKSUM, FIRST_BLOCK})

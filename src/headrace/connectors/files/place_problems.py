@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headrace.connectors.files.addresses import Root, root_of
+from headrace.connectors.files.selecting.addresses import Root, root_of
 from headrace.connectors.files.stores.catalogue import KINDS
 
 if TYPE_CHECKING:

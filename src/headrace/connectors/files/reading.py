@@ -14,21 +14,21 @@ from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.partition import OffsetValue, SourceOffset
 from headrace.connect.task import Split
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.destinations import Destinations
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.formats import format_of, packing_of, packing_told
-from headrace.connectors.files.last_record import LastRecord
+from headrace.connectors.files.local.witness import Witness, open_witness
+from headrace.connectors.files.naming.destinations import Destinations
+from headrace.connectors.files.naming.last_record import LastRecord
+from headrace.connectors.files.naming.record_facts import LAST
+from headrace.connectors.files.naming.record_fields import RecordFields, says_last_field
+from headrace.connectors.files.naming.record_headers import RecordHeaders, says_last
+from headrace.connectors.files.naming.record_schema import RecordSchema
 from headrace.connectors.files.place import Place
 from headrace.connectors.files.planning import CHANGED_ADVICE, REPLACED
 from headrace.connectors.files.progress import CLEANUP, PENDING, number, path_of
 from headrace.connectors.files.proof import CHECKED, CHECKSUM, proof_of
-from headrace.connectors.files.record_facts import LAST
-from headrace.connectors.files.record_fields import RecordFields, says_last_field
-from headrace.connectors.files.record_headers import RecordHeaders, says_last
-from headrace.connectors.files.record_schema import RecordSchema
 from headrace.connectors.files.stores.errors import ObjectChangedError, ObjectGoneError
 from headrace.connectors.files.tail import behind_line_end
-from headrace.connectors.files.witness import Witness, open_witness
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Chunk, Resume
 from headrace.sources.extractors.damage import DamagedObjectError

@@ -13,11 +13,11 @@ from headrace.connect.errors import RecordError, RetriableError
 from headrace.connect.partition import SourceOffset
 from headrace.connect.task import Offsets, SourceTask, Split
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.local_place import LocalPlace
+from headrace.connectors.files.local.place import LocalPlace
 from headrace.connectors.files.place import Place
 from headrace.connectors.files.quarantine import quarantine
 from headrace.connectors.files.reading import SplitReader
-from headrace.connectors.files.store_place import StorePlace
+from headrace.connectors.files.stored.place import StorePlace
 from headrace.sources.endings import Endings
 from headrace.sources.extractors.damage import DamagedObjectError
 

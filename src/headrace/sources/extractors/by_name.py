@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from headrace.sources.extractors.avro_format import DEFAULT_BLOCK_BYTES, AvroFormat
+from headrace.sources.extractors.avro.format import DEFAULT_BLOCK_BYTES, AvroFormat
 from headrace.sources.extractors.bytes_format import BytesFormat
-from headrace.sources.extractors.csv_dialect import CsvDialect
-from headrace.sources.extractors.csv_format import csv_format
+from headrace.sources.extractors.csv.dialect import CsvDialect
+from headrace.sources.extractors.csv.format import csv_format
 from headrace.sources.extractors.extractor import StreamExtractor
 from headrace.sources.extractors.format import Format
 from headrace.sources.extractors.jsonl import JsonLinesExtractor
 from headrace.sources.extractors.line_framing import LineFraming
 from headrace.sources.extractors.lines import LinesExtractor
-from headrace.sources.extractors.parquet_format import ParquetFormat
+from headrace.sources.extractors.parquet.format import ParquetFormat
 from headrace.sources.extractors.row_format import RowFormat
 from headrace.sources.extractors.text_encoding import TextEncoding
 

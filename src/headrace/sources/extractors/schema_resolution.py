@@ -17,7 +17,7 @@ from headrace.connect.arrow_lists import opened
 from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import Field, Schema, SchemaType, arrow_type
-from headrace.sources.extractors.avro_schema import ENUM, FIXED_SIZE, UNION
+from headrace.sources.extractors.avro.schema import ENUM, FIXED_SIZE, UNION
 
 Resolve = Callable[[pa.Array], pa.Array]
 

@@ -10,11 +10,11 @@ from typing import Final, Self
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting import Setting
-from headrace.connectors.files.addresses import Selector
 from headrace.connectors.files.aiven.keys import OLD_NAMES, REFUSED, TRANSLATED, UNUSED
 from headrace.connectors.files.aiven.naming import regex_of
 from headrace.connectors.files.aiven.peer_config import PeerConfig
 from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.selecting.addresses import Selector
 
 _MOST_KEYS_PER_PAGE: Final = 1000
 _NO_MARKS: Final = (
@@ -40,11 +40,11 @@ class WholePrefix(Selector):
 
     @property
     def prefix(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride] (it is cached there)
-        """See :class:`~headrace.connectors.files.addresses.Selector`."""
+        """See :class:`~headrace.connectors.files.selecting.addresses.Selector`."""
         return self.text
 
     def selects(self, key: str, *, recursive: bool) -> bool:
-        """See :class:`~headrace.connectors.files.addresses.Selector`."""
+        """See :class:`~headrace.connectors.files.selecting.addresses.Selector`."""
         return key.startswith(self.text)
 
 

@@ -17,8 +17,8 @@ from headrace.connect.partition import (
     SourcePartition,
     of_names,
 )
-from headrace.connectors.files.addresses import Root, root_of
 from headrace.connectors.files.progress import BUCKET, FILENAME, OBJECT_KEY, path_of
+from headrace.connectors.files.selecting.addresses import Root, root_of
 
 _SCHEME: Final = "s3"
 

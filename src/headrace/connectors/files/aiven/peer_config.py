@@ -10,7 +10,7 @@ from headrace.connect.setting import setting
 from headrace.connect.setting_type import Password, SettingType
 from headrace.connectors.files.aiven.keys import REFUSED
 from headrace.connectors.files.aiven.naming import regex_of, told_by
-from headrace.connectors.files.topics import topic_problem
+from headrace.connectors.files.naming.topics import topic_problem
 
 PARTITION = "partition"
 _SDK = re.compile(r"(software\.amazon\.awssdk\.auth\.credentials|com\.amazonaws\.auth)\.\w+")

@@ -1,0 +1,1 @@
+"""What is done to a file once all its records are committed."""

@@ -1,0 +1,1 @@
+"""Files on local disk: listed, looked at, known again, opened."""

@@ -1,0 +1,304 @@
+"""What lies on disk: the files that a configuration selects, as they are now."""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import os
+import stat
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+from io import FileIO
+
+from headrace.connect.errors import TaskFailedError
+from headrace.connectors.files.local.identity import HEAD_BYTES, same_object, version_of
+from headrace.connectors.files.selecting.exclusion import NOTHING_EXCLUDED, Exclusion
+
+_LOG = logging.getLogger(__name__)
+GONE = (FileNotFoundError, NotADirectoryError)
+"""How the system says that a path leads nowhere, any more or yet."""
+
+_HIDDEN = "Its name begins with a dot."
+_NOT_BELOW = "It is no file. Files in the folders of a folder are read with files.recursive=true, but not through links."
+_NO_GLOB = "No glob of files.path matches it."
+_GLOBBED_FOLDER = (
+    "It is a folder, and globs select files. Files in folders are read with ** in the glob, or with "
+    "files.recursive=true where files.path names the folder."
+)
+_NO_FILE = "It is no regular file."
+VANISHED = "The folder vanished while it was listed."
+"""Why what was below a folder is left out of a listing that had found it."""
+_LeftOut = Callable[[str, str], None]
+_CHUNK = 64 * 1024
+_MAGIC = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSeen:
+    """A regular file as a listing found it. *head* is its first bytes, at most ``HEAD_BYTES``.
+
+    *touched_ns* is when it was touched in any way, *modified_ns* when its content is said to have changed.
+    """
+
+    path: str
+    size: int
+    inode: int
+    modified_ns: int
+    touched_ns: int
+    head: bytes
+
+    @property
+    def modified_ms(self) -> int:
+        """See :class:`~headrace.connectors.files.seen.ObjectSeen`."""
+        return self.modified_ns // 1_000_000
+
+    @property
+    def version(self) -> str:
+        """See :class:`~headrace.connectors.files.seen.ObjectSeen`."""
+        return version_of(self.inode, self.head)
+
+    def is_still(self, version: str) -> bool:
+        """See :class:`~headrace.connectors.files.seen.ObjectSeen`."""
+        return same_object(self.inode, self.head, version)
+
+    def age_ms(self, now: float) -> float:
+        """How long it has been untouched at *now*, in seconds since 1970; a future change is no age."""
+        return now * 1000 - self.touched_ns / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """How far a file may be read: the bytes before *stop*. *open_ended* says that the last row there may be half written."""
+
+    stop: int
+    open_ended: bool = False
+
+
+def list_files(
+    paths: Sequence[str],
+    *,
+    recursive: bool,
+    known: Container[str] = (),
+    exclusion: Exclusion = NOTHING_EXCLUDED,
+    without_match: Callable[[str], None] = lambda _: None,
+    left_out: Callable[[str, str], None] = lambda _path, _reason: None,
+) -> list[str]:
+    """The absolute paths of the regular files that *paths* (folders, files, globs) select, sorted.
+
+    What vanishes while it is listed is left out, and logged. Raises :class:`~headrace.connect.errors.TaskFailedError` for a folder that is missing or may not be
+    read, and for a missing file that is not *known* from earlier; a glob without matches in a readable
+    folder selects nothing, and *without_match* is called with it. *left_out* is told of what is there and
+    is not selected, and why; *exclusion* leaves out what *paths* do not name.
+    """
+    view = _View(left_out=left_out, exclusion=exclusion)
+    absolute = [os.path.abspath(path) for path in paths]  # noqa: PTH100 (keeps symbolic links)
+    found = set[str]()
+    for path in absolute:
+        selected = set(_selected(path, recursive=recursive, known=path in known, view=view))
+        if not selected and _MAGIC & set(path):
+            without_match(path)
+        found |= selected
+    for path in found:
+        _check_name(path)
+    return sorted(found)
+
+
+def look_at(path: str) -> FileSeen | None:
+    """The file at *path*, or ``None`` when it is gone.
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError` when it may not be read.
+    """
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (hot: once per file and plan)
+            return seen(path, os.fstat(file.fileno()), file.read(HEAD_BYTES))
+    except GONE:
+        return None
+    except OSError as error:
+        raise unreadable("file", path, error) from error
+
+
+def status_of(path: str) -> os.stat_result | None:
+    """What the system knows of the file at *path*, or ``None`` when it is gone.
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError` when that may not be asked.
+    """
+    try:
+        return os.stat(path)  # noqa: PTH116 (hot: once per file and plan)
+    except GONE:
+        return None
+    except OSError as error:
+        raise unreadable("file", path, error) from error
+
+
+def last_line_end(path: str, *, start: int, size: int, at_most: int) -> Ready | None:
+    """Up to behind the last line feed in ``start … size`` of the file at *path*, or to *start*.
+
+    Where a line is longer than *at_most* bytes it is to *size*, so that it is told at once. ``None`` when
+    the file is gone. Raises :class:`~headrace.connect.errors.TaskFailedError` when it may not be read.
+    """
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            return _last_line_end(file, start=start, size=size, at_most=at_most)
+    except GONE:
+        return None
+    except OSError as error:
+        raise unreadable("file", path, error) from error
+
+
+def _last_line_end(file: FileIO, *, start: int, size: int, at_most: int) -> Ready:
+    end = size
+    while end > start and size - end <= at_most:
+        begin = max(start, end - _CHUNK)
+        file.seek(begin)
+        feed = file.read(end - begin).rfind(b"\n")
+        if feed >= 0:
+            return Ready(stop=begin + feed + 1)
+        end = begin
+    return Ready(stop=start) if end <= start else Ready(stop=size, open_ended=True)
+
+
+def seen(path: str, status: os.stat_result, head: bytes) -> FileSeen:
+    """What *status* and *head* say about the file at *path*."""
+    return FileSeen(
+        path=path,
+        size=status.st_size,
+        inode=status.st_ino,
+        modified_ns=status.st_mtime_ns,
+        touched_ns=touched_ns(status),
+        head=head,
+    )
+
+
+def touched_ns(status: os.stat_result) -> int:
+    """When the file was written, renamed or given another time, in nanoseconds since 1970.
+
+    A time of modification may be set back while the file is still written, as copies that keep it do; the
+    time of change is the system's own.
+    """
+    return max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What is shown of a folder; *left_out* is told of the rest."""
+
+    left_out: _LeftOut
+    exclusion: Exclusion
+
+    def shows(self, entry: os.DirEntry[str]) -> bool:
+        reason = _HIDDEN if entry.name.startswith(".") else self.exclusion.reason((entry.name,))
+        if reason is not None:
+            self.left_out(entry.path, reason)
+        return reason is None
+
+
+def _selected(path: str, *, recursive: bool, known: bool, view: _View) -> Iterator[str]:
+    parts = path.split("/")
+    magic = next((i for i, part in enumerate(parts) if _MAGIC & set(part)), None)
+    if magic is not None:
+        beside = replace(view, exclusion=view.exclusion.beside(parts[magic:]))
+        yield from _matching("/".join(parts[:magic]) or "/", parts[magic:], beside)
+        return
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116
+    except OSError as error:
+        if known and isinstance(error, GONE):
+            return
+        if isinstance(error, FileNotFoundError):
+            raise TaskFailedError(f"{path}: {_MISSING}") from None
+        raise unreadable("path", path, error) from error
+    if stat.S_ISDIR(mode):
+        yield from _files_in(path, view, recursive=recursive)
+    elif stat.S_ISREG(mode):
+        yield path
+    else:
+        raise TaskFailedError(f"{path}: This is neither a folder nor a regular file.")
+
+
+_MISSING = (
+    "This folder or file does not exist. Create it, or correct files.path "
+    "(files that come and go are selected by their folder or a glob)."
+)
+_NO_FOLDER = "This folder does not exist. Create it, or correct files.path."
+
+
+def _files_in(folder: str, view: _View, *, recursive: bool, found: bool = False) -> Iterator[str]:
+    for entry in _entries(folder, view, found=found):
+        if _is(os.DirEntry.is_file, entry):
+            yield entry.path
+        elif recursive and _is_folder_itself(entry):
+            yield from _files_in(entry.path, view, recursive=True, found=True)
+        else:
+            view.left_out(entry.path, _NOT_BELOW)
+
+
+def _matching(
+    folder: str, patterns: Sequence[str], view: _View, *, found: bool = False
+) -> Iterator[str]:
+    """The files below *folder* whose path matches *patterns*, one for each folder level."""
+    pattern, rest = patterns[0], patterns[1:]
+    if pattern == "**":
+        yield from _matching(folder, rest or ["*"], view, found=found)
+        for entry in _entries(folder, view, found=found):
+            if _is_folder_itself(entry):
+                yield from _matching(entry.path, patterns, view, found=True)
+        return
+    kind = os.DirEntry[str].is_dir if rest else os.DirEntry[str].is_file
+    for entry in _entries(folder, view, found=found):
+        matches = fnmatch.fnmatchcase(entry.name, pattern)
+        if matches and _is(kind, entry):
+            yield from _matching(entry.path, rest, view, found=True) if rest else (entry.path,)
+        else:
+            view.left_out(entry.path, _no_file(entry) if matches and not rest else _NO_GLOB)
+
+
+def _no_file(entry: os.DirEntry[str]) -> str:
+    """Why *entry*, which a glob matches, is not read."""
+    return _GLOBBED_FOLDER if _is(os.DirEntry.is_dir, entry) else _NO_FILE
+
+
+def _entries(folder: str, view: _View, *, found: bool) -> list[os.DirEntry[str]]:
+    """What is in *folder*; nothing when it was *found* in another one a moment ago and is gone."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry for entry in entries if view.shows(entry)]
+    except OSError as error:
+        if found and isinstance(error, GONE):
+            _LOG.warning("%s: %s", folder, VANISHED)
+            view.left_out(folder, VANISHED)
+            return []
+        if isinstance(error, FileNotFoundError):
+            raise TaskFailedError(f"{folder}: {_NO_FOLDER}") from None
+        raise unreadable("folder", folder, error) from error
+
+
+def _is_folder_itself(entry: os.DirEntry[str]) -> bool:
+    """Whether *entry* is a folder and no symbolic link to one."""
+    return _is(lambda each: each.is_dir(follow_symlinks=False), entry)
+
+
+def _is(kind: Callable[[os.DirEntry[str]], bool], entry: os.DirEntry[str]) -> bool:
+    """Whether *entry* is of *kind*; what is gone is of none."""
+    try:
+        return kind(entry)
+    except GONE:
+        return False
+    except OSError as error:
+        raise unreadable("path", entry.path, error) from error
+
+
+def unreadable(noun: str, path: str, error: OSError) -> TaskFailedError:
+    """The error for a *noun* at *path* that the system does not let us read."""
+    return TaskFailedError(
+        f"{path}: This {noun} cannot be read: {error.strerror}. "
+        "Check files.path and the permissions of the user that runs headrace."
+    )
+
+
+def _check_name(path: str) -> None:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise TaskFailedError(
+            f"{path!r}: The file's name is not UTF-8, so no offset can be stored for it. Rename it."
+        ) from None

@@ -1,0 +1,44 @@
+"""Files on local disk, opened for reading."""
+
+from __future__ import annotations
+
+import os
+from io import FileIO
+
+from headrace.connect.errors import ConnectError
+from headrace.connectors.files.details import SplitDetails
+from headrace.connectors.files.local.identity import HEAD_BYTES
+from headrace.connectors.files.local.listing import GONE, FileSeen, look_at, seen, unreadable
+from headrace.connectors.files.place import Opened
+
+
+class LocalPlace:
+    """See :class:`~headrace.connectors.files.place.Place`."""
+
+    def open(self, path: str, planned: SplitDetails, *, with_head: bool) -> Opened | None:
+        """See :class:`~headrace.connectors.files.place.Place`. The head is read in any case."""
+        try:
+            raw = FileIO(path)
+        except GONE:
+            return None
+        head = raw.read(HEAD_BYTES)
+        if _is_planned(seen(path, os.fstat(raw.fileno()), head), planned):
+            raw.seek(0)
+            return Opened(raw=raw, head=head)
+        raw.close()
+        return None
+
+    def is_as_planned(self, path: str, planned: SplitDetails, *, grown: bool) -> bool:
+        """See :class:`~headrace.connectors.files.place.Place`."""
+        file = look_at(path)
+        if file is None or not _is_planned(file, planned):
+            return False
+        return grown or file.size == planned.size
+
+    def failure(self, path: str, error: OSError) -> ConnectError:
+        """See :class:`~headrace.connectors.files.place.Place`. A disk that fails does not mend itself."""
+        return unreadable("file", path, error)
+
+
+def _is_planned(file: FileSeen, planned: SplitDetails) -> bool:
+    return file.is_still(planned.version) and file.size >= planned.size

@@ -1,0 +1,230 @@
+"""The files on local disk that a configuration selects, each looked at and decided about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from headrace.connect.errors import TaskFailedError
+from headrace.connectors.files.candidate import Candidate, Decision
+from headrace.connectors.files.cleanup.after_commit import local_selector
+from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.formats import format_of, packing_of, quoted_framing
+from headrace.connectors.files.local.listing import (
+    VANISHED,
+    FileSeen,
+    Ready,
+    last_line_end,
+    list_files,
+    look_at,
+    status_of,
+    touched_ns,
+)
+from headrace.connectors.files.local.prefix_check import PrefixCheck
+from headrace.connectors.files.local.row_ahead import RowAhead
+from headrace.connectors.files.planning import decide
+from headrace.connectors.files.progress import Progress
+from headrace.connectors.files.selecting.markers import Markers
+from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
+from headrace.connectors.files.selecting.selection import Tell, rules_of
+from headrace.connectors.files.tracking.watching import UNWATCHED, Watcher
+from headrace.sources.extractors.line_framing import Framing
+from headrace.sources.extractors.streams import Compression
+
+# Floating point must not make a file a moment too young after the wait.
+_MARGIN_SECONDS = 0.01
+_AGAIN_SECONDS = 0.1
+_NO_MATCH = "No file matches this pattern of files.path now. Files that come later are read."
+
+
+class LocalSelection:
+    """See :class:`~headrace.connectors.files.selecting.selection.Selection`.
+
+    Files may be written while they are looked at: one that is too young to be finished is read as far as
+    it is sure, and *clock*, in seconds since 1970, says how old it is.
+    """
+
+    def __init__(self, config: FilesConfig, *, clock: Callable[[], float], tell: Tell) -> None:
+        self._config = config
+        self._clock = clock
+        self._tell = tell
+        self._unchanged = dict[str, tuple[int, int, int]]()
+        self._prefixes = PrefixCheck()
+        self._rows = RowAhead()
+        self._scope = Scope(config)
+        self._selectors = tuple(map(local_selector, config.path))
+        self._markers = Markers(config.marker, lambda path: status_of(path) is not None)
+        self._waits_for_last = config.tells_last
+
+    def decisions(
+        self,
+        known: Mapping[str, Progress],
+        *,
+        left_out: LeftOut = unheard,
+        failed: Failed = fail,
+        watcher: Watcher = UNWATCHED,
+    ) -> Iterator[tuple[str, Decision]]:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
+
+        def is_left_out(path: str, reason: str) -> None:
+            if reason == VANISHED:
+                watcher.missed(path)
+            left_out(path, reason)
+
+        self._markers.begin()
+        paths = list_files(
+            self._config.path,
+            recursive=self._config.recursive,
+            exclusion=self._config.exclusion,
+            known=known,
+            without_match=lambda pattern: self._tell(pattern, _NO_MATCH),
+            left_out=is_left_out,
+        )
+        for path in paths:
+            watcher.saw(path)
+            try:
+                reason, decision = self._judged(path, known.get(path, Progress()), watcher)
+            except TaskFailedError as error:
+                failed(path, error)
+                continue
+            if reason is None:
+                yield path, decision
+            else:
+                left_out(path, reason)
+
+    def has_lost(self, path: str) -> bool:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
+        return path.startswith("/") and status_of(path) is None
+
+    def selects(self, path: str) -> bool:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
+        if not path.startswith("/") or self._scope.against_name(path) is not None:
+            return False
+        key, recursive = path.removeprefix("/"), self._config.recursive
+        return any(each.selects(key, recursive=recursive) for each in self._selectors)
+
+    def gone(self, paths: Sequence[str]) -> Sequence[str]:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`. Looks at each."""
+        return [path for path in paths if self.has_lost(path)]
+
+    def _judged(
+        self, path: str, progress: Progress, watcher: Watcher
+    ) -> tuple[str | None, Decision]:
+        """Why the file at *path* is not read at all, or what is decided about it."""
+        reason = self._scope.against_name(path)
+        if reason is None:
+            reason = watcher.passed(path, _modified_ms(path) if watcher.wants_time(path) else None)
+        if reason is not None or self._is_as_it_was(path, progress):
+            return reason, Decision()
+        # Before the file: what its marker says holds for what is there behind it.
+        marker = self._markers.awaited_by(path) if progress.is_new else None
+        file = look_at(path)
+        if file is not None:
+            reason = self._scope.against_time(file.modified_ms)
+        if reason is not None:
+            return reason, Decision()
+        if marker is not None and file is not None:
+            self._markers.tell(path, marker, self._tell)
+            return None, Decision(waits=True, marker=marker)
+        return None, self._decided(path, file, progress)
+
+    def _decided(self, path: str, file: FileSeen | None, progress: Progress) -> Decision:
+        candidate = None if file is None else self._candidate(file, progress)
+        if file is None or candidate is None:
+            told = "The file vanished while it was looked at; the next plan decides."
+            return Decision(told=told, again_after=_AGAIN_SECONDS)
+        decision = decide(candidate, progress, rules_of(self._config))
+        if self._waits_for_last and decision.pieces and not candidate.settled:
+            # Only in a file that is finished there is a last record.
+            decision = Decision(waits=True)
+        judged = candidate.settled and not decision.pieces
+        if judged and progress.done and file.size == progress.size:
+            self._unchanged[path] = _signs(file)
+        return replace(decision, again_after=self._wait_for(file)) if decision.waits else decision
+
+    def _wait_for(self, file: FileSeen) -> float:
+        """The seconds until *file* will be old enough, if it does not change any more."""
+        age_ms, min_age_ms = file.age_ms(self._clock()), self._config.min_age_ms
+        if age_ms < 0:
+            self._tell(
+                file.path,
+                "By this machine's clock the file was changed in the future. It is read to its end when "
+                f"that is {min_age_ms} ms past (files.min.age.ms). Set its time, for example with touch.",
+            )
+        return (min_age_ms - age_ms) / 1000 + _MARGIN_SECONDS
+
+    def _is_as_it_was(self, path: str, progress: Progress) -> bool:
+        """Whether the file at *path* is done and unchanged since the last look."""
+        signs = self._unchanged.pop(path, None)
+        if signs is None or not progress.done:
+            return False
+        status = status_of(path)
+        if status is None or signs != (status.st_size, status.st_ino, touched_ns(status)):
+            return False
+        self._unchanged[path] = signs
+        return True
+
+    def _candidate(self, file: FileSeen, progress: Progress) -> Candidate | None:
+        """What is to be known of *file* to decide about it, or ``None`` when it is gone."""
+        config = self._config
+        form = format_of(file.path, config)
+        packing = packing_of(file.path, file.head, config)
+        packed = form.sealed or packing is not Compression.NONE
+        settled = file.age_ms(self._clock()) >= config.min_age_ms
+        growing = not packed and (config.follow or not settled)
+        quoted = quoted_framing(form) if growing else None
+        ready = Ready(stop=file.size)
+        if growing:
+            ready = self._ready(file, quoted, progress.anchor)
+        if ready is None:
+            return None
+        return Candidate(
+            file=file,
+            format=form.signature(),
+            packed=packed,
+            settled=settled,
+            readable=ready.stop,
+            splittable=packing is Compression.NONE and form.splits,
+            byte_anchors=form.byte_anchors,
+            open_ended=ready.open_ended,
+            kept=self._is_kept(file, packing, progress, settled=settled),
+        )
+
+    def _ready(self, file: FileSeen, quoted: Framing | None, start: int) -> Ready | None:
+        """How far a growing file may be read from *start*; ``None`` when it is gone.
+
+        *quoted* finds its rows where some line ends are quoted.
+        """
+        if file.size <= start:
+            return Ready(stop=file.size, open_ended=quoted is not None)
+        limit = self._config.max_line_bytes
+        if quoted is None:
+            return last_line_end(file.path, start=start, size=file.size, at_most=limit)
+        # Only its reader knows which line ends are quoted, so it gets all, and leaves the rest.
+        found = self._rows.find(file, quoted, start=start, at_most=limit)
+        if found is None:
+            return None
+        return Ready(stop=file.size if found else start, open_ended=True)
+
+    def _is_kept(
+        self, file: FileSeen, packing: Compression, progress: Progress, *, settled: bool
+    ) -> bool:
+        """Whether *file* begins with what was sent of it, as far as that is worth a look."""
+        # While a packed file is young, it may be being replaced by a whole one.
+        if packing is not Compression.NONE:
+            in_quarantine = progress.quarantined is not None
+            as_long = file.size == progress.size or (in_quarantine and file.size > progress.size)
+            same = as_long and all(file.is_still(version) for version in progress.versions)
+            closed = progress.done or in_quarantine
+            if not settled or (same and (closed or self._config.changed == "fail")):
+                return True
+        return self._prefixes.holds(file, packing, progress.proofs)
+
+
+def _modified_ms(path: str) -> int | None:
+    status = status_of(path)
+    return None if status is None else status.st_mtime_ns // 1_000_000
+
+
+def _signs(file: FileSeen) -> tuple[int, int, int]:
+    return file.size, file.inode, file.touched_ns

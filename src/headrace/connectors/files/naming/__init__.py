@@ -1,0 +1,1 @@
+"""What names of files tell, and what is told of them in each record."""

@@ -1,0 +1,67 @@
+"""One schema for the records of all files, whatever the files' own ones are."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import pyarrow as pa
+
+from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.schema import Schema
+from headrace.sources.extractors.avro.schema import connect_schema
+from headrace.sources.extractors.avro.types import parsed
+from headrace.sources.extractors.schema_resolution import Resolve, resolved
+
+_KEY: Final = "files.schema"
+
+
+@lru_cache(maxsize=8)
+def schema_of_text(text: str) -> Schema:
+    """The schema that *text*, an Avro schema as JSON, stands for; raises ``RecordError`` for what is none."""
+    return connect_schema(parsed(text.encode()))
+
+
+def text_problem(text: str | None) -> str | None:
+    """What is wrong with *text* as the setting's value, or ``None``."""
+    if text is None:
+        return None
+    try:
+        schema_of_text(text)
+    except RecordError as error:
+        return f"It must be an Avro schema, as JSON: {error.reason.rpartition('used: ')[2]}"
+    return None
+
+
+class RecordSchema:
+    """Resolves the values of the file at *path* to the schema *text*; without one each file keeps its own."""
+
+    def __init__(self, text: str | None, path: str) -> None:
+        self._wanted = None if text is None else schema_of_text(text)
+        self._path = path
+        self._resolve: Resolve | None = None
+
+    def of(self, own: Schema | None) -> Schema | None:
+        """The schema of the values of a file whose *own* one is this."""
+        return self._wanted or own
+
+    def values(self, values: pa.Array, own: Schema | None) -> pa.Array:
+        """*values* of the schema *own*, resolved.
+
+        Raises :class:`~headrace.connect.errors.TaskFailedError` when not all of them can be.
+        """
+        if self._wanted is None:
+            return values
+        if self._resolve is None:
+            self._resolve = self._resolution(own, self._wanted)
+        return self._resolve(values)
+
+    def _resolution(self, own: Schema | None, wanted: Schema) -> Resolve:
+        try:
+            if own is None:
+                raise RecordError("Its records have no schema.")
+            return resolved(own, wanted)
+        except RecordError as error:
+            raise TaskFailedError(
+                f"{self._path}: {error.reason} Change {_KEY}, or leave the file out of files.path."
+            ) from error

@@ -1,0 +1,1 @@
+"""Which files are read, and how many of them at once."""

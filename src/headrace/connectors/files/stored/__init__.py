@@ -1,0 +1,1 @@
+"""Objects of a store: listed, opened."""

@@ -1,0 +1,203 @@
+"""The objects of a store that a configuration selects, decided about by what one listing tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from headrace.connect.errors import TaskFailedError
+from headrace.connectors.files.candidate import Candidate, Decision
+from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.formats import format_of, packing_told
+from headrace.connectors.files.planning import decide
+from headrace.connectors.files.progress import Progress
+from headrace.connectors.files.selecting.addresses import Root, Selector, prefixes
+from headrace.connectors.files.selecting.markers import Markers, Nearby
+from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
+from headrace.connectors.files.selecting.selection import Tell, rules_of
+from headrace.connectors.files.stores.errors import ObjectGoneError, retriable
+from headrace.connectors.files.stores.store import Store, StoredObject
+from headrace.connectors.files.tracking.watching import UNWATCHED, Watcher
+from headrace.sources.extractors.streams import Compression
+
+_NO_MATCH = (
+    "No object is selected by this entry of files.path now. Objects that come later are read."
+)
+# Out of ten thousand; each is a request.
+_ASKED = 10
+_FOLDER = "It is empty and only shows a folder."
+_UNSELECTED = (
+    "No entry of files.path selects it: a name in it begins with a dot, it lies in a folder and "
+    "files.recursive is false, or no glob matches it."
+)
+_NOT_BELOW = "Those in folders below it are read with files.recursive=true."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSeen:
+    """An object of a store; see :class:`~headrace.connectors.files.seen.ObjectSeen`."""
+
+    path: str
+    size: int
+    version: str
+    modified_ms: int
+
+    def is_still(self, version: str) -> bool:
+        """See :class:`~headrace.connectors.files.seen.ObjectSeen`."""
+        return version == self.version
+
+
+class StoreSelection:
+    """See :class:`~headrace.connectors.files.selecting.selection.Selection`.
+
+    An object of a store is published whole: it is finished as soon as it is listed, does not grow, and is
+    another one when its version is. Nothing is read of it before its slot does.
+    """
+
+    def __init__(self, config: FilesConfig, root: Root, store: Store, *, tell: Tell) -> None:
+        self._config = config
+        self._root = root
+        self._store = store
+        self._tell = tell
+        self._rules = rules_of(config)
+        self._scope = Scope(config)
+        self._entries = [
+            (each, config.exclusion.beside(each.patterns)) for each in config.selectors
+        ]
+        self._nearby = Nearby()
+        self._markers = Markers(config.marker, self._is_there)
+
+    def decisions(
+        self,
+        known: Mapping[str, Progress],
+        *,
+        left_out: LeftOut = unheard,
+        failed: Failed = fail,
+        watcher: Watcher = UNWATCHED,
+    ) -> Iterator[tuple[str, Decision]]:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`. Keeps one page in memory."""
+        self._markers.begin()
+        for path, each in self._objects(left_out, watcher):
+            reason = self._scope.against_name(path) or self._scope.against_time(each.modified_ms)
+            reason = reason or watcher.passed(path, each.modified_ms)
+            if reason is not None:
+                left_out(path, reason)
+                continue
+            progress = known.get(path, _NEW)
+            if progress.is_done_as(each.version):
+                yield path, _NOTHING
+                continue
+            try:
+                decision = self._decided(each, path, progress)
+            except TaskFailedError as error:
+                failed(path, error)
+                continue
+            yield path, decision
+
+    def has_lost(self, path: str) -> bool:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`. Asks the store."""
+        key = self._root.key(path)
+        if key is None:
+            return False
+        return not self._exists(key)
+
+    def selects(self, path: str) -> bool:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
+        key = self._root.key(path)
+        if key is None or self._scope.against_name(path) is not None:
+            return False
+        recursive = self._config.recursive
+        return any(one.selects(key, recursive=recursive) for one, _ in self._entries)
+
+    def gone(self, paths: Sequence[str]) -> Sequence[str]:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`.
+
+        The listing is the store's word. Some of them are asked for all the same: where one is there, no word
+        of it counts.
+        """
+        asked = paths[:: len(paths) // _ASKED + 1]
+        return paths if all(map(self.has_lost, asked)) else ()
+
+    def _is_there(self, key: str) -> bool:
+        """Whether there is a marker *key*."""
+        return key in self._nearby or self._exists(key)
+
+    def _exists(self, key: str) -> bool:
+        try:
+            with retriable():
+                self._store.head(key)
+        except ObjectGoneError:
+            return False
+        return True
+
+    def _decided(self, listed: StoredObject, path: str, progress: Progress) -> Decision:
+        marker = self._markers.awaited_by(listed.key) if progress.is_new else None
+        if marker is not None:
+            self._markers.tell(path, marker, self._tell)
+            return Decision(waits=True, marker=self._root.address(marker))
+        seen = StoredSeen(
+            path=path, size=listed.size, version=listed.version, modified_ms=listed.modified_ms
+        )
+        return decide(self._candidate(seen), progress, self._rules)
+
+    def _objects(self, left_out: LeftOut, watcher: Watcher) -> Iterator[tuple[str, StoredObject]]:
+        start = self._start(watcher)
+        unmatched = {one for one, _ in self._entries}
+        for prefix in prefixes(unmatched):
+            with retriable():
+                for each in self._listed(prefix, start):
+                    path = self._root.address(each.key)
+                    watcher.saw(path)
+                    by, reason = self._selectors_of(each)
+                    if unmatched:
+                        unmatched.difference_update(by)
+                    if by:
+                        yield path, each
+                    else:
+                        left_out(path, reason)
+        for one, _ in self._entries:
+            if one in unmatched and start == self._scope.start_after:
+                advice = "" if self._config.recursive or one.has_glob else f" {_NOT_BELOW}"
+                self._tell(self._root.address(one.text), f"{_NO_MATCH}{advice}")
+
+    def _start(self, watcher: Watcher) -> str:
+        """The key behind which the listing begins."""
+        return max(self._scope.start_after, self._root.key(watcher.start_after) or "")
+
+    def _listed(self, prefix: str, start: str) -> Iterator[StoredObject]:
+        objects = self._store.list(prefix, start)
+        return objects if self._config.marker is None else self._nearby.through(objects)
+
+    def _selectors_of(self, listed: StoredObject) -> tuple[list[Selector], str]:
+        """Which entries of ``files.path`` select the object, and why none does, where that is so."""
+        key, reason, found = listed.key, _UNSELECTED, list[Selector]()
+        if key.endswith("/") and not listed.size:
+            # Consoles make such objects to show a folder.
+            return found, _FOLDER
+        for one, exclusion in self._entries:
+            if one.selects(key, recursive=self._config.recursive):
+                excluded = exclusion.reason(one.names_in(key))
+                if excluded is None:
+                    found.append(one)
+                else:
+                    reason = excluded
+        return found, reason
+
+    def _candidate(self, seen: StoredSeen) -> Candidate:
+        form = format_of(seen.path, self._config)
+        packing = packing_told(seen.path, self._config)
+        # Only its first bytes may tell, and these are read by the slot. An empty one has none.
+        plain = packing is Compression.NONE or (packing is None and not seen.size)
+        return Candidate(
+            file=seen,
+            format=form.signature(),
+            packed=form.sealed or not plain,
+            settled=True,
+            readable=seen.size,
+            splittable=plain and form.splits,
+            byte_anchors=form.byte_anchors,
+        )
+
+
+_NOTHING = Decision()
+_NEW = Progress()

@@ -1,0 +1,62 @@
+"""What sorts up to a mark, which counts as read: passed over, or told to be too late."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from headrace.connectors.files.progress import Progress
+from headrace.connectors.files.tracking.marks import Mark
+
+_PASSED: Final = "Its name does not sort behind the mark of files.tracking=ordered ({mark}), so that it counts as read."
+TOO_LATE: Final = (
+    "too_late: Its name does not sort behind the mark of files.tracking=ordered ({mark}), up to which all was "
+    "read, but it was changed after all of that. Give it a name that sorts behind the mark."
+)
+
+
+class BelowMark:
+    """Passes over what *mark* covers.
+
+    The mark is of *place*, as all paths there begin; an entry in *known* outranks it. With *lists_all* nothing is
+    left out of the listing, and what came too late is counted; without, a listing may begin behind the mark. One
+    for each listing.
+    """
+
+    def __init__(
+        self, mark: Mark, known: Mapping[str, Progress], *, place: str, lists_all: bool
+    ) -> None:
+        self.mark = mark
+        self.place = place
+        self.lists_all = lists_all
+        self.too_late = 0
+        self.first_too_late = ""
+        self._known = known
+
+    @property
+    def start_after(self) -> str:
+        """The mark's key, or a name before the first file below the mark that is to be read; empty for all."""
+        if self.lists_all or not self.mark.key:
+            return ""
+        asked = (
+            path
+            for path, each in self._known.items()
+            if path.startswith(self.place) and not each.closed
+        )
+        first = min(asked, default=None)
+        # What is a name without its last character sorts before it.
+        return self.mark.key if first is None else min(self.mark.key, first[:-1])
+
+    def wants_time(self, path: str) -> bool:
+        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        return self.lists_all and self.mark.covers(path)
+
+    def passed(self, path: str, modified_ms: int | None) -> str | None:
+        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        if not self.mark.covers(path) or path in self._known:
+            return None
+        if not self.mark.is_too_late(modified_ms):
+            return _PASSED.format(mark=self.mark.key)
+        self.too_late += 1
+        self.first_too_late = self.first_too_late or path
+        return TOO_LATE.format(mark=self.mark.key)

@@ -1,0 +1,100 @@
+"""How a connector remembers what it has read: by object, or in order up to a mark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from headrace.connect.partition import OffsetReader
+from headrace.connect.task import Offsets
+from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.selecting.selection import Decides, Selection, Tell
+from headrace.connectors.files.tracking.asked import Asked
+from headrace.connectors.files.tracking.below_mark import BelowMark
+from headrace.connectors.files.tracking.following import Follower, Following
+from headrace.connectors.files.tracking.forgetting import Forgetting, ObjectFollower
+from headrace.connectors.files.tracking.marks import Mark, mark_of, mark_partition, place_of
+from headrace.connectors.files.tracking.ordering import OrderedFollower, Ordering
+
+_SETTING, _CHECK = "files.tracking", "files.late.check.ms"
+_HONOURED: Final = (
+    "files.tracking=ordered has left a mark at {mark}. What sorts up to it and has no offset of its own counts "
+    "as read; the mark does not move any more. To have all of that read again, give the connector another name."
+)
+_TOO_LATE: Final = (
+    "too_late={count}: So many files have names that sort up to the mark {mark} but were changed after all that was "
+    "read up to it. They are not read. Give them names that sort behind it, or raise files.lookback for those "
+    "that will come. The first one is {first}."
+)
+
+
+class Tracking:
+    """One for each start of a connector. Used by its thread; *ticks* tells seconds that only rise."""
+
+    def __init__(
+        self,
+        config: FilesConfig,
+        selection: Selection,
+        *,
+        ticks: Callable[[], float],
+        tell: Tell,
+    ) -> None:
+        self._selection = selection
+        self._root = config.root
+        self._tell = tell
+        self._ticks = ticks
+        self._check_seconds = config.late_check_ms / 1000
+        self._check_at = ticks() if config.late_check_ms else float("inf")
+        self._forgetting = Forgetting(config, selection, ticks=ticks)
+        self._ordering = Ordering(config, ticks=ticks) if config.tracking == "ordered" else None
+
+    def tracked(self, offsets: OffsetReader, asked: Asked) -> Tracked:
+        """The selection as the next plan sees it, which asks for what is known by *asked*."""
+        mark = self._mark(offsets)
+        if self._ordering is None and mark.key:
+            self._tell(_SETTING, _HONOURED.format(mark=mark.key))
+        lists_all = self._ticks() >= self._check_at
+        below = self._below(mark, asked, lists_all=lists_all)
+        follower = self._follower(below, asked)
+        return Tracked(Following(self._selection, follower), follower, lambda: self._checked(below))
+
+    def explained(self, offsets: OffsetReader, asked: Asked) -> Decides:
+        """The selection as one that lists everything sees it."""
+        below = self._below(self._mark(offsets), asked, lists_all=True)
+        return Following(self._selection, self._follower(below, asked))
+
+    def _mark(self, offsets: OffsetReader) -> Mark:
+        return mark_of(offsets.offset(mark_partition(self._root)))
+
+    def _below(self, mark: Mark, asked: Asked, *, lists_all: bool) -> BelowMark:
+        return BelowMark(mark, asked.known, place=place_of(self._root), lists_all=lists_all)
+
+    def _follower(self, below: BelowMark, asked: Asked) -> Follower:
+        if self._ordering is None:
+            return ObjectFollower(below, asked, self._forgetting)
+        return OrderedFollower(below, asked.known, self._ordering)
+
+    def _checked(self, below: BelowMark) -> None:
+        """A listing is through in which *below* was followed."""
+        if not below.lists_all:
+            return
+        self._check_at = self._ticks() + self._check_seconds
+        if below.too_late:
+            told = _TOO_LATE.format(
+                count=below.too_late, mark=below.mark.key, first=below.first_too_late
+            )
+            self._tell(_CHECK, told)
+
+
+class Tracked:
+    """What one plan lists, and what it is to write about that."""
+
+    def __init__(self, selection: Decides, follower: Follower, listed: Callable[[], None]) -> None:
+        self.selection = selection
+        self._follower = follower
+        self._listed = listed
+
+    def offsets(self) -> Offsets:
+        """After the listing: what is of no use any more, as tombstones, and the mark where it moves."""
+        self._listed()
+        return self._follower.offsets()

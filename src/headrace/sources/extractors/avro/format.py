@@ -1,0 +1,147 @@
+"""Avro object container files, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.partition import OffsetValue
+from headrace.sources.extractors.avro.codecs import codec_named
+from headrace.sources.extractors.avro.columns import column_of
+from headrace.sources.extractors.avro.container import BlockSource, Header, read_header
+from headrace.sources.extractors.avro.reader import AvroReader, AvroShape
+from headrace.sources.extractors.avro.scan import scan_of
+from headrace.sources.extractors.avro.schema import connect_schema
+from headrace.sources.extractors.avro.search import FIRST_BLOCK, BlockSearch
+from headrace.sources.extractors.avro.types import parsed
+from headrace.sources.extractors.blocks import Span
+from headrace.sources.extractors.chunk import Resume
+from headrace.sources.extractors.damage import DamagedObjectError
+from headrace.sources.extractors.exact_bytes import ExactBytes
+from headrace.sources.extractors.format import ObjectInput, ReadLimits
+from headrace.sources.extractors.streams import open_stream
+from headrace.sources.extractors.unreadable import UnreadableRecordError
+
+DEFAULT_BLOCK_BYTES: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AvroFormat:
+    """Records of the schema in each file's header.
+
+    An anchor is the byte at which a block begins, behind the sync marker before it; 0 means the first
+    block. A span has the blocks that begin in it. No block may have more than *block_bytes*, packed or unpacked. A file may be packed as a whole,
+    too; positions are then those of the unpacked file.
+    """
+
+    block_bytes: int = DEFAULT_BLOCK_BYTES
+    splits: bool = True
+    sealed: ClassVar[bool] = True
+    packs_itself: ClassVar[bool] = True
+    byte_anchors: ClassVar[bool] = True
+
+    def signature(self) -> str:
+        """See :class:`~headrace.sources.extractors.format.Format`; what else matters is in the file."""
+        return "avro"
+
+    def reader(
+        self,
+        source: ObjectInput,
+        *,
+        span: Span,
+        resume: Resume,
+        limits: ReadLimits,
+        constants: Mapping[str, OffsetValue],
+    ) -> AvroReader:
+        """See :class:`~headrace.sources.extractors.format.Format`."""
+        try:
+            return self._opened(
+                source, span=span, resume=resume, limits=limits, constants=constants
+            )
+        except RecordError as error:
+            source.raw.close()
+            raise error.located(source.native_key, "byte 0") from error
+        except BaseException:
+            source.raw.close()
+            raise
+
+    def _opened(
+        self,
+        source: ObjectInput,
+        *,
+        span: Span,
+        resume: Resume,
+        limits: ReadLimits,
+        constants: Mapping[str, OffsetValue],
+    ) -> AvroReader:
+        stream = ExactBytes(open_stream(source.raw, source.compression, 0), limit=span.limit)
+        header = read_header(stream)
+        shape = shape_of(header)
+        search = BlockSearch(source.raw, header, most_bytes=self.block_bytes)
+        told = {key: constants[key] for key in (FIRST_BLOCK,) if key in constants}
+        if span.seek_row:
+            first = search.first(
+                span.start, span.stop, reads=lambda found: _reads(found, shape, limits)
+            )
+            blocks, told = search.blocks_at(first), search.told(first)
+        elif span.stop is not None and resume.anchor >= span.stop:
+            # Where no block begins in a range, its end is none either.
+            blocks = search.blocks_at(resume.anchor)
+        else:
+            blocks = BlockSource(stream, header.sync, most_bytes=self.block_bytes)
+            _start_at(blocks, resume.anchor, source.native_key)
+        return AvroReader(
+            blocks,
+            shape,
+            native_key=source.native_key,
+            resume=resume,
+            limits=limits,
+            span=span,
+            constants=told,
+        )
+
+
+def _reads(blocks: BlockSource, shape: AvroShape, limits: ReadLimits) -> bool:
+    """Whether the next of *blocks* is sound; a record of it that fits no Connect type does not count."""
+    reader = AvroReader(
+        blocks,
+        shape,
+        native_key="",
+        resume=Resume(),
+        limits=limits,
+        span=Span(stop=blocks.position + 1),
+        constants={},
+    )
+    while True:
+        try:
+            if reader.next_chunk() is None:
+                return reader.place.record_count > 0
+        except UnreadableRecordError:
+            continue
+        except DamagedObjectError:
+            return False
+
+
+def _start_at(blocks: BlockSource, anchor: int, native_key: str) -> None:
+    if not anchor:
+        return
+    try:
+        blocks.start_at(anchor)
+    except RecordError as error:
+        raise TaskFailedError(str(error.located(native_key, f"byte {anchor}"))) from error
+
+
+def shape_of(header: Header) -> AvroShape:
+    """What *header* says about the records; raises ``RecordError``, without a place, when it makes no sense."""
+    kind = parsed(header.schema)
+    schema = connect_schema(kind)
+    column = column_of(kind, schema)
+    return AvroShape(
+        schema=schema,
+        column=column,
+        scan=scan_of(column),
+        least_bytes=kind.least_bytes,
+        unpack=codec_named(header.codec),
+    )

@@ -1,0 +1,52 @@
+"""The parts of which a chunk of Avro records is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.partition import OffsetValue
+from headrace.sources.extractors.avro.leaves import UNFIT, Values
+from headrace.sources.extractors.chunk import Chunk
+from headrace.sources.extractors.rows import Places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A part of a chunk. *size* is what it takes of the chunk's bytes."""
+
+    values: pa.Array
+    size: int
+    anchors: Places
+    skips: Places
+    counts: Places
+
+
+def joined_pieces(
+    pieces: Sequence[Piece], *, constants: Mapping[str, OffsetValue], last: bool
+) -> Chunk:
+    """The chunk of *pieces*, of which there is one at least."""
+    return Chunk(
+        values=pa.concat_arrays([each.values for each in pieces]),
+        anchors=np.concatenate([each.anchors for each in pieces]),
+        skips=np.concatenate([each.skips for each in pieces]),
+        counts=np.concatenate([each.counts for each in pieces]),
+        constants=constants,
+        last=last,
+    )
+
+
+def first_unfit(build: Callable[[Values], pa.Array], values: Values) -> tuple[int, str]:
+    """The index of the first of *values* that *build* refuses, as it does one of them, and why."""
+    low, high, reason = 0, len(values), ""
+    while high - low > 1 or not reason:
+        middle = max(low + 1, (low + high) // 2)
+        try:
+            build(values[low:middle])
+            low = middle
+        except UNFIT as error:
+            high, reason = middle, str(error)
+    return low, reason

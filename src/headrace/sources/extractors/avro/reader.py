@@ -1,0 +1,284 @@
+"""An Avro file, read in chunks of records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from headrace.connect.errors import RecordError
+from headrace.connect.partition import OffsetValue
+from headrace.connect.schema import Schema
+from headrace.sources.extractors.avro.block import AvroBlock, name_of
+from headrace.sources.extractors.avro.codecs import Unpack
+from headrace.sources.extractors.avro.columns import Column
+from headrace.sources.extractors.avro.container import BlockHead, BlockSource
+from headrace.sources.extractors.avro.datums import DatumReader
+from headrace.sources.extractors.avro.leaves import UNFIT
+from headrace.sources.extractors.avro.pieces import Piece, first_unfit, joined_pieces
+from headrace.sources.extractors.avro.scan import Scan
+from headrace.sources.extractors.avro.taken import Scanned, Standings, Taken, joined
+from headrace.sources.extractors.blocks import Span
+from headrace.sources.extractors.chunk import Chunk, Resume, numbered
+from headrace.sources.extractors.damage import DamagedObjectError
+from headrace.sources.extractors.format import ReadLimits
+from headrace.sources.extractors.unpacking import BROKEN
+from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
+
+# So many records become Arrow at a time: more of them as Python objects keep the garbage collector busy.
+_PIECE = 512
+# A scan notes so many places at a time, which are Python objects, too.
+_SCANNED_PLACES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AvroShape:
+    """What an object's header says about all its records.
+
+    *scan* is ``None`` where there is none for the schema. *least_bytes* is what a record takes at least.
+    """
+
+    schema: Schema
+    column: Column
+    scan: Scan | None
+    least_bytes: int
+    unpack: Unpack
+
+
+_Records = TypeVar("_Records", Taken, Scanned)
+
+
+class AvroReader:
+    """An ``ObjectReader`` of the *blocks* of *span*, from the one they are at on.
+
+    *resume* tells what is skipped of them, and how many records came before; *constants* are part of every offset.
+    It holds one unpacked block, and of its records as Python objects only those of one chunk.
+    """
+
+    def __init__(
+        self,
+        blocks: BlockSource,
+        shape: AvroShape,
+        *,
+        native_key: str,
+        resume: Resume,
+        limits: ReadLimits,
+        span: Span,
+        constants: Mapping[str, OffsetValue],
+    ) -> None:
+        self._blocks = blocks
+        self._shape = shape
+        self._native_key = native_key
+        self._limits = limits
+        self._constants = constants
+        self._stop = span.stop
+        self._least = span.limit if span.stop is None else span.stop
+        self._datums = DatumReader(shape.column)
+        self._skip = resume.skip
+        self._count = self._read = resume.record_count - resume.skip
+        self._block: AvroBlock | None = None
+        self._waiting = list[Taken | Scanned]()
+        self._refused: RecordError | None = None
+        self._failure: DamagedObjectError | None = None
+
+    @property
+    def value_schema(self) -> Schema | None:
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
+        return self._shape.schema
+
+    @property
+    def place(self) -> Resume:
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
+        return Resume(anchor=self._blocks.position, record_count=self._count)
+
+    @property
+    def cut_short(self) -> bool:
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
+        return self._least is not None and self._blocks.position < self._least
+
+    def constants(self) -> Mapping[str, OffsetValue]:
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`; the header is read anew."""
+        return self._constants
+
+    def close(self) -> None:
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
+        self._blocks.close()
+
+    def next_chunk(self) -> Chunk | None:
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
+        pieces = self._pieces() if self._refused is None else []
+        if pieces:
+            return joined_pieces(pieces, constants=self._constants, last=self._at_end())
+        error, self._refused = self._refused or self._failure, None
+        if error is not None:
+            raise error
+        return None
+
+    def _pieces(self) -> list[Piece]:
+        """The next records, in small pieces, up to what a chunk may hold or what is refused."""
+        pieces = list[Piece]()
+        rows, size = self._limits.rows, self._limits.chunk_bytes
+        while rows > 0 and size > 0 and self._refused is None:
+            taken = self._waiting.pop() if self._waiting else self._take(rows, size)
+            if taken is None:
+                break
+            piece = self._built(taken)
+            if len(piece.values):
+                pieces.append(piece)
+            rows -= len(piece.values)
+            size -= piece.size
+        return pieces
+
+    def _take(self, rows: int, size: int) -> Taken | Scanned | None:
+        """Some records that were not taken before; ``None`` at the end, or after a failure."""
+        scan = self._shape.scan
+        scanned = self._scanned(scan, rows, size) if scan is not None else None
+        return scanned or self._read_out(rows, size)
+
+    def _scanned(self, scan: Scan, rows: int, size: int) -> Scanned | None:
+        """The next records, of many blocks where these are small; ``None`` when the next must be read.
+
+        What numpy and Arrow do for each call is then done once for a chunk, not for each block.
+        """
+        parts = list[Scanned]()
+        most = max(1, _SCANNED_PLACES // scan.width)
+        while rows > 0 and size > 0 and (block := self._open_block()) is not None:
+            share = size * block.left // (block.left_bytes + scan.column_bytes(block.left))
+            part = block.scanned(max(1, min(rows, share, most)), scan)
+            if part is None:
+                break
+            rest = self._not_skipped(part)
+            rows -= len(rest)
+            size -= rest.size
+            if len(rest):
+                parts.append(rest)
+        return joined(parts) if parts else None
+
+    def _read_out(self, rows: int, size: int) -> Taken | None:
+        """The next records, read one by one; ``None`` at the end, or after a failure."""
+        while (block := self._open_block()) is not None:
+            share = max(1, size * block.left // max(1, block.left_bytes))
+            taken, reason = block.take(min(rows, share, _PIECE), self._datums)
+            rest = self._not_skipped(taken)
+            if reason is not None:
+                place = f"{block.next_name()} (record {self._read + 1})"
+                damage = RecordError(
+                    f"This record cannot be read: {reason}.",
+                    native_key=self._native_key,
+                    position=place,
+                    advice=BROKEN,
+                )
+                self._failure = DamagedObjectError(damage)
+            if len(rest):
+                return rest
+        return None
+
+    def _not_skipped(self, taken: _Records) -> _Records:
+        """*taken*, which count as read, without those that are to be skipped."""
+        self._read += len(taken)
+        passed = min(self._skip, len(taken))
+        self._skip -= passed
+        self._count += passed
+        return taken.behind(passed)
+
+    def _open_block(self) -> AvroBlock | None:
+        """The block that records are to be taken from; ``None`` at the end, or after a failure."""
+        try:
+            while self._failure is None:
+                if self._block is not None and self._block.left:
+                    return self._block
+                self._block = None
+                if self._stop is not None and self._blocks.position >= self._stop:
+                    return None
+                head = self._blocks.next_head()
+                if head is None:
+                    return None
+                self._block = self._opened(head)
+        except RecordError as error:
+            place = f"byte {self._blocks.position}"
+            self._failure = DamagedObjectError(error.located(self._native_key, place))
+        return None
+
+    def _opened(self, head: BlockHead) -> AvroBlock | None:
+        """The block of *head*; ``None`` when it is skipped as a whole."""
+        if head.count and self._skip >= head.count:
+            self._blocks.pass_over(head)
+            self._skip -= head.count
+            self._count += head.count
+            self._read += head.count
+            return None
+        packed = self._blocks.payload(head)
+        try:
+            return AvroBlock(
+                head,
+                self._shape.unpack(packed, self._blocks.most_bytes),
+                end=self._blocks.position,
+                least_bytes=self._shape.least_bytes,
+            )
+        except RecordError as error:
+            raise error.located(self._native_key, f"byte {head.position}") from error
+
+    def _built(self, taken: Taken | Scanned) -> Piece:
+        """The column of the records that fit, before the first that does not; that one is refused."""
+        if isinstance(taken, Scanned):
+            try:
+                return self._piece(taken.built(), taken.standings, taken.size)
+            except UNFIT:
+                if len(taken) > _PIECE:
+                    self._waiting.append(taken.behind(_PIECE))
+                taken = taken.read(_PIECE, self._datums)
+        return self._built_of(taken)
+
+    def _built_of(self, taken: Taken) -> Piece:
+        build = self._shape.column.build
+        try:
+            values = build(taken.values)
+        except UNFIT:
+            good, reason = first_unfit(build, taken.values)
+            self._refuse(taken, good, reason)
+            values = build(taken.values[:good])
+        return self._piece(values, taken.standings, values.nbytes)
+
+    def _piece(self, values: pa.Array, standings: Standings, size: int) -> Piece:
+        """The piece of *values*; they count, and so does one that is refused."""
+        first = self._count + 1
+        self._count += len(values) + (self._refused is not None)
+        return Piece(
+            values=values,
+            size=max(size, values.nbytes),
+            anchors=standings.anchors[: len(values)],
+            skips=standings.skips[: len(values)],
+            counts=numbered(first, len(values)),
+        )
+
+    def _refuse(self, taken: Taken, index: int, reason: str) -> None:
+        """Remember why record *index* of *taken* is refused, and what comes behind it."""
+        place = taken.standings
+        start, number = int(place.starts[index]), int(place.numbers[index])
+        count = self._count + index + 1
+        self._refused = UnreadableRecordError(
+            f"This record does not fit its schema: {reason}.",
+            native_key=self._native_key,
+            position=f"{name_of(start, number)} (record {count})",
+            advice="Write the file anew from what it was made of.",
+            record=Unread(
+                behind=Resume(
+                    anchor=int(place.anchors[index]),
+                    skip=int(place.skips[index]),
+                    record_count=count,
+                ),
+                reference={"block": start, "record": number},
+                raw=taken.raw(index, self._datums),
+                constants=self._constants,
+            ),
+        )
+        rest = taken.behind(index + 1)
+        if len(rest):
+            self._waiting.append(rest)
+
+    def _at_end(self) -> bool:
+        if self._waiting or self._refused is not None:
+            return False
+        return self._open_block() is None and self._failure is None
