@@ -20,6 +20,7 @@ class NoEngine:
     """Runs nothing."""
 
     slots = 1
+    is_starting = False
 
     def run(self, tickets: Sequence[SlotTicket]) -> None:
         """Never called."""

@@ -22,11 +22,12 @@ def run(
 ) -> None:
     """Run *connectors* until all there is has been read and committed, then return.
 
-    *worker* and each of *connectors* are configurations as for ``headrace run``, their values text,
-    numbers or booleans; *state_file* is where the
-    worker keeps its own, made if it is missing. With *spark*, the slots run on that session, which is left
-    open; without it, the program must have no active session, which would be taken over. Raises :class:`~headrace.connect.errors.ConnectError` when a configuration is wrong or Kafka cannot
-    be reached, and what failed when a connector fails; the others have then been read to their end.
+    *worker* and each of *connectors* are configurations as for ``headrace run``, their values text, numbers
+    or booleans; *state_file* is where the worker keeps its own, made if it is missing. With *spark*, the
+    slots run on that session, which is left open; without it, the program must have no active session,
+    which would be taken over. Raises :class:`~headrace.connect.errors.ConnectError` when a configuration is
+    wrong or Kafka cannot be reached, and what failed when a connector fails; the others have then been read
+    to their end.
     """
     from headrace.embedded import run_once  # noqa: PLC0415 (importing headrace stays cheap)
 

@@ -17,7 +17,8 @@ def class_at(path: str, kind: type[Kind]) -> Callable[[], Kind]:
     """The class at *path*, to be called without arguments, which must be a *kind*; imports its module.
 
     Raises :class:`~headrace.connect.errors.TaskFailedError` when it is not there or of another kind, or
-    when its module cannot be imported; then with the file and the line. Called once for each connector, and by each slot for its task.
+    when its module cannot be imported; then with the file and the line. Called once for each connector, and
+    by each slot for its task.
     """
     module, _, name = path.partition(":")
     try:

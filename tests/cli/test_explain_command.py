@@ -103,9 +103,10 @@ def test_offsets_of_the_state_file_count(scene: Scene):
 
 def test_what_would_fail_the_connector_is_shown_and_ends_with_one(scene: Scene):
     """Before all the rest, of which nothing is said to be read."""
-    (scene.folder / "in" / "c.xyz").write_text("one\n")
+    path = scene.folder / "in" / "c.xyz"
+    path.write_text("one\n")
 
-    result = scene.explained()
+    result = scene.explained(files_path=f"{scene.folder / 'in'},{path}")
 
     assert 1 == result.return_value
     summary, _, failing, *_ = result.stdout.splitlines()

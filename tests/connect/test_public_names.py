@@ -11,9 +11,11 @@ from headrace import connect
 # Public within headrace, but nothing that a connector's author needs.
 _PLUMBING = frozenset(
     {
+        "JsonNull",
         "Declared",
         "Limits",
         "OffsetsByNames",
+        "Paired",
         "SettingOptions",
         "checked_values",
         "column_of",

@@ -12,7 +12,6 @@ from headrace.connectors.files.aiven.config import AivenS3Config, WholePrefix
 from headrace.connectors.files.aiven.connector import AivenS3Connector
 from headrace.connectors.files.aiven.keys import (
     OLD_NAMES,
-    PASSED_ON,
     REFUSED,
     TRANSLATED,
     UNUSED,
@@ -25,6 +24,8 @@ from headrace.runtime.aliases import CONNECTORS, connector_path
 from headrace.runtime.worker_config import WorkerConfig
 
 ROOT = Path(__file__).parents[2]
+# These mean the same to headrace itself.
+PASSED_ON = ("errors.tolerance", "value.converter.schema.registry.url")
 LEAST = {"aws.s3.bucket.name": "my-bucket", "file.name.template": ".*", "topic": "t"}
 WORKER = {
     "bootstrap.servers": "localhost:1",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import logging
 import threading
@@ -23,10 +24,11 @@ from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local.listing import list_files
 from headrace.connectors.files.local.selection import LocalSelection
 from headrace.connectors.files.selecting.addresses import Root
+from headrace.connectors.files.selecting.named import named_on_disk
+from headrace.connectors.files.stores import local
 from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.files.stores.errors import ObjectGoneError
 from headrace.connectors.files.stores.local import LocalStore
-from headrace.connectors.files.stores.store import StoredObject
 from headrace.slot.work import ErrorPolicy
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 from headrace.testing.waiting import until
@@ -148,12 +150,18 @@ def test_ranges_of_a_file_are_not_files(folder: Path):
 
 
 def test_a_file_in_quarantine_stays(folder: Path):
-    """Not all of it was read."""
+    """Not all of it was read; it is not even asked for, also when all else is done."""
     (folder / "d.txt.gz").write_bytes(gzip.compress(b"five\n")[:-3])
     played = Rounds(FilesConnector, props(folder) | {"name": "c"}, ErrorPolicy(tolerate=True))
-
     played.play()
-    until(lambda: ["below/a.txt", "d.txt.gz"] == left(folder), seconds=10)
+    assert 1 == played.quarantined
+
+    assert [] == run(folder, played.stored)
+
+    assert ["below/a.txt", "d.txt.gz"] == left(folder)
+    ((partition, entry),) = played.stored.items()
+    assert str(folder / "d.txt.gz") == partition["filename"]
+    assert "cleanup" not in entry
 
 
 # ------------------------------------------------------------------ crashes and other files
@@ -209,6 +217,41 @@ def test_a_place_that_is_away_for_a_moment_is_not_read_twice(
     assert [] == run(folder, stored, action=action, **more)
 
     assert (["below/a.txt"], {}) == (left(folder), stored)
+
+
+def test_a_place_to_move_to_that_is_away_is_not_made(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    """Such as a folder of a disk that is not mounted: it is told and tried again, and done when it is there."""
+    archive, stored = tmp_path / "archive", Stored()
+    more = {"action": "move", "files_move_to": str(archive / "done")}
+
+    with caplog.at_level(logging.WARNING):
+        run(folder, stored, **more)
+
+    assert not archive.exists()
+    assert ["a.txt", "b.txt.gz", "below/a.txt", "c.txt"] == left(folder)
+    assert f"{archive}, where this folder of files.move.to is to be, is no folder." in caplog.text
+    archive.mkdir()
+    assert [] == run(folder, stored, **more)
+    assert ["done/a.txt", "done/b.txt.gz", "done/c.txt"] == left(archive)
+
+
+def test_a_place_to_move_to_may_be_away_behind_a_link(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    """What the link leads to is what is told."""
+    stored = read_all(folder, {}, action="move", files_move_to=str(tmp_path / "done"))
+    (tmp_path / "done").symlink_to(tmp_path / "disk" / "done")
+
+    with caplog.at_level(logging.WARNING):
+        run(folder, stored, action="move", files_move_to=str(tmp_path / "done"))
+
+    assert "a.txt" in left(folder)
+    assert (
+        f"{tmp_path}/disk, where this folder of files.move.to is to be, is no folder."
+        in caplog.text
+    )
 
 
 def test_another_file_that_comes_back_in_the_place_of_one_that_was_gone_is_left(
@@ -275,7 +318,9 @@ def test_what_is_selected_is_known_by_name(folder: Path, path: str, recursive: s
     assert listed == [each for each in everything if selection.selects(each)]
 
 
-def test_a_file_that_goes_between_copy_and_deletion_was_not_deleted_here(tmp_path: Path):
+def test_a_file_that_goes_between_copy_and_deletion_was_not_deleted_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """It may come back."""
     (tmp_path / "in").mkdir()
     path = tmp_path / "in" / "a.txt"
@@ -284,13 +329,8 @@ def test_a_file_that_goes_between_copy_and_deletion_was_not_deleted_here(tmp_pat
     more = {"files_move_to": str(tmp_path / "done")}
     cleanup = Cleanup(FilesConfig.parse(props(tmp_path / "in", "move", **more)))
 
-    class Emptied(LocalStore):
-        def copy(self, key: str, version: str, target: str) -> StoredObject:
-            copied = super().copy(key, version, target)
-            path.unlink()
-            return copied
-
-    cleanup._reach.store = Emptied("/")
+    monkeypatch.setattr(local, "renamed", lambda *_: False)
+    monkeypatch.setattr(local, "placed", lambda *_: path.unlink())
 
     assert Outcome.GONE is cleanup.clean(str(path), entry)
 
@@ -314,11 +354,11 @@ def test_a_file_that_was_rewritten_in_its_place_is_left(
 
 
 def test_a_kill_between_copy_and_deletion_moves_it_all_the_same(folder: Path, tmp_path: Path):
-    """The copy is made again."""
+    """The copy is complete, as it has its name."""
     stored = read_all(folder, {})
     done = tmp_path / "done"
     done.mkdir()
-    (done / "a.txt").write_text("one\n")
+    (done / "a.txt").write_text("one\ntwo\n")
 
     run(folder, stored, action="move", files_move_to=str(done))
 
@@ -326,13 +366,26 @@ def test_a_kill_between_copy_and_deletion_moves_it_all_the_same(folder: Path, tm
     assert ["below/a.txt"] == left(folder)
 
 
-@pytest.mark.parametrize("content", ["ONE\nTWO\n", "one\ntwo\nmore\n"])
-def test_another_file_is_left_and_told(
-    folder: Path, caplog: pytest.LogCaptureFixture, content: str
+def test_a_file_that_grew_is_deleted_when_all_of_it_is_committed(
+    folder: Path, caplog: pytest.LogCaptureFixture
 ):
-    """Also the same one with more in it."""
+    """It is the same one; what is to be done to it waits for its last line, too."""
     stored = read_all(folder, {})
-    (folder / "a.txt").write_text(content)
+    with (folder / "a.txt").open("a") as file:
+        file.write("more")
+
+    assert [] == run(folder, stored, files_min_age_ms="60000")
+    assert "a.txt" in left(folder)
+    assert ["more"] == run(folder, stored)
+
+    assert (["below/a.txt"], {}) == (left(folder), stored)
+    assert "left as it is" not in caplog.text
+
+
+def test_another_file_is_left_and_told(folder: Path, caplog: pytest.LogCaptureFixture):
+    """It is not the one whose records were sent."""
+    stored = read_all(folder, {})
+    (folder / "a.txt").write_text("ONE\nTWO\n")
 
     with caplog.at_level(logging.WARNING):
         assert [] == run(folder, stored, files_changed="ignore")
@@ -375,7 +428,7 @@ def test_what_fails_is_tried_again_and_nothing_waits_for_it(
 
     assert ["a.txt", "b.txt.gz", "below/a.txt", "c.txt", "new.txt"] == left(folder)
     assert "files.after.commit=delete: It failed for 4 files" in caplog.text
-    assert "1 times so far: This is not allowed." in caplog.text
+    assert "once so far: This is not allowed." in caplog.text
     broken[0] = False
     assert [] == run(folder, stored)
     assert (["below/a.txt"], {}) == (left(folder), stored)
@@ -725,7 +778,9 @@ def test_what_validation_cannot_see_is_refused_when_it_is_there(tmp_path: Path):
         cleanup.clean(str(tmp_path / "b" / "a.txt"), entry)
 
 
-def test_a_copy_that_is_gone_is_not_a_file_that_is_gone(tmp_path: Path):
+def test_a_copy_that_is_gone_is_not_a_file_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """Somebody removed it at once; the file stays, and that is told."""
     (tmp_path / "in").mkdir()
     path = tmp_path / "in" / "a.txt"
@@ -734,12 +789,11 @@ def test_a_copy_that_is_gone_is_not_a_file_that_is_gone(tmp_path: Path):
     more = {"files_move_to": str(tmp_path / "done")}
     cleanup = Cleanup(FilesConfig.parse(props(tmp_path / "in", "move", **more)))
 
-    class Emptied(LocalStore):
-        def copy(self, key: str, version: str, target: str) -> StoredObject:
-            super().copy(key, version, target)
-            raise ObjectGoneError(self.name, target)
+    def gone(_source: str, target: str) -> None:
+        raise FileNotFoundError(errno.ENOENT, "gone", target)
 
-    cleanup._reach.store = Emptied("/")
+    monkeypatch.setattr(local, "renamed", lambda *_: False)
+    monkeypatch.setattr(local, "placed", gone)
 
     with pytest.raises(ObjectGoneError, match="done/a"):
         cleanup.clean(str(path), entry)
@@ -756,6 +810,14 @@ def test_what_has_tags_is_known_before_a_store_is_opened():
     assert {scheme: kind.has_tags for scheme, kind in KINDS.items()} == {
         scheme: store.capabilities.has_tags for scheme, store in stores.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "named"), [("/in/a,/in/b", {"/in/a", "/in/b"}), ("s3://b/in/a", set[str]())]
+)
+def test_only_paths_on_disk_are_named_there(path: str, named: set[str]):
+    """An address is no path, whatever folder the worker runs in."""
+    assert named == named_on_disk(FilesConfig.parse(props(path)))
 
 
 def test_a_path_of_another_place_is_a_failure():

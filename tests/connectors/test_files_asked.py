@@ -46,6 +46,18 @@ def test_when_all_was_asked_for_nobody_looks_again(monkeypatch: pytest.MonkeyPat
     assert [] == asked.unfinished()
 
 
+@pytest.mark.parametrize("paths", ["aabcd", "abdcd"])
+def test_to_ask_twice_for_one_does_not_hide_another(paths: str):
+    """As many questions as there are files prove nothing."""
+    asked = Asked(known())
+
+    for path in paths:
+        assert asked.get(f"/{path}")
+
+    assert not asked.found_all
+    assert ["/e"] == asked.unfinished()
+
+
 def test_of_what_is_hidden_nothing_is_known():
     """It is being cleaned up; another file may lie there."""
     asked = Asked(known())

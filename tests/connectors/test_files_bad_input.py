@@ -53,6 +53,8 @@ def local_run(
         ("a.csv", b"a,b\n1,2\n1,\0\n", 1, "byte 8 (record 2)", "NUL"),
         ("a.csv", b'a,b\n1,2\n"1,2\n', 1, "byte 8 (record 2)", "never closed"),
         ("a.csv", b'a,b\n1,2\n"1"x,2\n', 1, "byte 8 (record 2)", "not CSV of the configured dialect"),
+        ("a.csv", b"a,b\n1,2\r3,4\r5,6\n", 0, "byte 4 (record 1)", "carriage return outside of quotes"),
+        ("a.txt", b"\xe4\n", 0, "byte 0 (record 1)", "or say its encoding where the connector has a setting"),
         ("a.csv", b"a,a\n1,2\n", 0, "byte 0 (record 1)", "Two fields have the name 'a'"),
         ("a.jsonl.gz", GZ[:-1], 3, "byte 24 of the unpacked text", "cut off"),
         ("a.jsonl.gz", b"", 0, "byte 0 of the unpacked text", "cut off"),
@@ -130,6 +132,25 @@ def test_a_glob_without_matches_is_nothing_yet(
 
     (told,) = caplog.messages
     assert f"{tmp_path}/*.jsonl: No file matches" in told
+
+
+def test_a_glob_whose_files_are_gone_is_nothing_to_tell(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They were read, and deleted or moved then: in this run, or in one before."""
+    path = tmp_path / "a.jsonl"
+    path.write_text("1\n")
+    run = local_run(tmp_path / "*.jsonl", {})
+    run._connector.start(run._props)
+    list(run._tasks())
+    path.unlink()
+    list(run._tasks())
+    known: dict[SourcePartition, SourceOffset] = {
+        SourcePartition(filename=str(path)): {"recordCount": 1, "done": True}
+    }
+    local_run(tmp_path / "*.jsonl", known).until_idle()
+
+    assert [] == caplog.messages
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst"])

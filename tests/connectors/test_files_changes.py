@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import os
 from pathlib import Path
 
 import pytest
 
+from connectors.files_steps import Steps
 from headrace.connect import OffsetsError, SourceOffset, SourcePartition, TaskFailedError
 from headrace.connectors.files.connector import FilesConnector
 from headrace.testing.task_runs import LocalRun
@@ -148,17 +150,159 @@ def test_growth_is_followed_if_asked(path: Path) -> None:
     assert ["two", "three"] == run(path, stored, files_follow="true")
 
 
-def test_growth_is_told_if_not_asked(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Bytes behind a finished file are left, with a warning."""
+def grow(path: Path, text: str) -> None:
+    """Write *text* behind what there is."""
+    with path.open("a", newline="") as file:
+        file.write(text)
+
+
+POLICIES = ["fail", "reread", "ignore", "tail"]
+
+
+@pytest.mark.parametrize("changed", POLICIES)
+def test_a_file_that_grew_after_its_end_goes_on_there(path: Path, changed: str) -> None:
+    """It is the same one, which is no change; each time, and nothing is read twice."""
+    stored: Stored = {}
+    path.write_text("one\n")
+    run(path, stored, files_changed=changed)
+
+    for text in ("two", "three"):
+        grow(path, f"{text}\n")
+        assert [text] == run(path, stored, files_changed=changed)
+        assert [] == run(path, stored, files_changed=changed)
+    (entry,) = stored.values()
+    assert (3, True) == (entry["recordCount"], entry["done"])
+
+
+def test_growth_is_read_in_one_piece(path: Path) -> None:
+    """However much it is: the line end of the last record comes first."""
+    stored: Stored = {}
+    path.write_text("one\ntwo")
+    run(path, stored)
+    grow(path, "\nthree\nfour\nfive\n")
+
+    assert ["three", "four", "five"] == run(path, stored, files_split_bytes="5")
+
+
+def test_rows_that_come_later_go_on_under_their_header(tmp_path: Path) -> None:
+    """Also behind a last row that had no line end."""
+    path, stored = tmp_path / "a.csv", Stored()
+    path.write_text("a,b\n1,2")
+    assert ['{"a":"1","b":"2"}'] == run(path, stored)
+    grow(path, '\r\n3,"x\ny"\n')
+
+    assert ['{"a":"3","b":"x\\ny"}'] == run(path, stored)
+
+
+def test_growth_that_is_too_young_waits_for_its_line_end(path: Path) -> None:
+    """As in a file that was not read to its end yet."""
     stored: Stored = {}
     path.write_text("one\n")
     run(path, stored)
-    with path.open("a") as file:
-        file.write("two\n")
+    grow(path, "two\nthr")
+    assert ["two"] == run(path, stored, stop_after=1, files_min_age_ms="60000")
 
-    with caplog.at_level(logging.WARNING):
-        assert [] == run(path, stored)
-    assert "grew by 4 bytes" in caplog.text
+    plan = Steps(path, stored, files_min_age_ms="60000").plan()
+
+    assert not plan.shares
+    assert plan.ask_again_after is not None
+
+
+@pytest.mark.parametrize("changed", ["fail", "reread", "ignore"])
+def test_a_last_record_that_goes_on_is_for_files_changed(
+    path: Path, caplog: pytest.LogCaptureFixture, changed: str
+) -> None:
+    """No half of a record is sent, and none is left without a word."""
+    stored: Stored = {}
+    path.write_text("one\ntw")
+    run(path, stored)
+    grow(path, "o\nthree\n")
+
+    if changed == "fail":
+        with pytest.raises(TaskFailedError, match=f"^{path}: Its last record .* at byte 6"):
+            run(path, stored)
+        return
+    read_again = ["one", "two", "three"] if changed == "reread" else []
+    assert read_again == run(path, stored, files_changed=changed)
+    assert "Its last record was sent without a line end" in caplog.text
+
+
+@pytest.mark.parametrize("changed", ["fail", "reread", "ignore"])
+def test_a_packed_file_that_grew_is_for_files_changed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, changed: str
+) -> None:
+    """Nothing tells where its records ended."""
+    path, stored = tmp_path / "a.txt.gz", Stored()
+    path.write_bytes(gzip.compress(b"one\n"))
+    run(path, stored)
+    with path.open("ab") as file:
+        file.write(gzip.compress(b"two\n"))
+
+    if changed == "fail":
+        with pytest.raises(TaskFailedError, match="grew by 24 bytes"):
+            run(path, stored)
+        return
+    assert ["one", "two"] * (changed == "reread") == run(path, stored, files_changed=changed)
+    assert "grew by 24 bytes" in caplog.text
+
+
+@pytest.mark.parametrize("changed", ["fail", "reread", "ignore"])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "a\n1\n"),
+        ("a\n", "a\n1\n"),
+        ("a", "a\n1\n"),
+        ("longer\n", "a\n1\n"),
+        ("z\n", "a\n1\n"),
+    ],
+    ids=["empty", "header", "half a header", "shorter", "another"],
+)
+def test_a_file_of_which_nothing_was_sent_begins_anew(
+    tmp_path: Path, before: str, after: str, changed: str
+) -> None:
+    """Whatever became of it, and whatever files.changed says."""
+    path, stored = tmp_path / "a.csv", Stored()
+    path.write_text(before)
+    assert [] == run(path, stored)
+    path.write_text(after)
+
+    assert ['{"a":"1"}'] == run(path, stored, files_changed=changed)
+    assert [] == run(path, stored, files_changed=changed)
+
+
+def test_what_is_shorter_is_not_read_before_its_last_line_is_whole(path: Path) -> None:
+    """It is too young: the line may go on."""
+    stored: Stored = {}
+    path.write_text("one\ntwo\n")
+    run(path, stored)
+    path.write_text("a\nb")
+    steps = Steps(path, stored, files_changed="reread", files_min_age_ms="60000")
+
+    assert [1] == [len(batch) for batch in steps.batches()]
+
+
+def test_what_shrank_tells_what_is_true(path: Path) -> None:
+    """Not all that there was had been sent."""
+    stored = half_read(path)
+    ((partition, entry),) = stored.items()
+    old = {key: each for key, each in entry.items() if not key.startswith("check")}
+    os.truncate(path, 12)
+
+    with pytest.raises(
+        TaskFailedError, match="to 12 bytes; it had 14 when records of it were sent"
+    ):
+        run(path, {partition: old})
+
+
+def test_a_file_that_vanished_is_named_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """In the warning as well as in the error."""
+    stored = half_read(path)
+    path.unlink()
+
+    run(path.parent, stored, files_missing="ignore")
+
+    assert 1 == caplog.text.count(str(path))
 
 
 def test_a_file_that_grows_while_it_is_read_is_not_done(path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from connectors.files_steps import Steps, names_of
 from headrace.connect import ConfigError
 from headrace.connect.connector import Plan
+from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.aiven.config import AivenS3Config
 from headrace.connectors.files.config import FilesConfig
 
@@ -101,6 +102,16 @@ def test_a_partition_may_be_told_in_several_ways(form: str | None) -> None:
     props = {"files.path": "/x", "topic": "t", "files.distribution": "partition", **told}
 
     assert "partition" == FilesConfig.parse(props).distribution
+
+
+def test_a_file_that_tells_no_partition_fails_the_plan(folder: Path) -> None:
+    """With its name, where names have to tell it."""
+    (folder / "c.txt").write_text("1\n")
+    form = r"[a-c](-(?P<partition>[0-9])-[0-9])?\.txt"
+    steps = Steps(folder, files_distribution="partition", files_name_regex=form)
+
+    with pytest.raises(TaskFailedError, match=r"c\.txt.*There is no files\.partition for it"):
+        steps.plan(slots=2)
 
 
 def test_aivens_key_speaks_for_its_alias() -> None:

@@ -76,7 +76,9 @@ def test_a_glob_does_not_count_where_it_would_leave_nothing(
     [
         ("", {}, ["a.txt"]),
         ("", {"files_recursive": "true"}, ["a.txt", "c.txt"]),
-        ("", {"files_exclude": "a.*,_*"}, ["b.txt.tmp"]),
+        ("", {"files_exclude": "a.*"}, []),
+        ("", {"files_exclude": "none,a.*,_*"}, ["b.txt.tmp"]),
+        ("", {"files_exclude": "none"}, ["_SUCCESS", "a.txt", "b.txt.tmp"]),
         ("**/*.txt", {}, ["a.txt", "c.txt"]),
         ("**/_temporary/**/*.txt", {}, ["c.txt"]),
         ("_temporary", {"files_recursive": "true"}, ["c.txt"]),
@@ -128,7 +130,10 @@ def test_explain_tells_which_glob_it_was(folder: Path) -> None:
     assert not any(rows[name].fails for name in ("b.txt.tmp", "_SUCCESS"))
 
 
-def test_a_glob_with_a_slash_is_refused() -> None:
-    """It would match nothing."""
-    with pytest.raises(ConfigError, match="cannot hold a slash"):
-        FilesConfig.parse({"files.path": "/x", "topic": "t", "files.exclude": "a,b/*"})
+@pytest.mark.parametrize(
+    ("value", "words"), [("a,b/*", "cannot hold a slash"), ("*.bad,none", "comes first")]
+)
+def test_globs_that_cannot_be_meant_are_refused(value: str, words: str) -> None:
+    """They would match nothing, or not what is expected."""
+    with pytest.raises(ConfigError, match=words):
+        FilesConfig.parse({"files.path": "/x", "topic": "t", "files.exclude": value})

@@ -16,6 +16,7 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.explaining import Explaining
 from headrace.connectors.files.naming.destinations import Destinations
 from headrace.connectors.files.selecting.round import Round
+from headrace.sources.sharing import shared
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
 
@@ -58,13 +59,15 @@ def test_what_is_read_is_told_with_slot_topic_format_and_size(folder: Path):
 def test_everything_else_is_told_with_its_reason(folder: Path):
     """And what would fail the connector does not hide the rest."""
     rows = dict(Steps(folder).explained())
+    (folder / "b.unknown").write_text("1\n")
+    failing = Steps(f"{folder},{folder}/b.unknown").explained()
 
     told = reasons(rows)
     assert {"c.unknown", ".hidden.jsonl", "below"} == told.keys()
-    assert told["c.unknown"].startswith("The extension does not tell the format")
+    assert told["c.unknown"].startswith("Its extension does not tell the format")
     assert "begins with a dot" in told[".hidden.jsonl"]
     assert "files.recursive" in told["below"]
-    assert ["c.unknown"] == [name for name, each in rows.items() if each.fails]
+    assert ["b.unknown"] == [name for name, each in failing.items() if each.fails]
 
 
 def test_what_was_read_is_told_to_be_done(folder: Path):
@@ -157,7 +160,7 @@ def test_objects_of_a_store_are_told_in_the_same_way():
         *(replace(OBJECT, key=key, size=size) for key, size in (("in/", 0), ("in/b.jsonl", 1))),
     )
     config = FilesConfig.parse({"files.path": "s3://b/", "topic": "t"})
-    explaining = Explaining(config, selection(store), Destinations(config))
+    explaining = Explaining(config, selection(store), Destinations(config), share_out=shared)
 
     rows = list(explaining.objects(PlanRequest(slots=1, offsets=StoredOffsets({})), Round()))
 

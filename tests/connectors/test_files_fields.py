@@ -48,10 +48,10 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def steps(path: Path, fields: str, **more: str) -> Steps:
-    """Of a connector that reads *path*."""
+    """Of a connector that reads *path*, in its folder: by a name, settings of other formats are refused."""
     structs = str(path.name == "structs.csv").lower()
     return Steps(
-        path,
+        path.parent,
         files_fields=fields,
         csv_null="",
         csv_types="x:integer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from headrace.connectors.files.tracking.marks import NO_MARK, Mark, mark_of
 NAMES = st.integers(1, 60).map(lambda number: f"/{number:02}")
 CLOSED = st.sets(NAMES)
 MARKS = st.none() | NAMES
+NOW = 10**9
 TIMES = st.dictionaries(NAMES, st.integers(0, 100))
 
 
@@ -29,7 +31,9 @@ def once(
     times: dict[str, int] | None = None,
 ) -> Fold:
     """What the mark passes."""
-    return fold(mark, closed, stop=stop, lookback=lookback, modified_ms=times or {}, most=most)
+    return fold(
+        mark, closed, stop=stop, lookback=lookback, modified_ms=times or {}, now_ms=NOW, most=most
+    )
 
 
 def through(mark: Mark, closed: set[str], *, lookback: int, most: int) -> tuple[Mark, set[str]]:
@@ -97,6 +101,22 @@ def test_a_mark_knows_the_last_change_of_all_that_it_has_passed(
     passed = [times[each] for each in folded.removed if each in times and not before.covers(each)]
     known = [] if before.modified_ms is None else [before.modified_ms]
     assert max([*passed, *known], default=None) == folded.mark.modified_ms
+
+
+def test_a_time_of_the_future_counts_as_now():
+    """Also one that the mark had already: it would be newer than all that ever comes too late."""
+    later, hour = 4 * NOW, 3_600_000
+
+    assert NOW == once(NO_MARK, {"/1"}, times={"/1": later}).mark.modified_ms
+    before = Mark(key="/1", modified_ms=later)
+    assert NOW == once(before, {"/2"}, times={"/2": 5}).mark.modified_ms
+    assert NOW + hour == once(NO_MARK, {"/1"}, times={"/1": NOW + hour}).mark.modified_ms
+
+
+@pytest.mark.parametrize(("at", "late"), [(50, False), (51, True), (NOW, True), (4 * NOW, False)])
+def test_too_late_is_what_was_changed_after_all_that_was_passed(at: int, *, late: bool):
+    """A time of the future says nothing: the file may be one of those that were passed."""
+    assert late == marked("/1").is_too_late(at, now_ms=NOW)
 
 
 def test_few_are_left_until_they_are_worth_a_transaction():

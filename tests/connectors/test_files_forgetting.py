@@ -94,9 +94,41 @@ def test_without_a_time_the_first_listing_counts(store: FilledStore):
     """Of each plan."""
     played = Played(store, **AT_ONCE)
     played.rounds()
-    store.objects.clear()
+    for key in "ab":
+        del store.objects[key]
 
     played.rounds()
+
+    assert ["c"] == played.entries
+
+
+def test_a_folder_that_shows_nothing_forgets_nothing_for_a_day(store: FilledStore):
+    """It may be away: what was forgotten then would be read again."""
+    store.put("in/d", "in/e")
+    played = Played(store, **AT_ONCE, files_recursive="true")
+    played.rounds()
+    away = {key: store.objects.pop(key) for key in ("a", "in/d", "in/e")}
+    played.rounds()
+    assert ["b", "c", "in/d", "in/e"] == played.entries
+    store.objects["in/d"] = away["in/d"]
+    assert [] == played.rounds()
+    assert ["b", "c", "in/d"] == played.entries
+    del store.objects["in/d"]
+    played.rounds()
+
+    played.now = 24 * 3600.0
+    played.rounds()
+
+    assert ["b", "c"] == played.entries
+
+
+def test_an_emptied_folder_is_normal_where_files_are_taken_away(store: FilledStore):
+    """By headrace itself, or by somebody who was faster."""
+    played = Played(store, **AT_ONCE)
+    played.rounds()
+    store.objects.clear()
+
+    played.restart(**AT_ONCE, files_after_commit="delete").rounds()
 
     assert [] == played.entries
 
@@ -167,7 +199,7 @@ def test_a_store_that_has_what_it_does_not_list_is_not_believed(store: FilledSto
 
     class Hiding(FilledStore):
         def list(self, *_: object, **__: object) -> Iterator[StoredObject]:
-            yield from ()
+            yield self.objects["a"]
 
     played = Played(store)
     played.rounds()
@@ -184,9 +216,11 @@ def test_a_store_that_has_what_it_does_not_list_is_not_believed(store: FilledSto
 def test_many_are_forgotten_by_and_by(store: FilledStore, monkeypatch: pytest.MonkeyPatch):
     """So that a transaction stays small."""
     monkeypatch.setattr("headrace.connectors.files.tracking.forgetting.MOST", 2)
+    store.put("d")
     played = Played(store, **AT_ONCE)
     played.rounds()
-    store.objects.clear()
+    for key in "abc":
+        del store.objects[key]
 
     assert [2, 1, 0] == [len(played.plan().offsets) for _ in range(3)]
 
@@ -298,19 +332,58 @@ def test_a_folder_that_vanishes_while_it_is_listed_forgets_nothing(
 
     monkeypatch.setattr(listing.os, "scandir", vanish)
     assert {} == disk.plan().offsets
+    monkeypatch.undo()
+    below.mkdir()
+    (below / "d.txt").write_text("d\n")
     assert {SourcePartition(filename=str(below / "c.txt")): None} == disk.plan().offsets
+
+
+def test_behind_links_that_lead_nowhere_nothing_is_forgotten(folder: Path):
+    """The name of such a file is there; what is in such a folder nobody can tell."""
+    mounted = folder.rename(folder.parent / "mounted")
+    folder.mkdir()
+    for below in ("c", "d"):
+        (folder / below).mkdir()
+        (folder / below / "x.txt").write_text("x\n")
+        (folder / below / "a.txt").symlink_to(mounted / "a.txt")
+    disk = OnDisk(folder / "*" / "*", **AT_ONCE)
+    disk.run()
+    (mounted / "a.txt").unlink()
+    (folder / "c" / "x.txt").unlink()
+    disk.run()
+    assert ["a.txt", "a.txt", "x.txt"] == disk.names()
+
+    (folder / "d").rename(folder.parent / "away")
+    (folder / "d").symlink_to(folder.parent / "nowhere")
+    disk.run()
+
+    assert ["a.txt", "a.txt", "x.txt"] == disk.names()
 
 
 def test_a_file_that_the_settings_name_is_not_forgotten(folder: Path):
     """Only its entry tells that it was there once."""
     path = folder / "a.txt"
+    (folder / "c.txt").write_text("c\n")
     disk = OnDisk(f"{path},{folder}", **AT_ONCE)
     disk.run()
     path.unlink()
     (folder / "b.txt").unlink()
 
     assert [] == disk.run()
-    assert ["a.txt"] == disk.names()
+    assert ["a.txt", "c.txt"] == disk.names()
+
+
+def test_without_a_time_a_disk_that_is_not_mounted_is_not_read_again(folder: Path):
+    """Its mount point is an empty folder."""
+    disk = OnDisk(folder, **AT_ONCE)
+    assert ["a", "b"] == disk.run()
+    away = folder.rename(folder.parent / "away")
+    folder.mkdir()
+    assert [] == disk.run()
+    folder.rmdir()
+    away.rename(folder)
+
+    assert [] == disk.run()
 
 
 def test_a_file_that_is_not_listed_but_there_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch):

@@ -139,7 +139,8 @@ ORDERED = {"files.path": "in", "topic": "t", "files.tracking": "ordered"}
         ({"files.follow": "true"}, "files.tracking"),
         ({"files.lookback": "0", "files.changed": "fail"}, "files.changed"),
         ({"files.lookback": "0", "files.changed": "reread"}, "files.changed"),
-        ({"files.lookback": "0", "files.changed": "tail"}, "files.changed"),
+        ({"files.lookback": "0", "files.changed": "tail"}, "files.tracking"),
+        ({"files.changed": "tail"}, "files.tracking"),
         ({"files.tracking": "object", "files.lookback": "9"}, "files.lookback"),
         ({"files.tracking": "object", "files.late.check.ms": "9"}, "files.late.check.ms"),
     ],
@@ -152,6 +153,12 @@ def test_settings_that_do_not_go_together_are_refused(more: dict[str, str], key:
     assert [key] == [each for each, _ in caught.value.problems]
 
 
+def test_a_refusal_names_the_setting_that_does_not_fit():
+    """And not only its value."""
+    with pytest.raises(ConfigError, match=r"files\.changed=reread holds for"):
+        FilesConfig.parse({**ORDERED, "files.lookback": "0", "files.changed": "reread"})
+
+
 @pytest.mark.parametrize(
     "more",
     [
@@ -162,9 +169,9 @@ def test_settings_that_do_not_go_together_are_refused(more: dict[str, str], key:
         {"files.tracking": "object", "files.forget.after.ms": "0"},
     ],
 )
-def test_others_do(more: dict[str, str]):
-    """They are taken."""
-    FilesConfig.parse({**ORDERED, **more})
+def test_settings_that_have_something_to_do_are_not_refused(more: dict[str, str]):
+    """There is a look-back for files.changed, or it says what is so without one; objects may be forgotten."""
+    assert () == FilesConfig.problems({**ORDERED, **more})
 
 
 def test_the_offsets_of_aivens_source_have_no_marks():

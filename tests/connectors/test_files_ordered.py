@@ -19,7 +19,7 @@ from headrace.connectors.files.progress import by_file
 from headrace.connectors.files.stores.store import StoredObject
 from headrace.connectors.files.tracking.below_mark import BelowMark
 from headrace.connectors.files.tracking.folding import fold
-from headrace.connectors.files.tracking.marks import NO_MARK
+from headrace.connectors.files.tracking.marks import NO_MARK, Mark
 from headrace.connectors.files.tracking.ordering import OrderedFollower, Ordering
 
 ORDERED = {"files_tracking": "ordered"}
@@ -267,12 +267,48 @@ def test_an_object_that_comes_too_late_is_not_read_but_told(
 
     (told,) = [each.message for each in caplog.records if "too_late" in each.message]
     assert "too_late=1" in told
+    assert "or were changed after they were read" in told
     assert told.endswith("s3://b/0002.")
     reasons = {key: str(each.reason) for key, each in played.explained().items()}
     assert reasons["0002"].startswith("too_late: ")
+    assert "or was changed after it was read" in reasons["0002"]
     assert "counts as read" in reasons["0004"]
     assert "counts as read" in reasons["0001"]
     assert not any(each.slots or each.fails for each in played.explained().values())
+
+
+def test_a_listing_that_was_cut_before_the_mark_is_no_check(
+    store: FilledStore, caplog: pytest.LogCaptureFixture
+):
+    """A full round has not seen what is behind; the next listing looks."""
+    store.put(*names(1, 2, 3, 9))
+    played = Played(store, **NO_LOOKBACK)
+    played.rounds()
+    for key in names(1, 2):
+        played.stored[entry_of(key)] = {"recordCount": 0}
+    store.put("0005", at=9)
+
+    with caplog.at_level(logging.WARNING):
+        played.restart(**NO_LOOKBACK, files_max_objects_per_round="1").rounds()
+
+    assert "too_late=1" in caplog.text
+
+
+def test_a_listing_that_was_cut_behind_the_mark_is_a_check(
+    store: FilledStore, monkeypatch: pytest.MonkeyPatch
+):
+    """Where names surely rise: a long way to go does not list everything for each round."""
+    monkeypatch.setattr("headrace.connectors.files.tracking.ordering._PROOF", 1)
+    store.put(*names(1, 2))
+    played = Played(store, **NO_LOOKBACK)
+    played.rounds()
+    store.put(*names(*range(3, 9)))
+
+    played.restart(**NO_LOOKBACK, files_max_objects_per_round="1").round()
+    assert names(1, 2, 3, 4) == store.shown
+    played.round()
+
+    assert names(3, 4, 5) == store.shown
 
 
 def test_an_entry_that_asks_for_it_is_read_below_the_mark(store: FilledStore):
@@ -320,14 +356,32 @@ def test_what_is_looked_at_again_stops_the_mark(decision: Decision):
     config = FilesConfig.parse(
         {"files.path": "/", "topic": "t", "files.tracking": "ordered", "files.lookback": "0"}
     )
-    below = BelowMark(NO_MARK, known, place="/", lists_all=True)
-    follower = OrderedFollower(below, known, Ordering(config, ticks=lambda: 0.0))
+    below = BelowMark(NO_MARK, known, place="/", lists_all=True, now_ms=9)
+    follower = OrderedFollower(below, known, Ordering(config, ticks=lambda: 0.0, clock=lambda: 9.0))
     for name, each in (("a", Decision()), ("b", decision), ("c", Decision())):
         follower.passed(f"/{name}", 1)
         follower.decided(f"/{name}", each)
     follower.ended()
 
     assert {"key": "/a", "modified": 1} == follower.offsets()[SourcePartition(mark="/")]
+
+
+def test_what_could_not_be_seen_does_not_make_a_listing_complete():
+    """One that was cut before the mark has not seen what comes behind it."""
+    done: Stored = {SourcePartition(filename="/d"): {"done": True}}
+    known = by_file(done)
+    config = FilesConfig.parse(
+        {"files.path": "/", "topic": "t", "files.tracking": "ordered", "files.lookback": "0"}
+        | {"files.forget.after.ms": "0"}
+    )
+    below = BelowMark(Mark(key="/b"), known, place="/", lists_all=True, now_ms=9)
+    follower = OrderedFollower(below, known, Ordering(config, ticks=lambda: 0.0, clock=lambda: 9.0))
+    assert follower.missed("/e")
+    follower.saw("/a")
+    follower.decided("/a", Decision(waits=True))
+
+    assert {} == follower.offsets()
+    assert not follower.is_through
 
 
 def test_without_a_look_back_changes_are_not_looked_for(store: FilledStore):

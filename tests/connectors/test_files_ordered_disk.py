@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,150 @@ def test_a_folder_that_vanishes_while_it_is_listed_moves_no_mark(
     away.rename(folder / "a")
 
     assert lines(1) == run(folder, stored, more)
+
+
+@pytest.fixture
+def mounted(folder: Path) -> Path:
+    """Another folder, to which links in the first one lead."""
+    made = folder.parent / "mounted"
+    made.mkdir()
+    return made
+
+
+def test_a_link_whose_target_is_away_stops_the_mark(
+    folder: Path, mounted: Path, caplog: pytest.LogCaptureFixture
+):
+    """What was not read is read when it is back, and what is before it is passed; it is told once."""
+    stored: Stored = {}
+    write(folder, 1, 3)
+    (folder / "002.txt").symlink_to(mounted / "002.txt")
+
+    assert lines(1, 3) == sorted(map(str, run(folder, stored, NONE)))
+    assert ("001.txt", ["003.txt"]) == (mark(stored), entries(stored))
+    assert 1 == caplog.text.count("002.txt: It is a link that leads nowhere now.")
+    write(mounted, 2)
+
+    assert lines(2) == run(folder, stored, NONE)
+    assert ("003.txt", []) == (mark(stored), entries(stored))
+
+
+def test_a_link_to_what_was_read_or_is_not_selected_stops_nothing(
+    folder: Path, mounted: Path, caplog: pytest.LogCaptureFixture
+):
+    """Its target may be deleted, and the link left."""
+    stored: Stored = {}
+    write(mounted, 1, 2)
+    for name in ("001.txt", "002.txt", "latest"):
+        (folder / name).symlink_to(mounted / name)
+    more = {"files_lookback": "1", "files_name_regex": r"\d+\.txt"}
+    run(folder, stored, more)
+    assert ("001.txt", ["002.txt"]) == (mark(stored), entries(stored))
+    for name in ("001.txt", "002.txt"):
+        (mounted / name).unlink()
+    write(folder, 3, 4)
+
+    assert lines(3, 4) == sorted(map(str, run(folder, stored, more)))
+    assert ("003.txt", ["004.txt"]) == (mark(stored), entries(stored))
+    assert "leads nowhere" not in caplog.text
+
+
+def test_a_glob_over_links_of_which_one_leads_nowhere_stops_the_mark(
+    folder: Path, mounted: Path, caplog: pytest.LogCaptureFixture
+):
+    """Until its folder is back."""
+    stored: Stored = {}
+    write(mounted, 1)
+    (folder / "b").mkdir()
+    write(folder / "b", 2)
+    away = mounted.rename(folder.parent / "away")
+    (folder / "a").symlink_to(mounted)
+
+    assert lines(2) == run(folder / "*" / "*", stored, NONE)
+    assert ("", ["002.txt"]) == (mark(stored), entries(stored))
+    assert 1 == caplog.text.count("a: It is a link, and no folder is where it leads now.")
+    away.rename(mounted)
+
+    assert lines(1) == run(folder / "*" / "*", stored, NONE)
+    assert ("002.txt", []) == (mark(stored), entries(stored))
+
+
+def test_a_linked_folder_before_the_mark_may_lead_nowhere(folder: Path, mounted: Path):
+    """All names below it count as read."""
+    stored: Stored = {}
+    write(mounted, 1)
+    (folder / "a").symlink_to(mounted)
+    (folder / "b").mkdir()
+    write(folder / "b", 2)
+    run(folder / "*" / "*", stored, NONE)
+    mounted.rename(folder.parent / "away")
+    write(folder / "b", 3)
+
+    assert lines(3) == run(folder / "*" / "*", stored, NONE)
+    assert "003.txt" == mark(stored)
+
+
+def test_the_mark_waits_where_its_own_folder_shows_nothing(folder: Path):
+    """Although it has left no entry there: what sorts behind it may be away, and unread."""
+    stored: Stored = {}
+    more = {**NONE, "files_recursive": "true"}
+    for below in "ab":
+        (folder / below).mkdir()
+    write(folder / "a", 1)
+    run(folder, stored, more)
+    write(folder / "a", 2)
+    away = (folder / "a").rename(folder.parent / "away")
+    (folder / "a").mkdir()
+    write(folder / "b", 3)
+
+    assert lines(3) == run(folder, stored, more)
+    assert ("001.txt", ["003.txt"]) == (mark(stored), entries(stored))
+    (folder / "a").rmdir()
+    away.rename(folder / "a")
+
+    assert lines(2) == run(folder, stored, more)
+    assert ("003.txt", []) == (mark(stored), entries(stored))
+
+
+def test_a_folder_of_the_mark_that_is_gone_for_good_is_passed(folder: Path):
+    """After the time that says so."""
+    stored: Stored = {}
+    more = {**NONE, "files_recursive": "true", "files_forget_after_ms": "0"}
+    for below in "ab":
+        (folder / below).mkdir()
+    write(folder / "a", 1)
+    run(folder, stored, more)
+    (folder / "a" / "001.txt").unlink()
+    write(folder / "b", 2)
+
+    assert lines(2) == run(folder, stored, more)
+    assert ("002.txt", []) == (mark(stored), entries(stored))
+
+
+def test_what_is_too_old_is_not_too_late(folder: Path):
+    """It would not be read under another name either."""
+    stored: Stored = {}
+    write(folder, 1, 3)
+    run(folder, stored, NONE)
+    write(folder, 2, at=2_000)
+    for since, told in (("1970-01-01T01:00:00Z", "changed before"), ("1970-01-01", "too_late: ")):
+        more = {**NONE, "files_tracking": "ordered", "files_modified_since": since}
+        assert told in str(Steps(folder, stored, **more).explained()["002.txt"].reason)
+
+
+def test_a_time_in_the_future_does_not_end_the_check(folder: Path):
+    """It counts as now; nor is the file itself told to be late."""
+    stored: Stored = {}
+    write(folder, 1, 3)
+    run(folder, stored, {"files_lookback": "9"})
+    write(folder, 1, at=40_000_000_000)
+    run(folder, stored, NONE)
+
+    assert time.time() * 1000 > int(str(stored[MARK]["modified"]))
+    write(folder, 2, at=int(time.time()) + 1)
+    steps = Steps(folder, stored, files_tracking="ordered", **NONE)
+    told = {name: str(each.reason) for name, each in steps.explained().items()}
+    assert told["002.txt"].startswith("too_late: ")
+    assert not told["001.txt"].startswith("too_late: ")
 
 
 def test_what_is_deleted_after_its_commit_leaves_nothing(folder: Path):

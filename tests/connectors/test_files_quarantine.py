@@ -196,7 +196,7 @@ def test_a_file_in_quarantine_is_told_at_each_start(
     (line,) = {each for each in caplog.messages if "quarantine" in each}
     assert line.startswith(f"{path}: It is in quarantine")
     assert "A quoted field of this record is never closed" in line
-    assert "Move a whole file over it" in line
+    assert "Move a whole file over it, as another file" in line
     assert "files.changed" in line
     assert "offset" not in line
 

@@ -26,6 +26,16 @@ WANTED = json.dumps(
 )
 
 
+def with_default(kind: object, default: object) -> dict[str, str]:
+    """A configuration whose schema has a field *z* of *kind* with a *default*."""
+    record = {
+        "type": "record",
+        "name": "Whole",
+        "fields": [{"name": "z", "type": kind, "default": default}],
+    }
+    return {"files.schema": json.dumps(record)}
+
+
 def test_files_of_all_formats_and_ages_get_it(tmp_path: Path):
     """Batch by batch, with fields of the connector's own behind it."""
     (tmp_path / "a.avro").write_bytes(avro_file(avro(X, OLD), [{"x": 1, "old": "o"}]))
@@ -73,6 +83,12 @@ def test_a_file_that_does_not_allow_it_fails_the_task(tmp_path: Path):
     [
         ({"files.schema": "{"}, "must be an Avro schema, as JSON: It is not JSON"),
         ({"files.schema": '"nothing"'}, "must be an Avro schema"),
+        (with_default("int", "x"), """'z', "x", is no value of its type, which is int."""),
+        (with_default("int", 2**31), "'z', 2147483648, is no value"),
+        (with_default(["int", "null"], "x"), "which is int"),
+        (with_default({"type": "enum", "name": "E", "symbols": ["A"]}, "B"), "which is E"),
+        (with_default({"type": "fixed", "name": "F", "size": 2}, "abc"), "which is F"),
+        (with_default(avro(X), {"x": "y"}), "which is Point"),
         ({"files.schema": WANTED, "files.format": "jsonl"}, "byte for byte"),
         ({"files.schema": WANTED, "files.path": "/in/*.txt"}, "get no schema"),
         ({"files.schema": WANTED, "files.format": "csv"}, "csv.schemas.enable=true"),
@@ -85,3 +101,14 @@ def test_what_cannot_be_is_refused(props: dict[str, str], told: str):
 
     assert "files.schema" == key
     assert told in sentence
+
+
+def test_a_field_that_the_schema_has_is_refused():
+    """Before a file is read."""
+    props = {"files.path": "/in", "topic": "t", **with_default("int", 1), "files.fields": "name:z"}
+
+    ((key, sentence),) = FilesConfig.problems(props)
+
+    assert "files.fields" == key
+    assert "two fields 'z'" in sentence
+    assert "files.schema has it, too" in sentence

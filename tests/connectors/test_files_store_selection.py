@@ -205,3 +205,39 @@ def test_what_is_lost_is_asked_of_this_store_only():
         chosen.has_lost(path) for path in (PATH, "s3://b/gone", "s3://c/gone", "/gone")
     ]
     assert ["head a.jsonl", "head gone"] == store.asked
+
+
+@pytest.mark.parametrize("changed", ["fail", "reread", "ignore"])
+@pytest.mark.parametrize("done", [True, False])
+def test_another_version_of_an_object_of_which_nothing_was_sent_begins_anew(
+    changed: str,
+    done: bool,  # noqa: FBT001
+):
+    """A header alone, or an empty object: there is nothing to go on from."""
+    known = stored(recordCount=0, done=done)
+
+    decision = decided(replace(OBJECT, version="v2"), stored=known, files_changed=changed)[PATH]
+
+    (piece,) = decision.pieces
+    assert (None, None) == (piece.split.offset, decision.told)
+
+
+def unmatched(*listings: list[StoredObject], stored: dict[SourcePartition, SourceOffset]) -> int:
+    """How often it is told in one run that nothing is selected, as a listing after the other is made."""
+    told, config = list[str](), FilesConfig.parse({"files.path": "s3://b/", "topic": "t"})
+    assert config.root
+    store = ListedStore()
+    chosen = StoreSelection(
+        config, config.root, cast("Store", store), tell=lambda _path, text: told.append(text)
+    )
+    for objects in listings:
+        store.objects = tuple(objects)
+        list(chosen.decisions(by_file(stored)))
+    return len(told)
+
+
+def test_that_nothing_is_selected_is_told_where_nothing_ever_was():
+    """What was read, and deleted or moved then, was there."""
+    assert 1 == unmatched([], stored={})
+    assert 0 == unmatched([OBJECT], [], stored={})
+    assert 0 == unmatched([], stored=stored())

@@ -61,14 +61,17 @@ def test_a_longer_file_is_read_on(path: Path, stop_after: int | None, replaced: 
     assert (4, len(longer), True) == (entry["recordCount"], entry["size"], entry["done"])
 
 
-def test_without_it_what_is_longer_is_left_unread(path: Path) -> None:
-    """As it is told."""
+def test_without_it_what_is_longer_is_another_file(path: Path) -> None:
+    """As in a store: its inode is another one."""
     known: Stored = {}
     run(path, known)
+    path.with_name(".kept").hardlink_to(path)  # so that its inode is not used again
     put(path, "one\ntwo\nthree\n")
 
-    assert [] == run(path, known, files_changed="fail")
-    assert [] == run(path, known, files_changed="reread")
+    with pytest.raises(TaskFailedError, match="was replaced by another one"):
+        run(path, known, files_changed="fail")
+    assert [] == run(path, known, files_changed="ignore")
+    assert ["one", "two", "three"] == run(path, known, files_changed="reread")
 
 
 def test_a_file_that_was_empty_is_read_on(path: Path) -> None:
@@ -142,15 +145,15 @@ def test_csv_goes_on_under_its_header(tmp_path: Path) -> None:
 
 
 def test_a_packed_file_does_not_go_on(tmp_path: Path) -> None:
-    """Its name is in the error; without a change it is read as any other."""
+    """Its name is in the error; without a change it is read as any other. Only its folder is named."""
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"one\n"))
     known: Stored = {}
-    assert ["one"] == run(path, known)
+    assert ["one"] == run(tmp_path, known)
     path.write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
 
     with pytest.raises(TaskFailedError, match=f"{path}: .*not compressed"):
-        run(path, known)
+        run(tmp_path, known)
 
 
 @pytest.mark.parametrize("offset", [{}, {"anchor": 100, "done": True}])

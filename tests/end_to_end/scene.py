@@ -39,6 +39,11 @@ class KeptEngine:
         """As the engine has."""
         return self.engine.slots
 
+    @property
+    def is_starting(self) -> bool:
+        """As the engine is."""
+        return self.engine.is_starting
+
     def run(self, tickets: Sequence[SlotTicket]) -> None:
         """As the engine does."""
         self.engine.run(tickets)

@@ -43,7 +43,7 @@ class TestLetters(NativeSourceSuite):
     @pytest.fixture
     def extractor(self) -> Extractor:
         """Lines."""
-        return extractor_named("lines", record_bytes=4096)
+        return extractor_named("lines")
 
 
 class TestLettersConnector(NativeConnectorSuite):

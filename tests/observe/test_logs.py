@@ -16,6 +16,7 @@ from headrace.observe.events import (
     Event,
     MicroBatchEnded,
     MicroBatchStarted,
+    Queued,
     Replanned,
     Resumed,
     SlotClaimed,
@@ -68,6 +69,18 @@ def test_waiting_is_told_once_per_reason(logged_lines: Lines):
     for event in (_WAITING, _WAITING, other, ConnectorIdle(connector="c"), other):
         tell(event)
     assert 3 == len([line for line in logged_lines() if "has to wait" in line])
+
+
+def test_that_connectors_take_turns_is_told_once(caplog: pytest.LogCaptureFixture):
+    """More connectors than slots are no fault: not a warning, and not a line for each of them."""
+    caplog.set_level(logging.INFO)
+    tell = EventLog()
+    for name in "abcba":
+        tell(Queued(connector=name, slots=1))
+        tell(MicroBatchStarted(connector=name, slots=1))
+    (line,) = caplog.records
+    assert logging.INFO == line.levelno
+    assert "take turns" in line.getMessage()
 
 
 @pytest.mark.parametrize(

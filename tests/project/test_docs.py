@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace.connect.config import Config
+from headrace.connect.errors import ConfigError
 from headrace.connect.setting import Setting
 from headrace.connectors.file_stream import FileStreamSourceConfig
 from headrace.connectors.files.config import FilesConfig
@@ -26,6 +27,7 @@ from headrace.runtime.unsupported_keys import (
 )
 from headrace.runtime.worker_config import WorkerConfig
 from headrace.sources import SourceConfig
+from headrace.sources.extractors.by_name import FORMATS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
@@ -130,6 +132,44 @@ def test_numbers_and_words_are_documented_as_they_are(config: type[Config]):
     assert plain == {name: told.get(name) for name in plain}
 
 
+@pytest.mark.parametrize(
+    "key", ["quote", "header", "names", "escape", "skip.lines", "inferred types"]
+)
+def test_what_a_csv_file_must_be_to_be_cut_is_told_everywhere(key: str):
+    """The setting's text and its page have every condition of the refusal."""
+    props = {"files.path": "/x", "topic": "t", "files.format": "csv", "files.split.bytes": "9"}
+    with pytest.raises(ConfigError) as caught:
+        FilesConfig.parse(props)
+    [setting] = [each for each in FilesConfig.settings() if each.name == "files.split.bytes"]
+    [row] = re.findall(
+        r"^\| CSV \| lines.*$", (ROOT / "docs" / "read-files.md").read_text(), re.MULTILINE
+    )
+
+    assert all(key in text for text in (str(caught.value), setting.doc, row))
+
+
+def test_the_readme_names_every_format():
+    """Each has its row, and they are counted right."""
+    text = (ROOT / "README.md").read_text()
+    rows = re.search(r"^\| format \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
+    names = {"json lines": "jsonl"}
+    told = [row.split(" | ")[0].strip("| ").lower() for row in rows[1].splitlines()] if rows else []
+
+    assert sorted(FORMATS) == sorted(names.get(name, name) for name in told)
+    assert 6 == len(FORMATS)
+    assert "`files`: six formats" in text
+
+
+def test_what_the_map_of_the_code_names_is_there():
+    """Files that its table names lead somewhere, as its links do; and each package of files is named."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    paths = re.findall(r"`(src/headrace/[\w/]+(?:\.py|/))`", text)
+    packages = (ROOT / "src/headrace/connectors/files").glob("*/__init__.py")
+
+    assert [] == [path for path in paths if not (ROOT / path).exists()]
+    assert [] == [each.parent.name for each in packages if f"{each.parent.name}/" not in text]
+
+
 def test_refused_keys_are_those_of_the_code():
     """What is told to be refused is refused, and the other way round."""
     assert keys_in("compatibility") == REFUSED
@@ -178,16 +218,19 @@ def test_no_page_installs_what_is_not_published(page: Path):
     assert "pip install 'headrace" not in page.read_text()
 
 
-@pytest.mark.parametrize("page", ["bad-records", "read-files", "formats", "read-stores"])
+@pytest.mark.parametrize(
+    "page", ["bad-records", "read-files", "formats", "read-stores", "tracking"]
+)
 def test_no_page_asks_for_an_offset_that_no_command_can_set(page: str):
     """What is in quarantine is read again by what works today."""
     assert '{"recordCount": 0}' not in (ROOT / "docs" / f"{page}.md").read_text()
 
 
 def test_no_error_asks_for_what_no_command_can_do():
-    """Nobody can take a part of an offset away today."""
+    """Nobody can alter an offset, or take a part of one away, today."""
     asks = re.compile(
         r"[Rr]emove (?:the|its) offset|(?:Remove|Set only) .{0,20}'\w+' (?:from|in) the offset"
+        r"|put the offset right"
     )
 
     assert [] == [

@@ -28,6 +28,7 @@ class FakeEngine:
 
     def __init__(self, plays: Callable[[SlotTicket, int], SlotReport | None]) -> None:
         self.slots = 2
+        self.is_starting = False
         self.tickets: list[SlotTicket] = []
         self._plays = plays
 

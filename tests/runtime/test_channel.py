@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import socket
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -17,7 +20,15 @@ from headrace.runtime.channel import Channel
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.slot.channel import ChannelClient, ChannelOffsets
 from headrace.slot.entry import run_slot
-from headrace.slot.work import ConverterChoice, Delivery, SlotTicket, SlotWork
+from headrace.slot.work import (
+    ConverterChoice,
+    Delivery,
+    Outcome,
+    SlotReport,
+    SlotTicket,
+    SlotWork,
+)
+from headrace.testing.waiting import until
 
 FILE = SourcePartition(filename="f")
 STRINGS = ConverterChoice(class_name="string")
@@ -204,3 +215,91 @@ def test_a_driver_that_is_gone_is_a_retriable_error(ticket: SlotTicket, channel:
     channel.close()
     with ChannelClient(ticket) as client, pytest.raises(RetriableError, match=str(ticket.port)):
         client.ask("valid")
+
+
+QUIET_SECONDS = 0.1
+
+
+@pytest.fixture
+def quick_to_close() -> Iterator[Channel]:
+    """A channel that looks at a quiet connection soon."""
+    channel = Channel(lambda _: None, quiet_seconds=QUIET_SECONDS)
+    yield channel
+    channel.close()
+
+
+def connections() -> int:
+    """How many threads serve connections."""
+    return sum("process_request_thread" in each.name for each in threading.enumerate())
+
+
+@pytest.mark.parametrize("verb", ["valid", "store"])
+def test_a_slot_that_works_may_be_quiet(
+    quick_to_close: Channel, batch: MicroBatch, verb: str
+) -> None:
+    """Its heartbeat has a connection of its own; a long micro-batch does not lose the slot's last word."""
+    with ChannelClient(quick_to_close.open(batch)[0]) as client:
+        claim(client)
+        connection = client._connection
+        time.sleep(5 * QUIET_SECONDS)
+        client.ask(verb, entries=[])
+
+        assert connection is client._connection
+        client.ask("end", report=SlotReport(outcome=Outcome.FINISHED).as_message())
+
+    assert batch.all_reported()
+
+
+@pytest.mark.parametrize("how", ["end", "withdraw", "forget"])
+def test_a_quiet_connection_of_which_nothing_is_expected_is_closed(
+    quick_to_close: Channel, batch: MicroBatch, how: str
+) -> None:
+    """The slot's machine may be gone without a word, and its connection would keep a thread for ever."""
+    before = connections()
+    with ChannelClient(quick_to_close.open(batch)[0]) as client:
+        claim(client)
+        assert before + 1 == connections()
+        if how == "end":
+            client.ask("end", report=SlotReport(outcome=Outcome.FINISHED).as_message())
+        elif how == "withdraw":
+            batch.withdraw()
+        else:
+            quick_to_close.forget(batch)
+
+        until(lambda: connections() == before)
+
+
+def test_whoever_says_nothing_at_all_is_not_kept(
+    quick_to_close: Channel, batch: MicroBatch
+) -> None:
+    """Knowing the secret is not enough to keep a thread."""
+    before = connections()
+    with ChannelClient(quick_to_close.open(batch)[0]) as client:
+        client._connected()
+
+        until(lambda: connections() == before)
+
+
+@pytest.mark.parametrize("verb", ["valid", "offsets", "end"])
+def test_a_request_that_may_be_repeated_is_not_lost_with_an_idle_connection(
+    ticket: SlotTicket, batch: MicroBatch, verb: str
+) -> None:
+    """Whatever lies between driver and slot may have closed it."""
+    report = SlotReport(outcome=Outcome.FINISHED).as_message()
+    with ChannelClient(ticket) as client:
+        claim(client)
+        client._connected().shutdown(socket.SHUT_RDWR)
+        client.ask(verb, partitions=[], report=report)
+
+    assert (verb == "end") == batch.all_reported()
+
+
+def test_a_claim_is_never_repeated(ticket: SlotTicket, batch: MicroBatch) -> None:
+    """The answer that was lost may have granted it."""
+    with ChannelClient(ticket) as client:
+        client.ask("valid")
+        client._connected().shutdown(socket.SHUT_RDWR)
+        with pytest.raises(RetriableError, match="did not answer 'claim'"):
+            claim(client)
+
+    assert not batch.slots[0].claimed

@@ -18,6 +18,7 @@ from headrace.observe.events import (
     ConnectorFailed,
     ConnectorStopped,
     MicroBatchEnded,
+    Queued,
     Replanned,
     Resumed,
     SlotProgress,
@@ -443,6 +444,23 @@ def test_slots_that_spark_does_not_start_are_told_once_and_work_goes_on_when_the
     assert 1 == len(desk.heard(MicroBatchEnded))
 
 
+def test_slots_are_not_late_while_their_engine_starts(desks: list[Desk]) -> None:
+    """Nobody need look for executors while Spark is starting on a busy machine; but it may not take for ever."""
+    desk = Desk(lambda *_: FINISHED, work_for(1), timing=replace(SOON, slot_start=1.5))
+    desks.append(desk)
+    engine = desk.engine = StartingEngine(desk)
+    engine.is_starting = True
+    run = desk.start()
+    until(lambda: 5 == len(desk.heard(SlotProgress)))
+    assert [] == reasons(desk)
+    until(lambda: reasons(desk))
+    assert len(desk.heard(SlotProgress)) > 10
+    run.ask_to_stop()
+    engine.ready.set()
+
+    assert run.join(20.0)
+
+
 def test_a_connector_that_fails_while_it_waits_for_slots_fails(desks: list[Desk]) -> None:
     """Those who have them may keep them for hours."""
     desk = Desk(lambda *_: FINISHED, work_for(1))
@@ -453,7 +471,7 @@ def test_a_connector_that_fails_while_it_waits_for_slots_fails(desks: list[Desk]
     services.capacity.take(2, give_up=lambda: True)
     run = ConnectorRun(SPEC, services)
     run.start()
-    until(lambda: desk.heard(Waiting))
+    until(lambda: desk.heard(Queued))
     contexts[0].raise_error(ValueError("lost the source"))
     contexts[0].raise_error(ValueError("again"))
 

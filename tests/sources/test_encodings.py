@@ -141,15 +141,20 @@ def test_a_mark_of_another_encoding_is_an_error(mark: bytes, told: str):
 
 
 WIDE = ["utf-16", "utf-16-le", "utf-32", "utf-7", "gbk", "shift_jis", "iso2022_jp", "punycode"]
-ODD = ["cp037", "rot13", "hex", "idna", "unicode_escape", "undefined", "none", "a\0b"]
+ODD = ["cp037", "rot13", "hex", "idna", "unicode_escape", "undefined"]
 
 
 @pytest.mark.parametrize("name", [*WIDE, *ODD])
 def test_other_encodings_are_refused(name: str):
-    """With the advice to convert the files."""
-    with pytest.raises(
-        ValueError, match=r"Convert the files to UTF-8 before, for example with iconv"
-    ):
+    """With the advice to convert the files from that one."""
+    with pytest.raises(ValueError, match=rf"is not read: .* with iconv -f {name} -t UTF-8\."):
+        encoding_named(name)
+
+
+@pytest.mark.parametrize("name", ["none", "iso-8859-99", "a\0b"])
+def test_a_name_of_no_encoding_is_to_be_corrected(name: str):
+    """Nothing can be converted from it."""
+    with pytest.raises(ValueError, match=r"no encoding that is known\. Correct the name"):
         encoding_named(name)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.connect.batch import BatchOffsets, SourceBatch
+from headrace.connect.columns import JSON_NULL, column_of
 from headrace.connect.errors import TaskFailedError
 from headrace.sources import Context, EvolvingRecord, OffsetEntry
 from headrace.testing.task_runs import LocalContext, Stored, StoredOffsets, batches_of
@@ -20,6 +21,7 @@ from sources.shelf import (
     ShelfConnector,
     ShelfTask,
     partition_of,
+    played,
     run,
 )
 
@@ -234,3 +236,34 @@ def test_an_entry_of_the_author_does_not_move_the_place(shelf: Shelf):
     assert ["1"] == run(stored, 1, kind=ReplacingConnector)
     assert 1 == stored[partition_of("a")]["own"]
     assert ["2", "3"] == run(stored, kind=ReplacingConnector)
+
+
+class Emptying(ShelfTask):
+    """Takes the value of one record away."""
+
+    def last_evolution(self, record: EvolvingRecord) -> EvolvingRecord:
+        """Of the one that is 2."""
+        record.value = None if record.value == 2 else record.value
+        return record
+
+
+@pytest.mark.parametrize(("setting", "expected"), [("value", b"null"), ("tombstone", None)])
+def test_a_document_null_is_no_tombstone_unless_it_is_said(
+    shelf: Shelf, setting: str, expected: bytes | None
+):
+    """It passes a last evolution as it was; a value that is taken away is a tombstone."""
+    shelf.objects = {"a": b'null\n2\n{"a":null}\nnull\n'}
+    props = {**PROPS, "extractor.class": "jsonl", "json.null": setting}
+
+    loop = played(Emptying(), props)
+
+    sent = [value for topic, _, value in loop.sender.committed if topic == "books"]
+    assert [expected, None, b'{"a":null}', expected] == sent
+
+
+def test_no_value_is_a_tombstone_in_any_company():
+    """Also beside lists and maps; the JSON document null has a name of its own."""
+    assert ['{"a":1}', None] == column_of(None, [{"a": 1}, None]).to_pylist()
+    assert ["a", None] == column_of(None, ["a", None]).to_pylist()
+    assert ["null", None, "[1]"] == column_of(None, [JSON_NULL, None, [1]]).to_pylist()
+    assert ["null"] == column_of(None, [JSON_NULL]).to_pylist()

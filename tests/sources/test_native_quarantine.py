@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
@@ -12,16 +13,26 @@ from headrace.connect import Explained
 from headrace.connect.connector import PlanRequest, SourceConnector
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.task import Polled
 from headrace.slot.work import BoundaryKind, ErrorPolicy
-from headrace.sources import Extractor, PlannedNativeConnector, SourceConfig, StreamExtractor
+from headrace.sources import (
+    Extractor,
+    OffsetEntry,
+    OffsetKey,
+    PlannedNativeConnector,
+    SourceConfig,
+    StreamExtractor,
+)
 from headrace.sources.extractors.by_name import JSONL
 from headrace.sources.extractors.streams import Compression
 from headrace.testing.task_runs import LocalConnectorContext, LocalRun, StoredOffsets
 from slot.local_loop import Rounds
+from slot.loop import Loop
 from sources.avro_files import avro_file
 from sources.shelf import (
     KINDS,
     PROPS,
+    Book,
     Louder,
     PlannedShelfConnector,
     Shelf,
@@ -130,20 +141,134 @@ def test_setting_its_entry_or_removing_the_note_releases_it(
 
 
 def test_an_entry_that_was_set_is_found_below_the_mark(shelf: Shelf) -> None:
-    """A polled source lists from its mark on, which objects in quarantine move as others do, and from there."""
+    """A polled source lists from its mark on, which objects in quarantine move as others do, and finds it besides."""
     shelf.objects = {"a": LIES, **dict.fromkeys("bcd", WHOLE), "e": LIES}
     made = rounds(ShelfConnector, ring_buffer_size="2")
     made.play()
     shelf.objects["a"] = WHOLE
     shelf.listed_from.clear()
     made.play()
-    assert "d" == shelf.listed_from[0]
+    assert [None, "d"] == shelf.listed_from[:2]
 
     made.stored[partition_of("a")] = {"recordCount": 8}
     made.play()
 
     assert 8 + 3 * 9 + 8 + 1 == len(numbers(made))
     assert entry(made)["done"]
+
+
+class AfterKeySource(ShelfSource):
+    """Shows its books from behind the key that a listing begins at, as many stores do."""
+
+    def items(self, start_from: str | None) -> Iterator[Book]:
+        """Without the one at that key."""
+        found = super().items(start_from)
+        return (each for each in found if each.context().native_key != start_from)
+
+
+class OddlyNamedSource(AfterKeySource):
+    """Names its books by more than their keys."""
+
+    def offset_key(self, native_key: str) -> OffsetKey:
+        """Not by the key alone."""
+        return OffsetKey({"shelf": 1, "book": native_key})
+
+    def entry_from_data(self, data: Mapping[str, object]) -> OffsetEntry:
+        """By the book."""
+        return OffsetEntry(self.offset_key(str(data["book"])), data)
+
+
+class AfterKeyTask(ShelfTask):
+    """Reads it."""
+
+    def source(self, config: SourceConfig) -> AfterKeySource:
+        """The one shelf there is."""
+        return AfterKeySource()
+
+
+class AfterKeyConnector(ShelfConnector):
+    """It as a connector."""
+
+    task_class = AfterKeyTask
+    source_class = AfterKeySource
+
+
+class OddlyNamedTask(ShelfTask):
+    """Reads it."""
+
+    def source(self, config: SourceConfig) -> OddlyNamedSource:
+        """The one shelf there is."""
+        return OddlyNamedSource()
+
+
+class OddlyNamedConnector(ShelfConnector):
+    """It as a connector."""
+
+    task_class = OddlyNamedTask
+    source_class = OddlyNamedSource
+
+
+POLLED = [ShelfConnector, AfterKeyConnector, OddlyNamedConnector]
+
+
+@pytest.mark.parametrize("kind", POLLED)
+@pytest.mark.parametrize("is_gone_between", [False, True])
+@pytest.mark.parametrize("killed_at", [*range(1, 8), None])
+def test_another_version_is_found_below_the_mark(
+    shelf: Shelf, kind: type[SourceConnector], killed_at: int | None, *, is_gone_between: bool
+) -> None:
+    """After restarts too, wherever the reading of it is killed."""
+    books = dict.fromkeys("abcdef", WHOLE)
+    shelf.objects, shelf.versions = {**books, "b": b"no Avro"}, dict.fromkeys(books, "v1")
+    made = rounds(kind, ring_buffer_size="2")
+    made.play()
+    assert 5 * 9 == len(numbers(made))
+    if is_gone_between and kind is not OddlyNamedConnector:
+        del shelf.objects["b"]
+    made.play()
+
+    shelf.objects["b"], shelf.versions["b"] = WHOLE, "v2"
+    made.play(killed_at=killed_at)
+    made.play()
+
+    assert list(range(9)) == numbers(made)[5 * 9 :]
+
+
+@pytest.mark.parametrize("kind", POLLED)
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_task_that_goes_on_finds_another_version_below_the_look_back(
+    shelf: Shelf, kind: type[ShelfConnector], *, is_restarted: bool
+) -> None:
+    """Once for all: it is read to its end, and looked for no more."""
+    books = dict.fromkeys("abcdef", WHOLE)
+    shelf.objects, shelf.versions = {**books, "b": b"no Avro"}, dict.fromkeys(books, "v1")
+    made = rounds(kind, ring_buffer_size="2")
+    connector = kind()
+    if is_restarted:
+        made.play()
+    run = LocalRun(connector, made.props, made.stored)
+    connector.start(made.props)
+    (task,) = run._tasks()  # pyright: ignore[reportPrivateUsage]
+    polled, deadline, left = task.poll, time.monotonic() + 10, 9 if is_restarted else 6 * 9
+
+    def poll() -> Polled:
+        nonlocal left
+        found = polled()
+        if found is not None:
+            left -= len(found)
+            return found
+        shelf.objects["b"], shelf.versions["b"] = WHOLE, "v2"
+        return None if not left or time.monotonic() > deadline else ()
+
+    task.poll = poll  # type: ignore[method-assign]
+    shelf.opened.clear()
+    loop = Loop(task, errors=DEAD, kind=BoundaryKind.POLL, value_converter="string")
+    loop.run()
+    task.stop()
+
+    sent = [int(value or b"") for topic, _, value in loop.sender.committed if topic == "books"]
+    assert list(range(9)) == sent[-9:]
+    assert [] == task._scanner._unfinished.before("z")  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -48,7 +48,7 @@ class TestShelf(NativeSourceSuite):
     @pytest.fixture
     def extractor(self) -> Extractor:
         """Lines."""
-        return extractor_named("lines", record_bytes=4096)
+        return extractor_named("lines")
 
 
 class TestUnordered(TestShelf):

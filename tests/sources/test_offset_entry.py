@@ -8,6 +8,8 @@ from headrace.connect.errors import OffsetsError
 from headrace.connect.partition import SourcePartition
 from headrace.sources import OffsetEntry, OffsetKey
 from headrace.sources.offset_entry import KEPT, entry_data
+from headrace.storage.offset_codec import OffsetKey as StoredKey
+from headrace.storage.offset_codec import decoded_key, encoded_key
 
 KEY = OffsetKey({"key": "a"})
 
@@ -41,6 +43,44 @@ def test_an_entry_is_detached_from_what_it_was_given():
     other.set("list", [4])
 
     assert [1] == entry.get("list")
+
+
+def test_a_null_survives_the_way_through_the_store():
+    """A property that was set to nothing is another one than one that was never set."""
+    entry = OffsetEntry(KEY)
+    entry.set("x", None)
+    again = OffsetEntry(KEY, entry_data(KEY.partition, {**entry.own_offset(), "recordCount": 0}))
+
+    assert {"x": None} == entry.own_offset() == again.own_offset()
+    assert entry.properties() == again.properties()
+
+
+def test_what_is_set_has_a_name():
+    """As what is got."""
+    with pytest.raises(TypeError, match="A property has a name"):
+        OffsetEntry(KEY).set(None, 1)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_key_of_bytes_survives_the_way_through_the_store():
+    """Lists and maps as well; text that looks like them is another key."""
+    values = [b"x", ["x"], {"x": 1}, '@json:{"@bytes":"eA=="}', "x"]
+    keys = [OffsetKey({"key": value}) for value in values]
+
+    assert len(values) == len(set(keys))
+    for value, key in zip(values, keys, strict=True):
+        stored = decoded_key(encoded_key("c", key.partition))
+        assert isinstance(stored, StoredKey)
+        data = entry_data(SourcePartition(dict(stored.partition)), {"recordCount": 1})
+        assert {"key": value, "recordCount": 1} == data
+        assert key == OffsetEntry(key).from_properties(data).key
+        assert {"key": value} == key.partition_map()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), 2**63])
+def test_a_key_that_cannot_be_stored_is_refused_when_it_is_made(value: object):
+    """With its name."""
+    with pytest.raises(ValueError, match="'key'"):
+        OffsetKey({"key": value})
 
 
 def test_numbers_have_64_bits():

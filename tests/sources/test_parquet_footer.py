@@ -65,16 +65,16 @@ def test_places_are_those_that_arrow_tells(name: str):
     footer, end = footer_of(content)
     places = footer_places(footer)
 
-    assert 2 == metadata.num_row_groups == places.num_row_groups
+    assert 2 == metadata.num_row_groups == len(places.row_groups)
     for group in range(2):
-        told, found = metadata.row_group(group), places.row_group(group)
-        assert (told.num_rows, told.num_columns) == (found.num_rows, found.num_columns)
+        told, found = metadata.row_group(group), places.row_groups[group]
+        assert (told.num_rows, told.num_columns) == (found.rows, len(found.columns))
         for index in range(told.num_columns):
             each = told.column(index)
             expected = ColumnPlace(
                 each.data_page_offset, each.dictionary_page_offset, each.total_compressed_size
             )
-            assert expected == found.column(index)
+            assert expected == found.columns[index]
     assert places.misplaced(end) is None
     assert len(TABLE) == read(content)
 

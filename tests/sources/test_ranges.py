@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 from itertools import pairwise
-from types import SimpleNamespace
-from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +22,7 @@ from headrace.sources.extractors.csv.format import csv_format
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.exact_bytes import ExactBytes
 from headrace.sources.extractors.format import Format
+from headrace.sources.extractors.parquet.footer import ColumnPlace, FooterPlaces, RowGroupPlaces
 from headrace.sources.extractors.parquet.format import ParquetFormat
 from headrace.sources.extractors.parquet.ranges import groups_between, row_group_begins
 from headrace.testing.format_suite import check_ranges, reader_of, records_of
@@ -189,19 +188,13 @@ def test_an_object_that_ends_before_its_range_is_cut_short() -> None:
     assert reader.cut_short
 
 
-def footer(*first_bytes: tuple[int | None, int | None] | None) -> pq.FileMetaData:
+def footer(*first_bytes: tuple[int | None, int | None] | None) -> FooterPlaces:
     """What tells of row groups where the pages of their first columns begin; ``None`` for one without columns."""
 
-    def group(index: int) -> object:
-        pages = first_bytes[index]
-        if pages is None:
-            return SimpleNamespace(num_columns=0)
-        column = SimpleNamespace(data_page_offset=pages[0], dictionary_page_offset=pages[1])
-        return SimpleNamespace(num_columns=1, column=lambda _: column)
+    def group(pages: tuple[int | None, int | None] | None) -> RowGroupPlaces:
+        return RowGroupPlaces(1, [] if pages is None else [ColumnPlace(*pages, None)])
 
-    return cast(
-        "pq.FileMetaData", SimpleNamespace(num_row_groups=len(first_bytes), row_group=group)
-    )
+    return FooterPlaces([group(pages) for pages in first_bytes])
 
 
 FIRST_BYTES = some.none() | some.tuples(

@@ -228,6 +228,26 @@ def test_any_bytes_end(packing: Compression, content: bytes) -> None:
     assert "end" == seen(reader(content, "lines", packing=packing))[-1][0]
 
 
+@pytest.mark.parametrize("between", [0, 1, 50, 700])
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [("lines", b"a", b"\xff"), ("jsonl", b"{}", b"}"), ("csv", b"1,2", b"1")],
+)
+def test_bad_rows_do_not_have_those_behind_them_looked_at_again_and_again(
+    name: str, good: bytes, bad: bytes, between: int
+) -> None:
+    """However many there are, what is looked at is in proportion to the rows."""
+    rows = ([good] * between + [bad]) * (7_000 // (between + 1))
+    made = reader(b"\n".join(rows) + b"\n", name, rows=100_000)
+    looked_at = list[int]()
+    extract = made._extractor.extract
+    made._extractor.extract = lambda rows: (looked_at.append(len(rows)), extract(rows))[1]  # type: ignore[method-assign]
+
+    seen(made)
+
+    assert len(rows) <= sum(looked_at) < 20 * len(rows)
+
+
 def test_rows_before_the_cut_are_delivered() -> None:
     """Whole lines in front of the place where a file is cut off are records."""
     packed = gzip.compress(b"one\ntwo\nthree\n")[:-5]

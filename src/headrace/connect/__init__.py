@@ -2,6 +2,7 @@
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import BatchOffsets, SourceBatch
+from headrace.connect.columns import JSON_NULL
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.connector import (
     ConnectorContext,
@@ -72,6 +73,7 @@ __all__ = [
     "INT32",
     "INT64",
     "JSON_DOCUMENT",
+    "JSON_NULL",
     "OPTIONAL_BYTES",
     "OPTIONAL_STRING",
     "STRING",

@@ -52,9 +52,10 @@ class SourceBatch:
     *values* has the Arrow type of *value_schema*; without a schema it is a column of strings, bytes,
     numbers, booleans or :data:`~headrace.connect.schema.JSON_DOCUMENT`. *keys* likewise. *headers* holds
     one entry per row; where all rows have the same headers,
-    :class:`~headrace.connect.header_columns.HeaderColumns` cost far less. *timestamps* is a column of milliseconds since 1970, one number for all rows, or
-    ``None`` for the time of sending. *partition* is the Kafka partition of all rows, or ``None``. *offsets* of
-    ``None`` remove what is stored for the source partition.
+    :class:`~headrace.connect.header_columns.HeaderColumns` cost far less. *timestamps* is a column of
+    milliseconds since 1970, one number for all rows, or ``None`` for the time of sending. *partition* is
+    the Kafka partition of all rows, or ``None``. *offsets* of ``None`` remove what is stored for the source
+    partition.
 
     A batch is as large as its maker likes; makers bound it by bytes and rows. A null value is a
     tombstone. Raises ``ValueError`` when columns differ in length.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -13,16 +13,31 @@ from headrace.connect.errors import RecordError
 from headrace.connect.schema import JSON_DOCUMENT, Schema, arrow_type
 
 
+class JsonNull:
+    """The type of :data:`JSON_NULL`."""
+
+    def __repr__(self) -> str:
+        return "JSON_NULL"
+
+
+JSON_NULL: Final = JsonNull()
+"""The JSON document ``null`` as a value without schema: ``None`` is a record without value."""
+
+
 def column_of(schema: Schema | None, values: Sequence[Any]) -> pa.Array:
-    """*values* as a column of *schema*; without one, lists, maps and decimals become JSON documents.
+    """*values* as a column of *schema*; without one, lists, maps, decimals and :data:`JSON_NULL` become JSON documents.
+
+    ``None`` is no value, whatever the others are.
 
     Raises :class:`~headrace.connect.errors.RecordError` for a value that does not fit.
     """
     try:
         if schema is not None:
             return pa.array(values, arrow_type(schema))
-        if any(isinstance(value, Mapping | list | tuple | Decimal) for value in values):
-            documents = pa.array([document(value) for value in values])
+        if any(isinstance(value, Mapping | list | tuple | Decimal | JsonNull) for value in values):
+            documents = pa.array(
+                [None if value is None else document(value) for value in values], pa.utf8()
+            )
             return pa.ExtensionArray.from_storage(JSON_DOCUMENT, documents)
         return pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -37,7 +52,7 @@ def document(value: object) -> str:
     Raises ``TypeError`` or ``ValueError`` for what JSON has not.
     """
     try:
-        return _plain(value)
+        return "null" if value is JSON_NULL else _plain(value)
     except TypeError:
         return _with_decimals(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 OffsetValue = None | bool | int | float | str | bytes
 """What a value of a source partition or a source offset may be; integers have at most 64 bits."""
@@ -13,6 +13,8 @@ SourceOffset = Mapping[str, OffsetValue]
 """A position inside one source partition. The reading side resumes *after* what it describes."""
 
 _INT64 = range(-(2**63), 2**63)
+_Key = TypeVar("_Key")
+_Value_co = TypeVar("_Value_co", covariant=True)
 
 
 class SourcePartition(Mapping[str, OffsetValue]):
@@ -109,7 +111,28 @@ class KnownOffsets(OffsetReader, Protocol):
         ...
 
 
-class OffsetsByNames(Mapping[SourcePartition, SourceOffset]):
+class Paired(Mapping[_Key, _Value_co]):
+    """A mapping that makes what is in it when it is asked, and all of it at once without a look-up for each."""
+
+    @abstractmethod
+    def pairs(self) -> Iterator[tuple[_Key, _Value_co]]:
+        """Each key with its value."""
+
+    def items(self) -> ItemsView[_Key, _Value_co]:
+        """See :class:`~collections.abc.Mapping`; as :meth:`pairs` tells them."""
+        return _Items(self)
+
+
+class _Items(ItemsView[_Key, _Value_co]):
+    def __init__(self, owner: Paired[_Key, _Value_co]) -> None:
+        super().__init__(owner)
+        self._owner = owner
+
+    def __iter__(self) -> Iterator[tuple[_Key, _Value_co]]:
+        return self._owner.pairs()
+
+
+class OffsetsByNames(Paired[SourcePartition, SourceOffset]):
     """Offsets that are kept by the names in their partitions; ``KnownOffsets.known`` may return one."""
 
     @abstractmethod

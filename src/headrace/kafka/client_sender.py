@@ -43,11 +43,11 @@ def make_sender(
 ) -> Sender:
     """A sender with *config*, transactional when that has a transactional id.
 
-    *owner* is who sends, for messages, such as ``task c-0``. ``open`` gives up after *open_seconds*. *waiting* is called about
-    once a second on the owner's thread while a broker is awaited; what it raises leaves the sender's
-    method, and the sender can then only be closed. *tells_places* makes ``send_each`` work, at several
-    times the cost of every record. Raises
-    :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
+    *owner* is who sends, for messages, such as ``task c-0``. ``open`` gives up after *open_seconds*.
+    *waiting* is called about once a second on the owner's thread while a broker is awaited; what it raises
+    leaves the sender's method, and the sender can then only be closed. *tells_places* makes ``send_each``
+    work, at several times the cost of every record. Raises :class:`~headrace.connect.errors.ConfigError`
+    for settings that the client refuses.
     """
     producer = TrackedProducer(
         config, owner=owner, clock=clock, waiting=waiting, reports_all=tells_places

@@ -111,6 +111,14 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Queued:
+    """A connector waits for its turn: it needs *slots* at once, and others have them now."""
+
+    connector: str
+    slots: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
     """What a connector waited for is there again."""
 
@@ -146,6 +154,7 @@ Event = (
     | Committed
     | ConnectorIdle
     | Waiting
+    | Queued
     | Resumed
     | Replanned
     | TaskFailed

@@ -26,6 +26,10 @@ _LINES: Mapping[type[Event], tuple[int, str]] = {
     events.Committed: (logging.DEBUG, "Offsets were committed without records"),
     events.ConnectorIdle: (logging.DEBUG, "There is nothing to read now"),
     events.Waiting: (logging.WARNING, "The connector has to wait"),
+    events.Queued: (
+        logging.INFO,
+        "All slots are taken: connectors that have work take turns from now on",
+    ),
     events.Resumed: (logging.INFO, "The connector goes on"),
     events.Replanned: (logging.WARNING, "The work is planned again"),
     events.TaskFailed: (logging.ERROR, "A task has failed"),
@@ -38,8 +42,8 @@ _GOES_ON = (events.Resumed, events.MicroBatchStarted, events.ConnectorIdle)
 class EventLog:
     """Tells events to the standard logging hierarchy, repetitions of a waiting connector only once.
 
-    That it goes on is told once after that, and not without it. A connector that fails with its task does
-    not repeat the task's reason.
+    That it goes on is told once after that, and not without it. That connectors take turns is told by the first
+    one that waits for others. A connector that fails with its task does not repeat the task's reason.
 
     May be told from any thread: the events of one connector come from one at a time.
     """
@@ -47,6 +51,7 @@ class EventLog:
     def __init__(self) -> None:
         self._logger = logging.getLogger(LOGGER)
         self._waiting: dict[str, str] = {}
+        self._takes_turns = False
         self._told = ToldReasons()
 
     def __call__(self, event: Event) -> None:
@@ -56,6 +61,10 @@ class EventLog:
             self._waiting[event.connector] = event.reason
             if said == event.reason:
                 return
+        elif isinstance(event, events.Queued):
+            if self._takes_turns:
+                return
+            self._takes_turns = True
         elif isinstance(event, _GOES_ON):
             if self._waiting.pop(event.connector, None) is not None:
                 self._write(events.Resumed(connector=event.connector))

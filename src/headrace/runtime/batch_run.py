@@ -19,6 +19,8 @@ from headrace.slot.work import EndReason, Outcome, SlotReport, SlotTicket
 _LOOK_SECONDS = 0.5
 # Two beats: the first tells a slot that its work is not wanted any more.
 _LAST_WORD_SECONDS = 2.5
+# So many times as long as slots may take to start, the engine itself may: a busy machine is no news, silence is.
+_LONG_START = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ class BatchRun:
         self._context = context
         self._telling = BatchTelling(spec.name, batch, services.tell, waits=waits)
         self._clock = clock
-        self._started_at = clock()
+        self._started_at = self._startable_at = clock()
         self._asked: EndReason | None = None
         self._asked_at: float | None = None
         self._lost_because: RetriableError | None = None
@@ -172,8 +174,10 @@ class BatchRun:
         return began is not None and self._clock() > max(began, since) + seconds
 
     def _tell_late_slots(self) -> None:
-        patience = self._services.timing.slot_start
-        if self._clock() > self._started_at + patience:
+        patience, now = self._services.timing.slot_start, self._clock()
+        if self._services.engine.is_starting and now < self._started_at + _LONG_START * patience:
+            self._startable_at = now
+        elif now > self._startable_at + patience:
             self._telling.late_slots(patience, worker_slots=self._services.capacity.slots)
 
     def _overdue(self) -> bool:

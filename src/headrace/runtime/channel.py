@@ -16,12 +16,19 @@ from headrace import __version__
 from headrace.connect.partition import SourcePartition
 from headrace.observe.form import LogForm
 from headrace.runtime.micro_batch import MicroBatch
-from headrace.slot.wire import Message, prove_to_client, receive_message, send_message
+from headrace.slot.wire import (
+    Message,
+    is_readable,
+    prove_to_client,
+    receive_message,
+    send_message,
+)
 from headrace.slot.work import STALE, Outcome, SlotReport, SlotTicket
 
 _log = logging.getLogger(__name__)
 
-# A slot beats once a second; one that is quiet for so long is gone, and reconnects if it is not.
+# How often a quiet connection is looked at: it is closed unless its slot is still to say its last word. A
+# slot whose machine is gone loses its token with its lease, so its connection does not stay for ever.
 _QUIET_SECONDS = 60.0
 
 StoreEntries = Callable[[Sequence[tuple[bytes, bytes | None]]], None]
@@ -32,6 +39,7 @@ class Channel:
 
     *store* takes acknowledged offsets where the driver keeps them; *log* is how slots log. Both sides prove
     who they are, but nothing is encrypted; a listener that other machines reach is warned of, once.
+    A connection that is quiet for *quiet_seconds* is closed when nothing more is expected of its slot.
     Threads: one that accepts, one per connected slot.
     """
 
@@ -42,8 +50,10 @@ class Channel:
         host: str = "127.0.0.1",
         port: int = 0,
         log: LogForm | None = None,
+        quiet_seconds: float = _QUIET_SECONDS,
     ) -> None:
         self._store = store
+        self._quiet_seconds = quiet_seconds
         self._log = dataclasses.asdict(log or LogForm())
         self._secret = secrets.token_bytes(32)
         self._lock = threading.Lock()
@@ -88,18 +98,34 @@ class Channel:
 
     def serve(self, connection: socket.socket) -> None:
         """Answer one slot until it goes away. Called by the server, in a thread of its own."""
-        connection.settimeout(_QUIET_SECONDS)
+        connection.settimeout(self._quiet_seconds)
         try:
             prove_to_client(connection, self._secret)
+            token = None
             while True:
-                send_message(connection, self._answer(receive_message(connection)))
+                self._await_request(connection, token)
+                message = receive_message(connection)
+                token = str(message.get("token"))
+                send_message(connection, self._answer(message, token))
         except OSError as gone:
             _log.debug("A slot's connection ended: %s", gone)
 
-    def _answer(self, message: Message) -> Message:
-        token = str(message.get("token"))
+    def _await_request(self, connection: socket.socket, token: str | None) -> None:
+        """Wait for the slot of *token* to ask, however long it is expected to; raises ``OSError`` when it is not."""
+        while not is_readable(connection):
+            if token is None or not self._expects(token):
+                raise TimeoutError("It was quiet, and nothing more is expected of it.")
+
+    def _expects(self, token: str) -> bool:
+        batch = self._batch_of(token)
+        return batch is not None and batch.expects(token)
+
+    def _batch_of(self, token: str) -> MicroBatch | None:
         with self._lock:
-            batch = self._batches.get(token)
+            return self._batches.get(token)
+
+    def _answer(self, message: Message, token: str) -> Message:
+        batch = self._batch_of(token)
         verb = self._verbs.get(str(message.get("verb")))
         if verb is None:
             return {"error": f"unknown verb {message.get('verb')!r}"}

@@ -24,6 +24,7 @@ from headrace.observe.events import (
     ConnectorStopped,
     MicroBatchEnded,
     MicroBatchStarted,
+    Queued,
     Replanned,
     TaskFailed,
     Waiting,
@@ -279,9 +280,7 @@ class ConnectorRun:
         capacity = self._services.capacity
         if capacity.take(count, give_up=lambda: True):
             return True
-        self._services.tell(
-            Waiting(connector=self.name, reason=f"slots are taken; it needs {count} at once")
-        )
+        self._services.tell(Queued(connector=self.name, slots=count))
         return capacity.take(count, give_up=self._is_ending)
 
     def _is_ending(self) -> bool:

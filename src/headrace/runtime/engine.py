@@ -16,6 +16,11 @@ class Engine(Protocol):
         """How many slots may run at the same time."""
         ...
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether the data plane itself is still being started, so that no slot can be expected yet."""
+        ...
+
     def run(self, tickets: Sequence[SlotTicket]) -> None:
         """Run one slot per ticket, all at once, and return when every one has returned.
 

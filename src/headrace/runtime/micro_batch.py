@@ -81,6 +81,12 @@ class MicroBatch:
         with self._changed:
             return self._by_token[token].valid
 
+    def expects(self, token: str) -> bool:
+        """Whether the slot of *token* may still write and has not said its last word."""
+        with self._changed:
+            slot = self._by_token[token]
+            return slot.valid and not slot.gone
+
     def beat(self, token: str, progress: Mapping[str, Any]) -> tuple[bool, str | None]:
         """Hear a slot's progress; whether it may write, and why it should end if it should."""
         with self._changed:

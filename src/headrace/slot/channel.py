@@ -14,13 +14,16 @@ from headrace.slot.wire import Message, prove_to_server, receive_message, send_m
 from headrace.slot.work import SlotTicket
 
 _ANSWER_SECONDS = 5.0
+# Answered twice, they are as answered once. A claim is not: the second answer would be that it is stale.
+_REPEATABLE = frozenset({"valid", "offsets", "end"})
 
 
 class ChannelClient:
     """One connection to the driver; reconnects when it was lost.
 
     Every call waits at most *answer_seconds* and raises
-    :class:`~headrace.connect.errors.RetriableError` when there was no answer.
+    :class:`~headrace.connect.errors.RetriableError` when there was no answer. A connection that was idle
+    may have been lost unseen, so a request that may be repeated is asked once more, on a new one.
     """
 
     def __init__(self, ticket: SlotTicket, *, answer_seconds: float = _ANSWER_SECONDS) -> None:
@@ -36,12 +39,12 @@ class ChannelClient:
             return self._answer_to(verb, words)
 
     def _answer_to(self, verb: str, words: Mapping[str, Any]) -> Message:
+        was_idle = self._connection is not None
         try:
-            connection = self._connected()
-            send_message(connection, {"verb": verb, "token": self._ticket.token, **words})
-            answer = receive_message(connection)
+            answer = self._exchanged(verb, words)
         except OSError as error:
-            self.close()
+            if was_idle and verb in _REPEATABLE:
+                return self._answer_to(verb, words)
             place = f"{self._ticket.host}:{self._ticket.port}"
             raise RetriableError(
                 f"The driver at {place} did not answer {verb!r}: {error}"
@@ -49,6 +52,15 @@ class ChannelClient:
         if "error" in answer:
             raise RetriableError(f"The driver could not answer {verb!r}: {answer['error']}")
         return answer
+
+    def _exchanged(self, verb: str, words: Mapping[str, Any]) -> Message:
+        try:
+            connection = self._connected()
+            send_message(connection, {"verb": verb, "token": self._ticket.token, **words})
+            return receive_message(connection)
+        except OSError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""

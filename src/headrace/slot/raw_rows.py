@@ -10,7 +10,7 @@ from headrace.converters import make_converter
 
 
 def raw_value(batch: SourceBatch) -> bytes | None:
-    """The first row's value: as it is when it is text or bytes, otherwise as JSON; ``None`` where there are no bytes."""
+    """The first row's value: as it is when it is text or bytes, otherwise as JSON; ``None`` for no bytes."""
     found = _bytes_of(batch.values)
     return found if found is not None else _json_of(batch)
 

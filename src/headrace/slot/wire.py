@@ -41,6 +41,15 @@ def receive_message(connection: socket.socket) -> Message:
     return message
 
 
+def is_readable(connection: socket.socket) -> bool:
+    """Wait for as long as the connection's timeout; whether there is something to receive, its end included."""
+    try:
+        connection.recv(1, socket.MSG_PEEK)
+    except TimeoutError:
+        return False
+    return True
+
+
 def prove_to_server(connection: socket.socket, secret: bytes) -> None:
     """A client's half of the handshake; raises :class:`ChannelClosedError` when the server is not ours."""
     nonce = secrets.token_bytes(_NONCE_BYTES)

@@ -3,6 +3,9 @@
 from headrace.sources.config import SourceConfig
 from headrace.sources.connector import NativeConnector
 from headrace.sources.evolving import EvolvingRecord
+from headrace.sources.extractors.by_name import FormatOptions, extractor_named
+from headrace.sources.extractors.compression import Compression
+from headrace.sources.extractors.csv.dialect import CsvDialect
 from headrace.sources.extractors.extractor import Extractor, StreamExtractor, ValueExtractor
 from headrace.sources.item import UNKNOWN_LENGTH, Context, NativeItem, NotAStreamError
 from headrace.sources.keys import KeyCodec, NumberKeys, TextKeys
@@ -13,9 +16,12 @@ from headrace.sources.task import NativeSourceTask
 
 __all__ = [
     "UNKNOWN_LENGTH",
+    "Compression",
     "Context",
+    "CsvDialect",
     "EvolvingRecord",
     "Extractor",
+    "FormatOptions",
     "KeyCodec",
     "NativeConnector",
     "NativeItem",
@@ -30,4 +36,5 @@ __all__ = [
     "StreamExtractor",
     "TextKeys",
     "ValueExtractor",
+    "extractor_named",
 ]

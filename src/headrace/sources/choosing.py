@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import OffsetReader, OffsetValue, SourceOffset, SourcePartition
 from headrace.sources.acknowledging import Acknowledging
 from headrace.sources.destination import Destination
@@ -17,10 +17,12 @@ from headrace.sources.item_reader import ItemToRead
 from headrace.sources.keys import K
 from headrace.sources.ledger import Ledger
 from headrace.sources.lookback import Lookback
+from headrace.sources.misuse import version_of
 from headrace.sources.offset_entry import DONE, QUARANTINED, VERSION, entry_data
 from headrace.sources.overwritten import Overwritten, Policy, is_changed
 from headrace.sources.quarantine import sent_nothing
 from headrace.sources.source import NativeSource
+from headrace.sources.unfinished import Unfinished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,8 @@ class ScanRules:
 class Chooser(Generic[K]):
     """Decides by the *ledger*, the committed *offsets* and what the *rules* say; used on one thread.
 
-    The ledger knows what this task has begun; *lookback* is told what need not be read any more.
+    The ledger knows what this task has begun; *lookback* is told what need not be read any more, and
+    *unfinished* what is in quarantine.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Chooser(Generic[K]):
         *,
         offsets: OffsetReader,
         lookback: Lookback[K],
+        unfinished: Unfinished[K],
     ) -> None:
         self._source = source
         self._rules = rules
@@ -57,7 +61,8 @@ class Chooser(Generic[K]):
         self._lookback = lookback
         self._overwritten = Overwritten(rules.changed)
         self._unsent = set[SourcePartition]()
-        self.ledger = Ledger[K]()
+        self._unfinished = unfinished
+        self.ledger = Ledger(unfinished)
         self.acknowledging = Acknowledging(source)
 
     def left_of(self, item: NativeItem[K], offset: SourceOffset | None) -> Iterator[ItemToRead]:
@@ -81,11 +86,11 @@ class Chooser(Generic[K]):
             elif self._is_read_anew(work, sent):
                 yield work
 
-    def put_aside(self, error: RecordError) -> None:
-        """The object of *error* was put in quarantine."""
-        bad = error.bad
-        if bad is not None and sent_nothing(bad.source_offset or {}):
-            self._unsent.add(bad.source_partition)
+    def put_aside(self, work: ItemToRead, offset: SourceOffset) -> None:
+        """*work* is in quarantine, as *offset* says."""
+        self._unfinished.add(work.partition, work.context.native_key)
+        if sent_nothing(offset):
+            self._unsent.add(work.partition)
 
     def confirm(self, done: Mapping[SourcePartition, SourceOffset]) -> None:
         """The commits that say that these are *done*, or in quarantine, have happened; on the task's own thread."""
@@ -93,6 +98,10 @@ class Chooser(Generic[K]):
             key = self.ledger.key_of(partition)
             if key is not None and offset.get(DONE):
                 self.acknowledging.note(key, offset.get(VERSION))
+                self._unfinished.remove([partition])
+            elif key is not None:
+                # It may have been done before, in another version, and told so after it was put aside.
+                self._unfinished.add(partition, key)
         self.ledger.confirm(done)
         self.acknowledging.tell()
 
@@ -117,12 +126,15 @@ class Chooser(Generic[K]):
     def _work(self, item: NativeItem[K]) -> ItemToRead:
         context = item.context()
         entry = self._source.entry_from_context(context)
-        return ItemToRead(item=item, context=context, entry=entry, version=item.version())
+        return ItemToRead(item=item, context=context, entry=entry, version=version_of(item))
 
     def _is_ours(self, item: NativeItem[K]) -> bool:
         context = item.context()
         named = self._source.offset_key(context.native_key).partition
-        return self._rules.owns(named, self._rules.goes_to(context).partition)
+        is_ours = self._rules.owns(named, self._rules.goes_to(context).partition)
+        if not is_ours:
+            self._unfinished.remove([named])
+        return is_ours
 
     def _reread(self, work: ItemToRead, sent: OffsetValue) -> bool:
         return self._overwritten.is_reread(work.context.native_key, sent=sent, now=work.version)
@@ -143,6 +155,7 @@ class Chooser(Generic[K]):
             else:
                 self._settled(work)
         elif offset.get(QUARANTINED):
+            self.put_aside(work, offset)
             self._settled(work)
         elif offset.get(DONE):
             self._settled(work)

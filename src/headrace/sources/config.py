@@ -14,6 +14,7 @@ from headrace.sources.key_template import template_problem
 from headrace.sources.keys import KeyCodec
 
 START_KEY = "native.start.key"
+RECORD_KEY = "native.max.record.bytes"
 _MIB = 1024 * 1024
 
 
@@ -55,6 +56,14 @@ class SourceConfig(Config):
         default=16 * _MIB,
         at_least=1,
         doc="The most bytes that may wait to be polled; one poll's records always may.",
+    )
+    max_record_bytes: int = setting(
+        RECORD_KEY,
+        default=_MIB,
+        at_least=1,
+        at_most=1024 * _MIB,
+        doc="For csv, jsonl and lines: the longest line or CSV row in bytes; a longer one is an error and is "
+        "never held in memory.",
     )
     distribution_type: str = setting(
         default="OBJECT_HASH",

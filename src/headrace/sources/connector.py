@@ -35,7 +35,8 @@ class NativeConnector(SourceConnector):
 
     def problems(self, props: Mapping[str, str]) -> Sequence[Problem]:
         """See :class:`~headrace.connect.connector.SourceConnector`; an extractor that cannot read the items."""
-        return native_problems(self.source_class, self.task_class, props)
+        lacking = lacking_classes(type(self))
+        return lacking or native_problems(self.source_class, self.task_class, props)
 
     def schemaless(self, props: Mapping[str, str]) -> str | None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
@@ -69,6 +70,19 @@ class NativeConnector(SourceConnector):
     def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> bool:
         """They do: each object is a transaction then."""
         return True
+
+
+def lacking_classes(connector: type[SourceConnector]) -> Sequence[Problem]:
+    """What an author has left out of *connector* and its source; for connectors of native sources."""
+    needed = [(connector, name) for name in ("config_class", "task_class", "source_class")]
+    source = getattr(connector, "source_class", None)
+    if source is not None:
+        needed += [(source, name) for name in ("name", "item_class")]
+    return [
+        ("connector.class", f"{each.__name__} lacks {name}: set it in the class {each.__name__}.")
+        for each, name in needed
+        if not hasattr(each, name)
+    ]
 
 
 def native_support(source: type[NativeSource[Any]], props: Mapping[str, str]) -> ExactlyOnceSupport:

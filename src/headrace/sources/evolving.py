@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
+from headrace.connect.columns import JSON_NULL
 from headrace.connect.errors import RecordError, TaskFailedError
-from headrace.connect.record import Headers, SourceRecord
+from headrace.connect.record import Header, Headers, SourceRecord
 from headrace.connect.schema import JSON_DOCUMENT, Schema
 from headrace.sources.destination import no_topic
 from headrace.sources.item import Context
 from headrace.sources.item_reader import ItemToRead
 from headrace.sources.json_numbers import Numbers, parsed
+from headrace.sources.misuse import check_partition, wrong
 from headrace.sources.offset_entry import KEPT, RECORD_COUNT, OffsetEntry
 
 
@@ -22,9 +25,11 @@ from headrace.sources.offset_entry import KEPT, RECORD_COUNT, OffsetEntry
 class EvolvingRecord:
     """What the last evolution may change: everything but where the record came from.
 
-    *topic* and *partition* are what was told before, an empty topic that nobody has told any. A JSON document is there as Python's
-    lists, dictionaries and numbers, as ``json.numbers`` says. *entry* is a copy of the
-    object's as of this record: what is set in it is stored with this record's offset.
+    *topic* and *partition* are what was told before, an empty topic that nobody has told any. A JSON
+    document is there as Python's lists, dictionaries and numbers, as ``json.numbers`` says; the document
+    ``null`` is ``None``, and stays that document when it is left so, while a *value* that becomes ``None``
+    makes a record without value, a tombstone. *entry* is a copy of the object's as of this record: what is
+    set in it is stored with this record's offset.
     """
 
     context: Context[Any]
@@ -59,7 +64,10 @@ def evolved(
                 seen = parsed(value, numbers)
             except RecordError as error:
                 return found, _refused(batch, row, work, error)
-        found.append(_evolved(batch, row, seen, work=work, evolve=evolve))
+        record = _evolved(batch, row, seen, work=work, evolve=evolve)
+        if record.value is seen is None and value is not None:
+            record = dataclasses.replace(record, value=JSON_NULL)
+        found.append(record)
     return found, None
 
 
@@ -84,6 +92,8 @@ def evolved_batch(batch: SourceBatch, work: ItemToRead, evolve: BatchEvolution) 
     Raises :class:`~headrace.connect.errors.TaskFailedError` when it is not the same rows any more.
     """
     found, key = evolve(batch, work.context), work.context.native_key
+    if not isinstance(found, SourceBatch):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _no_result(evolve, found, "a SourceBatch")
     if len(found) != len(batch) or found.source_partition != batch.source_partition:
         raise TaskFailedError(
             f"{key}: last_evolution_of_batch was given {len(batch)} rows of {batch.source_partition} and gave "
@@ -99,6 +109,29 @@ def evolved_batch(batch: SourceBatch, work: ItemToRead, evolve: BatchEvolution) 
     if not found.topic:
         raise no_topic(key)
     return found
+
+
+def _check(record: EvolvingRecord, work: ItemToRead, evolve: Evolution) -> None:
+    """Raise ``TaskFailedError`` for what *evolve* must not give."""
+    if not isinstance(record, EvolvingRecord):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _no_result(evolve, record, "the one record that it was given, changed or not")
+    where = f"{work.context.native_key}: {_name(evolve)}"
+    check_partition(record.partition, where)
+    headers: Any = record.headers
+    if not isinstance(headers, tuple) or not all(isinstance(each, Header) for each in headers):
+        raise TaskFailedError(
+            f"{where} gave the headers {headers!r}. They must be a tuple of Header(key, value)."
+        )
+
+
+def _no_result(evolve: Callable[..., object], found: object, needed: str) -> TaskFailedError:
+    author = getattr(evolve, "__self__", evolve)
+    return wrong(author, getattr(evolve, "__name__", "last_evolution"), found, needed)
+
+
+def _name(evolve: Callable[..., object]) -> str:
+    author = type(getattr(evolve, "__self__", evolve)).__name__
+    return f"{author}.{getattr(evolve, '__name__', 'last_evolution')}"
 
 
 def _evolved(
@@ -117,6 +150,7 @@ def _evolved(
             value_schema=batch.value_schema,
         )
     )
+    _check(record, work, evolve)
     if record.entry.key != work.entry.key:
         raise TaskFailedError(
             f"{work.context.native_key}: last_evolution gave a record the entry of another object, "

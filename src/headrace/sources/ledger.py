@@ -8,16 +8,19 @@ from typing import Generic
 
 from headrace.connect.partition import SourcePartition
 from headrace.sources.keys import K
+from headrace.sources.unfinished import Unfinished
 
 
 class Ledger(Generic[K]):
     """Keeps an object from being read twice by one task, whatever its look-back is.
 
     Committed offsets are seen as of the task's start, so an object stays here as long as a listing may
-    show it again. Used by the reading thread; :meth:`confirm` by the task's own.
+    show it again, and as long as it is *unfinished*. Used by the reading thread; :meth:`confirm` by the
+    task's own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unfinished: Unfinished[K]) -> None:
+        self._unfinished = unfinished
         self._held = dict[SourcePartition, tuple[K, str | None]]()
         self._confirmed = deque[SourcePartition]()
 
@@ -52,7 +55,7 @@ class Ledger(Generic[K]):
         for _ in range(len(self._confirmed)):
             partition = self._confirmed.popleft()
             held = self._held.get(partition)
-            if held is not None and held[0] < start:
+            if held is not None and held[0] < start and partition not in self._unfinished:
                 del self._held[partition]
             elif held is not None:
                 self._confirmed.append(partition)

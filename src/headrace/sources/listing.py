@@ -8,6 +8,7 @@ from typing import Generic
 from headrace.connect.errors import TaskFailedError
 from headrace.sources.item import NativeItem
 from headrace.sources.keys import K
+from headrace.sources.misuse import key_of, listed_items
 from headrace.sources.source import NativeSource
 
 
@@ -42,14 +43,14 @@ class Lister(Generic[K]):
 
     def _page(self, begin: K | None) -> Iterator[tuple[NativeItem[K], K]]:
         previous: K | None = None
-        for item in self._source.items(begin):
-            key = item.context().native_key
+        for item in listed_items(self._source, begin):
+            key = key_of(item)
             if previous is None:
                 self._learn(begin, key)
-            elif key < previous:
+            elif not previous < key:
                 raise TaskFailedError(
                     f"{self._source.name}: {key} is listed behind {previous}. A source must list its objects "
-                    "in the order of their keys, because a listing begins at a key."
+                    "in the order of their keys, each key once, because a listing begins at a key."
                 )
             previous = key
             yield item, key

@@ -10,14 +10,17 @@ from headrace.sources.keys import K
 
 
 class Lookback(Generic[K]):
-    """The *size* greatest keys that were finished; 0 keeps none, and every listing begins at the beginning.
+    """The *size* greatest keys that were finished; until there are so many, listings begin at *first*.
+
+    With the size 0 they always do; ``None`` is the beginning.
 
     Only decides how far back a listing looks for objects that came late. That nothing is read twice does
     not depend on it.
     """
 
-    def __init__(self, size: int, keys: Iterable[K] = ()) -> None:
+    def __init__(self, size: int, keys: Iterable[K] = (), *, first: K | None = None) -> None:
         self._size = size
+        self._first = first
         self._keys: list[K] = []
         for key in keys:
             self.add(key)
@@ -32,8 +35,8 @@ class Lookback(Generic[K]):
 
     @property
     def start(self) -> K | None:
-        """The key to list from: the least one that is kept, and ``None`` until there are *size* of them.
+        """The key to list from: the least one that is kept, and the first one until there are *size* of them.
 
         Before that, an object that came late may sort before all that are known.
         """
-        return self._keys[0] if self._size and len(self._keys) == self._size else None
+        return self._keys[0] if self._size and len(self._keys) == self._size else self._first

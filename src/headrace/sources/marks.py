@@ -10,14 +10,16 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic
 
-from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
+from headrace.sources.entry_codec import loaded
 from headrace.sources.keys import K, KeyCodec
 from headrace.sources.lookback import Lookback
-from headrace.sources.offset_entry import FORMAT, is_closed
+from headrace.sources.offset_entry import DONE
+from headrace.sources.unfinished import Unfinished
 
 TASK_ID, TASKS = "task.id", "tasks.max"
-MARKS, STALE_MARKS = "native.marks", "native.marks.stale"
+MARKS, STALE_MARKS, UNFINISHED = "native.marks", "native.marks.stale", "native.unfinished"
 _TASK, _TASKS, _KEY = "lookbackOfTask", "tasks", "key"
 
 
@@ -37,8 +39,8 @@ def marks_for(
     """What the tasks are told: the keys of all marks, and the marks that are of no use any more.
 
     No keys when a mark is missing or was made for another number of tasks. *by_key* says that objects are
-    named by their keys alone: those whose entries people have set are told besides, to be listed whatever
-    the marks say.
+    named by their keys alone: those that are not done are told besides, to be looked for whatever the marks
+    say.
     """
     marks = {
         partition[_TASK]: offset for partition, offset in known.items() if set(partition) == {_TASK}
@@ -46,25 +48,30 @@ def marks_for(
     keys = [offset.get(_KEY) for offset in marks.values() if offset.get(_TASKS) == tasks]
     complete = set(marks) == set(range(tasks)) and len(keys) == tasks
     stale = [task for task in marks if not isinstance(task, int) or task >= tasks]
-    released = _released(known) if by_key else []
     return {
-        MARKS: json.dumps([*keys, *released] if complete else []),
+        MARKS: json.dumps(keys if complete else []),
         STALE_MARKS: json.dumps(stale),
+        UNFINISHED: json.dumps(_unfinished(known) if by_key else []),
     }
 
 
-def _released(known: Mapping[SourcePartition, SourceOffset]) -> list[OffsetValue]:
-    """The keys of entries that only a person can have written, because they do not tell the format."""
+def _unfinished(known: Mapping[SourcePartition, SourceOffset]) -> list[object]:
+    """The keys of entries that are not done: half read, in quarantine, or set by a person."""
     return [
-        partition[_KEY]
+        loaded({_KEY: partition[_KEY]})[_KEY]
         for partition, offset in known.items()
-        if set(partition) == {_KEY} and FORMAT not in offset and not is_closed(offset)
+        if set(partition) == {_KEY} and not offset.get(DONE)
     ]
 
 
 def told_keys(config: Mapping[str, str]) -> list[str]:
     """The keys of all marks; empty when a listing has to begin at the beginning."""
     return json.loads(config.get(MARKS, "[]"))
+
+
+def told_unfinished(config: Mapping[str, str]) -> list[str]:
+    """The keys of objects that are not done, where keys alone name objects."""
+    return json.loads(config.get(UNFINISHED, "[]"))
 
 
 def told_stale(config: Mapping[str, str]) -> Iterable[SourcePartition]:
@@ -76,6 +83,7 @@ class Marker(Generic[K]):
     """Moves one task's mark with its commits. Used on the task's thread.
 
     *key_of* knows the native key of an object that this task has read. Without a *codec* there are no marks.
+    They stay before everything that is *unfinished*, where that is given.
     """
 
     def __init__(
@@ -85,12 +93,14 @@ class Marker(Generic[K]):
         size: int,
         codec: KeyCodec[K] | None,
         key_of: Callable[[SourcePartition], K | None],
+        unfinished: Unfinished[K] | None = None,
     ) -> None:
         self._task, self._tasks = int(config.get(TASK_ID, "0")), int(config.get(TASKS, "1"))
         self._stale = list(told_stale(config)) if self._task == 0 else []
         self._lookback = Lookback[K](size)
         self._codec = codec
         self._key_of = key_of
+        self._unfinished = unfinished
         self._told: K | None = None
 
     def due(self, done: Iterable[SourcePartition]) -> Offsets:
@@ -102,7 +112,8 @@ class Marker(Generic[K]):
         due: dict[SourcePartition, SourceOffset | None] = dict.fromkeys(self._stale)
         self._stale = []
         start = self._lookback.start
-        if self._codec is not None and start is not None and start != self._told:
+        held = start is None or (self._unfinished is not None and self._unfinished.reaches(start))
+        if self._codec is not None and start is not None and start != self._told and not held:
             self._told = start
             offset = mark_offset(self._codec.encode(start), tasks=self._tasks)
             due[mark_partition(self._task)] = offset

@@ -26,20 +26,21 @@ KEPT: Final = PLACE | {VERSION, FORMAT, DONE, QUARANTINED}
 class OffsetKey:
     """Names one object in the offsets topic; equal and of equal hash when its entries are.
 
-    Has no record count in it. Raises ``TypeError`` or ``ValueError`` for what the topic cannot hold.
+    Has no record count in it. Raises ``TypeError`` or ``ValueError`` for what cannot be stored. Bytes, lists and
+    maps are stored as tagged text, as in an :class:`OffsetEntry`.
     """
 
-    def __init__(self, entries: Mapping[str, OffsetValue]) -> None:
-        self._partition = SourcePartition(dict(entries))
+    def __init__(self, entries: Mapping[str, object]) -> None:
+        self._partition = SourcePartition(stored(entries))
 
     @property
     def partition(self) -> SourcePartition:
         """The source partition of the object's records; immutable."""
         return self._partition
 
-    def partition_map(self) -> dict[str, OffsetValue]:
+    def partition_map(self) -> dict[str, Any]:
         """A copy of the entries."""
-        return dict(self._partition)
+        return loaded(self._partition)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OffsetKey) and self._partition == other._partition
@@ -67,7 +68,7 @@ class OffsetEntry:
         *,
         restricted: frozenset[str] = frozenset(),
     ) -> None:
-        given = {name: value for name, value in (properties or {}).items() if value is not None}
+        given = dict(properties or {})
         self._key = key
         self._restricted = restricted | set(key.partition) | KEPT
         self._count = _counted(given.pop(RECORD_COUNT, 0))
@@ -85,7 +86,7 @@ class OffsetEntry:
         if missing:
             raise OffsetsError(f"The offset {dict(properties)} lacks {', '.join(missing)}.")
         key = {name: properties[name] for name in self._key.partition}
-        return type(self)(OffsetKey(key), properties, restricted=self._restricted)  # pyright: ignore[reportArgumentType]
+        return type(self)(OffsetKey(key), properties, restricted=self._restricted)
 
     def properties(self) -> dict[str, object]:
         """A copy of everything: the key's entries, the record count and the author's own."""
@@ -102,7 +103,12 @@ class OffsetEntry:
         return self.properties().get(name)
 
     def set(self, name: str, value: object) -> None:
-        """Set the property *name*; raises ``ValueError`` for a restricted one or a value that cannot be stored."""
+        """Set the property *name*; raises ``ValueError`` for a restricted one or a value that cannot be stored.
+
+        Raises ``TypeError`` for what is no name.
+        """
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"A property has a name, which is a string, and not {name!r}.")
         if name in self._restricted:
             raise ValueError(f"The property {name!r} is kept by the framework and cannot be set.")
         stored({name: value})
@@ -135,7 +141,7 @@ def is_closed(offset: SourceOffset) -> bool:
 def entry_data(partition: SourcePartition, offset: Mapping[str, OffsetValue]) -> dict[str, object]:
     """The data of an entry that was stored as *offset* of *partition*: what its properties were."""
     own = {name: value for name, value in offset.items() if name not in KEPT - {RECORD_COUNT}}
-    return {**partition, **loaded(own)}
+    return {**loaded(partition), **loaded(own)}
 
 
 def _counted(count: object) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Any
 
 from headrace.connect.config import Problem
 from headrace.connect.connector import ExactlyOnceSupport, Plan, PlannedConnector, PlanRequest
-from headrace.connect.errors import ConfigError, RetriableError
+from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
 from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Split
@@ -17,6 +18,7 @@ from headrace.sources.acknowledging import Acknowledging
 from headrace.sources.config import start_key
 from headrace.sources.connector import (
     check_native,
+    lacking_classes,
     native_problems,
     native_schemaless,
     native_support,
@@ -24,6 +26,7 @@ from headrace.sources.connector import (
 from headrace.sources.item import UNKNOWN_LENGTH, NativeItem, NotAStreamError
 from headrace.sources.keys import KeyCodec
 from headrace.sources.listing import Lister
+from headrace.sources.misuse import version_of
 from headrace.sources.offset_entry import DONE, QUARANTINED, VERSION, is_closed
 from headrace.sources.overwritten import Overwritten, is_changed
 from headrace.sources.quarantine import quarantine_told, sent_nothing
@@ -53,7 +56,7 @@ class PlannedNativeConnector(PlannedConnector):
 
         An extractor that cannot read the items, and a source that cannot be planned, are problems.
         """
-        return (
+        return lacking_classes(type(self)) or (
             *native_problems(self.source_class, self.task_class, props),
             *_planning_problems(self.source_class),
         )
@@ -141,6 +144,8 @@ class PlannedNativeConnector(PlannedConnector):
                     yield Piece(split=split, weight=_bytes_of(item))
                 elif offset is not None and QUARANTINED in offset:
                     tell(str(key), quarantine_told(offset[QUARANTINED]))
+        except io.UnsupportedOperation as error:
+            raise TaskFailedError(f"{self._source.name} cannot be listed: {error}.") from error
         except OSError as error:
             raise RetriableError(f"{self._source.name} cannot be listed now: {error}") from error
 
@@ -151,7 +156,7 @@ class PlannedNativeConnector(PlannedConnector):
 
         Raises :class:`~headrace.connect.errors.TaskFailedError` for an overwritten one, if that is to fail.
         """
-        key, now, before = item.context().native_key, item.version(), offset or {}
+        key, now, before = item.context().native_key, version_of(item), offset or {}
         sent = before.get(VERSION)
         if is_changed(sent, now):
             anew = sent_nothing(before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -10,7 +11,7 @@ from typing import Generic
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
-from headrace.connect.errors import RecordError, RetriableError
+from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.sources.backoff import Backoff
@@ -24,6 +25,7 @@ from headrace.sources.keys import K
 from headrace.sources.listing import Lister
 from headrace.sources.lookback import Lookback
 from headrace.sources.source import NativeSource
+from headrace.sources.unfinished import Unfinished
 
 _log = logging.getLogger(__name__)
 
@@ -71,8 +73,8 @@ Scanned = Read | Ended | BrokenOff | Idle | Finished | RecordError | RetriableEr
 class Scanner(Generic[K]):
     """Reads *source* through *extractor*, item after item, for ever; used on one thread.
 
-    *offsets* know what was read before; *lookback* where the next listing begins, *start* where the first one
-    does as long as that does not know. *wait* waits so many seconds; true says to stop.
+    *offsets* know what was read before, *lookback* where the next listing begins. What is *unfinished* is
+    looked for whatever they say. *wait* waits so many seconds; true says to stop.
     """
 
     def __init__(
@@ -83,18 +85,21 @@ class Scanner(Generic[K]):
         *,
         offsets: OffsetReader,
         lookback: Lookback[K],
-        start: K | None,
+        unfinished: Unfinished[K],
         wait: Callable[[float], bool],
     ) -> None:
         self._source = source
         self._extractor = extractor
         self._rules = rules
         self._lookback = lookback
-        self._start = start
+        self._unfinished = unfinished
+        self._behind = dict[K, K | None]()
         self._wait = wait
         self._backoff = Backoff()
         self._lister = Lister(source)
-        self.chooser = Chooser(source, rules, offsets=offsets, lookback=lookback)
+        self.chooser = Chooser(
+            source, rules, offsets=offsets, lookback=lookback, unfinished=unfinished
+        )
 
     def scanned(self) -> Generator[Scanned]:
         """Everything that is new; ends when it is told to stop while it waits."""
@@ -135,9 +140,27 @@ class Scanner(Generic[K]):
     def _new_items(self) -> Iterator[ItemToRead]:
         start = self._lookback.start
         self.chooser.ledger.forget_before(start)
-        items = self._lister.listed(self._start if start is None else start)
+        items = itertools.chain(self._passed_over(start), self._lister.listed(start))
         while window := list(itertools.islice(items, _WINDOW)):
             yield from self.chooser.new_among(window)
+
+    def _passed_over(self, start: K | None) -> Iterator[NativeItem[K]]:
+        """The unfinished objects that a listing from *start* on does not show.
+
+        Each is listed from the key before it, because a source need not show the one that it begins at.
+        """
+        keys = [] if start is None else self._unfinished.before(start)
+        before: K | None = None
+        for key in keys:
+            before = self._behind.get(key, before)
+            for item in self._lister.listed(before):
+                found = item.context().native_key
+                if not found < key:
+                    if found == key:
+                        yield item
+                    break
+                before = found
+            self._behind[key] = before
 
     def _read(self, work: ItemToRead) -> Iterator[Scanned]:
         """All of one item. When the source fails, it is opened again behind what was read."""
@@ -179,7 +202,8 @@ class Scanner(Generic[K]):
         """*damage*, told once: neither this task nor a later one reads more of the item."""
         topic = self._goes_to(work).topic or None
         error = work.in_quarantine(damage, self._extractor.signature(), topic=topic)
-        self.chooser.put_aside(error)
+        assert error.bad is not None
+        self.chooser.put_aside(work, error.bad.source_offset or {})
         return error
 
     def _goes_to(self, work: ItemToRead) -> Destination:
@@ -189,9 +213,13 @@ class Scanner(Generic[K]):
         return goes_to
 
     def _told(self, error: OSError | RetriableError, what: str) -> RetriableError:
+        """*error* as one that passes; raises ``TaskFailedError`` for one that does not."""
         _log.debug("%s: %s", what, error)
         if isinstance(error, RetriableError):
             return error
+        if isinstance(error, io.UnsupportedOperation):
+            # An OSError that never passes.
+            raise TaskFailedError(f"{what}: Its stream does not support {error}.") from error
         return RetriableError(f"{what} now: {error}. It is tried again.")
 
 

@@ -36,11 +36,11 @@ class NativeSource(ABC, Generic[K]):
     def items(self, start_from: K | None) -> Iterator[NativeItem[K]]:
         """The objects there are now, in the order of their keys, from *start_from* on (``None``: all).
 
-        Whether *start_from* itself is among them does not matter. A source that cannot start in the
-        middle yields all of them, which costs time and nothing else. A listing may be cut at a page, of two
+        Whether *start_from* itself is among them does not matter. A source that cannot start in the middle
+        yields all of them, which costs time and nothing else. A listing may be cut at a page, of two
         objects at least: it is asked again from its last key on, until nothing follows. Called again and
-        again while the task runs. Raises ``OSError`` or :class:`~headrace.connect.errors.RetriableError` when the source
-        does not answer: ending early says that there is no more.
+        again while the task runs. Raises ``OSError`` or :class:`~headrace.connect.errors.RetriableError`
+        when the source does not answer: ending early says that there is no more.
         """
 
     def item(self, native_key: K) -> NativeItem[K]:

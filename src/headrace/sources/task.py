@@ -15,23 +15,25 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split
 from headrace.sources.choosing import ScanRules
-from headrace.sources.config import SourceConfig, start_key
+from headrace.sources.config import RECORD_KEY, SourceConfig, start_key
 from headrace.sources.destination import Destination, destination
 from headrace.sources.distribution import owner
 from headrace.sources.endings import Endings
 from headrace.sources.evolving import EvolvingRecord, evolved, evolved_batch
-from headrace.sources.extractors.by_name import extractor_named
+from headrace.sources.extractors.by_name import FormatOptions, extractor_named
 from headrace.sources.extractors.extractor import Extractor
 from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.item import Context, NativeItem
 from headrace.sources.json_numbers import Numbers
 from headrace.sources.key_template import KeyTemplate
 from headrace.sources.lookback import Lookback
-from headrace.sources.marks import TASK_ID, TASKS, Marker, told_keys
+from headrace.sources.marks import TASK_ID, TASKS, Marker, told_keys, told_unfinished
+from headrace.sources.misuse import found_item
 from headrace.sources.offset_entry import KEPT, is_closed
 from headrace.sources.pump import Bounds, Pump
 from headrace.sources.scanning import BrokenOff, Ended, Finished, Idle, Read, Scanned, Scanner
 from headrace.sources.source import NativeSource
+from headrace.sources.unfinished import Unfinished
 
 KEY = "key"
 """Under which a planned split's details hold the text of a native key."""
@@ -39,7 +41,7 @@ KEY = "key"
 _POLL_SECONDS = 0.5
 # A poll without records counts as idle and is waited after, so the end of an object is none.
 _ENDS_AT_ONCE = 1000
-_CHUNK_BYTES = _RECORD_BYTES = 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
 
 
 class NativeSourceTask(SourceTask):
@@ -62,8 +64,9 @@ class NativeSourceTask(SourceTask):
         """What turns items into records; the default is what ``extractor.class`` names."""
         return extractor_named(
             config.extractor,
-            record_bytes=config.extractor_buffer,
-            tombstones=config.json_null == "tombstone",
+            FormatOptions(
+                record_bytes=config.extractor_buffer, tombstones=config.json_null == "tombstone"
+            ),
         )
 
     def last_evolution(self, record: EvolvingRecord) -> EvolvingRecord:
@@ -103,13 +106,16 @@ class NativeSourceTask(SourceTask):
         settings = self.configure(config)
         self._numbers: Numbers = settings.json_numbers
         self._native = source = self.source(settings)
-        self._scanner = self._scanner_of(source, settings, config)
+        unfinished = _unfinished(source, config)
+        self._scanner = self._scanner_of(source, settings, config, unfinished=unfinished)
         self._marker = Marker(
             config,
             # What is planned is listed from the beginning.
             size=0 if self._splits else settings.ring_buffer_size,
             codec=source.key_codec(),
             key_of=self._scanner.chooser.ledger.key_of,
+            # Nothing else would find them after a restart where entries do not tell the keys.
+            unfinished=None if _is_by_key(source) else unfinished,
         )
         self._pump = Pump(
             self._produced,
@@ -168,7 +174,7 @@ class NativeSourceTask(SourceTask):
 
     @final
     def is_idle(self) -> bool:
-        """See :class:`~headrace.connect.task.SourceTask`: when a listing has shown nothing new, however long that took."""
+        """See :class:`~headrace.connect.task.SourceTask`: when a listing, however long, has shown nothing new."""
         return self._idle
 
     def resumes_cheaply(self) -> bool:
@@ -251,10 +257,15 @@ class NativeSourceTask(SourceTask):
         assert self._native is not None
         codec = self._native.key_codec()
         assert codec is not None
-        return self._native.item(codec.decode(str(split.details[KEY])))
+        return found_item(self._native, codec.decode(str(split.details[KEY])))
 
     def _scanner_of(
-        self, source: NativeSource[Any], settings: SourceConfig, config: Mapping[str, str]
+        self,
+        source: NativeSource[Any],
+        settings: SourceConfig,
+        config: Mapping[str, str],
+        *,
+        unfinished: Unfinished[Any],
     ) -> Scanner[Any]:
         tasks, task = int(config.get(TASKS, "1")), int(config.get(TASK_ID, "0"))
 
@@ -272,13 +283,14 @@ class NativeSourceTask(SourceTask):
                 limits=ReadLimits(
                     rows=settings.max_poll_records,
                     chunk_bytes=_CHUNK_BYTES,
-                    record_bytes=_RECORD_BYTES,
+                    record_bytes=settings.max_record_bytes,
+                    record_key=RECORD_KEY,
                 ),
                 owns=owns,
             ),
             offsets=self.context.offsets,
-            lookback=Lookback(settings.ring_buffer_size),
-            start=_start(source, settings, config),
+            lookback=Lookback(settings.ring_buffer_size, first=_start(source, settings, config)),
+            unfinished=unfinished,
             wait=self._ending.wait,
         )
 
@@ -319,6 +331,17 @@ def _start(source: NativeSource[Any], settings: SourceConfig, config: Mapping[st
         return min(marks)
     first = settings.native_start_key
     return None if first is None else start_key(first, codec, source.name)
+
+
+def _unfinished(source: NativeSource[Any], config: Mapping[str, str]) -> Unfinished[Any]:
+    """What is not done, as far as entries told it at the start."""
+    codec = source.key_codec()
+    keys = [] if codec is None else [codec.decode(text) for text in told_unfinished(config)]
+    return Unfinished({source.offset_key(key).partition: key for key in keys})
+
+
+def _is_by_key(source: NativeSource[Any]) -> bool:
+    return type(source).offset_key is NativeSource.offset_key
 
 
 def _size(piece: Scanned) -> tuple[int, int]:

@@ -46,6 +46,8 @@ class SparkEngine:
         modules: Sequence[str] = (),
     ) -> None:
         self.slots = slots
+        self.is_starting = False
+        """See :class:`~headrace.runtime.engine.Engine`; a session without free cores has been started."""
         self._settings = settings
         self._given = session
         self._modules = modules
@@ -94,7 +96,7 @@ class SparkEngine:
     def _opened(self) -> SparkSession:
         session: SparkSession | None = None
         try:
-            session = self._given or open_session(self._settings)
+            session = self._given or self._started()
             self._keeper.check_open()
             _refuse_speculation(session)
             self._ship(session)
@@ -112,6 +114,13 @@ class SparkEngine:
             raise self._not_started(reason) from error
         self._has_been_open = True
         return session
+
+    def _started(self) -> SparkSession:
+        self.is_starting = True
+        try:
+            return open_session(self._settings)
+        finally:
+            self.is_starting = False
 
     def _place(self) -> str:
         if self._given is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from headrace.connect.partition import OffsetsByNames, SourceOffset, SourcePartition
 from headrace.storage.packed_offset import (
@@ -54,10 +54,6 @@ class PackedOffsets(OffsetsByNames):
 
     __hash__ = None
 
-    def items(self) -> ItemsView[SourcePartition, SourceOffset]:
-        """Without a look-up for each."""
-        return _Items(self)
-
     def of_names(self, names: frozenset[str]) -> PackedOffsets:
         """See :class:`~headrace.connect.partition.OffsetsByNames`."""
         return PackedOffsets(
@@ -66,7 +62,7 @@ class PackedOffsets(OffsetsByNames):
         )
 
     def pairs(self) -> Iterator[tuple[SourcePartition, SourceOffset]]:
-        """Each partition with its offset."""
+        """See :class:`~headrace.connect.partition.Paired`."""
         yield from self._others.items()
         for table in self.tables.values():
             yield from ((unpacked_partition(key), offset_in(value)) for key, value in table.items())
@@ -78,12 +74,3 @@ class PackedOffsets(OffsetsByNames):
         for names, table in self.tables.items():
             for key, value in table.items_unlike(theirs.get(names)):
                 yield unpacked_partition(key), offset_in(value)
-
-
-class _Items(ItemsView[SourcePartition, SourceOffset]):
-    def __init__(self, owner: PackedOffsets) -> None:
-        super().__init__(owner)
-        self._owner = owner
-
-    def __iter__(self) -> Iterator[tuple[SourcePartition, SourceOffset]]:
-        return self._owner.pairs()

@@ -21,6 +21,7 @@ class ProcessEngine:
 
     def __init__(self, *, slots: int = 4, python_path: Sequence[str] = ()) -> None:
         self.slots = slots
+        self.is_starting = False
         self._python_path = list(python_path)
         self._lock = threading.Lock()
         self._children: list[subprocess.Popen[bytes]] = []

@@ -33,7 +33,10 @@ TELLING = "headrace.testing.puppets:TellingPuppet"
 
 @dataclass(kw_only=True)
 class Puppet:
-    """What a connector does; *stop* is its tasks' own. *placed* fills with what ``commit_record`` is told, where that is overridden."""
+    """What a connector does; *stop* is its tasks' own.
+
+    *placed* fills with what ``commit_record`` is told, where that is overridden.
+    """
 
     plan: Callable[[PlanRequest], Plan] = lambda _: Plan()
     probe: Callable[[OffsetReader], bool | None] = lambda _: None

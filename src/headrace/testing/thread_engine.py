@@ -17,6 +17,7 @@ class ThreadEngine:
 
     def __init__(self, *, slots: int = 2) -> None:
         self.slots = slots
+        self.is_starting = False
         self.jobs = 0
 
     def run(self, tickets: Sequence[SlotTicket]) -> None:

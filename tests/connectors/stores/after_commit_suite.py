@@ -63,6 +63,18 @@ class AfterCommitSuite:
         assert {} == stored
         assert ["in/a.txt"] == values(place.run(stored, "done/"))
 
+    @pytest.mark.parametrize("action", ["delete", "move"])
+    def test_the_marker_of_an_object_goes_with_it(self, place: FilesPlace, action: str) -> None:
+        """What comes under its key later waits for its own; other markers stay."""
+        marker = {"files_complete_marker": "{name}.done"}
+        for key in ("in/a.txt", "in/a.txt.done", "in/b.txt.done"):
+            place.put(key, b"one\n")
+
+        assert ["one"] == values(place.run({}, "in/", **marker, **settings_of(place, action)))
+
+        moved = ["done/a.txt", "done/a.txt.done"] if action == "move" else []
+        assert [*moved, "in/b.txt.done"] == place.listed()
+
     def test_objects_are_tagged_and_not_read_again(self, place: FilesPlace) -> None:
         """Their entries stay, without the note; a store without tags refuses at once."""
         place.put("in/a.txt", b"one\n")

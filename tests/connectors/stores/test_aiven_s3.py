@@ -280,12 +280,15 @@ def test_a_line_null_is_a_tombstone(bucket: FilesBucket):
     assert ["null", "{}"] == values(run(bucket, {}, input_format="jsonl", json_null="value"))
 
 
-def test_more_counted_than_there_is_sends_nothing(bucket: FilesBucket):
-    """An object that was replaced by a shorter one, as the original leaves it."""
+def test_more_counted_than_there_is_sends_nothing(
+    bucket: FilesBucket, caplog: pytest.LogCaptureFixture
+):
+    """An object that was replaced by a shorter one, as the original leaves it; and this is told."""
     bucket.put("a", CONTENTS["jsonl"])
     stored: Stored = {partition(bucket, "a"): {"recordCount": ROWS + 5}}
 
     assert [] == run(bucket, stored, input_format="jsonl")
+    assert "replaced by a shorter one" in caplog.text
 
 
 def test_what_comes_after_the_commit_may_be_asked_for(bucket: FilesBucket):

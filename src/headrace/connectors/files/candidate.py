@@ -19,10 +19,11 @@ class Candidate:
     """A file or an object of a store that is selected now.
 
     *packed* says that nothing but reading it tells where its records end: it is compressed, or may be, or
-    of a format that is read as a whole. *readable* is the byte up to which it may be read: its size, or less where its last line is not
-    complete yet. *settled* says that it has been unchanged for long enough to be finished; *open_ended*
-    that its last row may be half written although a line ends there. *kept* says that it still begins with
-    what offsets prove. *tailed* says that it goes on where a shorter one ended, maybe without a line end.
+    of a format that is read as a whole. *readable* is the byte up to which it may be read: its size, or
+    less where its last line is not complete yet. *settled* says that it has been unchanged for long enough
+    to be finished; *open_ended* that its last row may be half written although a line ends there. *kept*
+    says that it still begins with what offsets prove. *tailed* says that it goes on where a shorter one
+    ended, maybe without a line end, and *torn* that the record goes on that was the last one then.
     *splittable* says that it may be read in ranges, *byte_anchors* that the anchors of its offsets are bytes.
     """
 
@@ -36,6 +37,7 @@ class Candidate:
     open_ended: bool = False
     kept: bool = True
     tailed: bool = False
+    torn: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final, Literal
 
 from headrace.connect.config import Problem
@@ -30,6 +31,7 @@ from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.files.stores.store import Store
 from headrace.connectors.files.tail import tail_problems
 from headrace.connectors.files.tracking.config import TrackingConfig, tracking_problems
+from headrace.connectors.files.without_effect import format_problems, growth_problems
 from headrace.sources.extractors.by_name import FORMATS
 from headrace.sources.extractors.compression import Compression, by_name
 
@@ -75,8 +77,8 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
     follow: bool = setting(
         "files.follow",
         default=False,
-        doc="On local disk: whether to go on in a file that grows after it was read to its end. A last line "
-        "is then read when its line end arrives.",
+        doc="On local disk: whether files are followed as they grow. A last line is then read when its line end "
+        "arrives, however long that takes, and a packed file goes on, too.",
     )
     min_age_ms: int = setting(
         "files.min.age.ms",
@@ -84,7 +86,8 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
         default=2000,
         at_least=0,
         doc="On local disk: how long a file must be untouched before a last line without line end counts "
-        "as a record, and before a compressed file, a Parquet file, or with the header last any file is read. "
+        "as a record, and before a compressed file, a Parquet file, or with the header or field last any file "
+        "is read. "
         "The later one of its times of modification and of change counts, so that a copy that keeps the old "
         "time is not taken for an old file.",
     )
@@ -94,7 +97,8 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
         one_of=FACTS,
         doc="Headers that each record gets, comma separated: name (the path or address), size (bytes), modified "
         "(when the file was changed, in milliseconds since 1970), record (the record's number in the file, from 1), position (the byte "
-        "behind it), last (whether it is the file's last one). They are called file.name and so on.",
+        "behind it, of JSON lines, CSV and lines; records of other formats do not get it), last (whether it is the "
+        "file's last one). They are called file.name and so on.",
     )
     field_entries: tuple[str, ...] = setting(
         "files.fields",
@@ -121,8 +125,9 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
         doc="Read a larger file in ranges of so many bytes, several at a time. Order then holds within a "
         "range. 0 reads each file in order, in one slot. Files are cut between lines, Avro blocks or Parquet row "
         "groups, which belong to the range that they begin in. A CSV file is cut where csv.quote is none, "
-        "csv.header is false and csv.names names the fields. Compressed files and the format bytes are not cut; with files.format=auto they "
-        "are read whole. In a store it needs files.compression=none, unless files.format is avro or parquet.",
+        "csv.header is false and csv.names names the fields, without csv.escape, csv.skip.lines and inferred "
+        "types. Compressed files and the format bytes are not cut; with "
+        "files.format=auto they are read whole. In a store it needs files.compression=none, unless files.format is avro or parquet.",
     )
     changed: Literal["fail", "reread", "ignore", "tail"] = setting(
         "files.changed",
@@ -147,8 +152,8 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
     move_to: str = setting(
         "files.move.to",
         default="",
-        doc="For files.after.commit=move: a folder on local disk, or in a store a prefix in the same bucket, such "
-        "as s3://bucket/done/.",
+        doc="For files.after.commit=move: a folder on local disk, in one that exists, or in a store a prefix in "
+        "the same bucket, such as s3://bucket/done/.",
     )
     tags: tuple[str, ...] = setting(
         "files.tag",
@@ -184,6 +189,11 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
     def settings(cls) -> tuple[Setting, ...]:
         """Its own settings, and those of every store."""
         return (*super().settings(), *(each for kind in KINDS.values() for each in kind.settings()))
+
+    @property
+    def given(self) -> AbstractSet[str]:
+        """The keys that a user set themselves."""
+        return self.originals.keys()
 
     @property
     def root(self) -> Root | None:
@@ -225,6 +235,8 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
         yield from distribution_problems(self)
         yield from tail_problems(self)
         yield from encoding_problems(self)
+        yield from format_problems(self)
+        yield from growth_problems(self)
         if self.follow and (self.max_objects_per_round or self.max_bytes_per_round):
             told = "A file that always grows would keep others from being read. Remove it"
             yield (

@@ -17,7 +17,6 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask, Split
-from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.cleanup.cleaning import Cleaning
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.distribution import shares_of
@@ -28,7 +27,7 @@ from headrace.connectors.files.naming.destinations import Destinations
 from headrace.connectors.files.offsets import check_offsets
 from headrace.connectors.files.progress import by_file
 from headrace.connectors.files.selecting.round import MOST_OBJECTS, Round
-from headrace.connectors.files.selecting.selection import Decides, Selection
+from headrace.connectors.files.selecting.selection import Selection
 from headrace.connectors.files.stored.selection import StoreSelection
 from headrace.connectors.files.task import FilesTask
 from headrace.connectors.files.tracking.asked import Asked
@@ -67,7 +66,9 @@ class FilesConnector(PlannedConnector):
         """See :class:`~headrace.connect.connector.SourceConnector`."""
         self._config = self.files_config.parse(props)
         self._selection = self._selected()
-        self._tracking = Tracking(self._config, self._selection, ticks=self._ticks, tell=self._tell)
+        self._tracking = Tracking(
+            self._config, self._selection, ticks=self._ticks, clock=self._clock, tell=self._tell
+        )
         self._destinations = Destinations(self._config)
         if self._config.after_commit != "keep":
             self._cleaning = Cleaning(
@@ -93,7 +94,7 @@ class FilesConnector(PlannedConnector):
         check_below_mark(offsets, NoOffsets())
 
     def alter_offsets(self, props: Mapping[str, str], offsets: Offsets) -> bool:
-        """See :class:`~headrace.connect.connector.SourceConnector`; compares *offsets* with the marks that are stored."""
+        """See :class:`~headrace.connect.connector.SourceConnector`; heeds the marks that are stored, too."""
         context = getattr(self, "context", None)
         check_below_mark(offsets, NoOffsets() if context is None else context.offsets)
         for place in removed_marks(offsets):
@@ -113,10 +114,12 @@ class FilesConnector(PlannedConnector):
         known = by_file(request.offsets.known())
         asked = Asked(known)
         tracked = self._tracking.tracked(request.offsets, asked)
+        cleaning = None if self._cleaning is None else self._cleaning.planned(asked)
+        decisions = tracked.selection.decisions(asked)
         taken = self._round()
         offsets = dict[SourcePartition, SourceOffset | None]()
         waits = list[float]()
-        for path, decision in self._decisions(tracked.selection, asked):
+        for path, decision in cleaning.decisions(decisions) if cleaning else decisions:
             if decision.pieces:
                 # Told before a slot would: a name that says no topic is wrong for all records of the file.
                 self._destinations.of(path)
@@ -127,9 +130,10 @@ class FilesConnector(PlannedConnector):
             waits += [] if decision.again_after is None else [decision.again_after]
         self._check_missing(asked.unfinished())
         offsets.update(tracked.offsets())
-        if self._cleaning is not None:
-            offsets.update(self._cleaning.offsets(idle=not taken.pieces and not offsets))
-            waits += self._cleaning.waits()
+        if cleaning is not None:
+            offsets.update(cleaning.offsets(idle=not taken.pieces and not offsets))
+            again_after = cleaning.waits()
+            waits += [] if again_after is None else [again_after]
         return Plan(
             shares=self.share_out(taken.pieces, request.slots),
             offsets=offsets,
@@ -154,11 +158,6 @@ class FilesConnector(PlannedConnector):
     def _partition_of(self, path: str) -> int | None:
         return self._destinations.of(path).partition
 
-    def _decisions(self, selection: Decides, asked: Asked) -> Iterator[tuple[str, Decision]]:
-        if self._cleaning is None:
-            return selection.decisions(asked)
-        return self._cleaning.decisions(selection, asked)
-
     def _round(self) -> Round:
         config = self._config
         # A file that always grows takes part in each round, and would keep others from ever being read.
@@ -177,9 +176,10 @@ class FilesConnector(PlannedConnector):
         for path in unfinished:
             if not self._selection.has_lost(path):
                 continue
-            sentence = f"{path}: The file vanished before it was read to its end."
+            sentence = "The file vanished before it was read to its end."
             if self._config.missing == "fail":
-                raise TaskFailedError(f"{sentence} Put it back, or set files.missing=ignore.")
+                advice = "Put it back, or set files.missing=ignore."
+                raise TaskFailedError(f"{path}: {sentence} {advice}")
             self._tell(path, sentence)
 
     def _tell(self, path: str, sentence: str | None) -> None:

@@ -12,13 +12,12 @@ from typing import Any, Self, cast
 class SplitDetails:
     """The file as it was planned, and which of its bytes to read.
 
-    *version*, *size*, *format* and *modified_ms* (since 1970) are the file's; *settled* says that it may be marked as done. Lines
-    that begin in ``start … stop`` are read (or blocks, or row groups), and no byte from *limit* on; compressed
-    files have neither.
-    *tail* says that *limit* is the file's end, so that a last line needs no line end there. *seek* says
-    that *start* may lie inside a line, which belongs to another split. *open_ended* says that a last row
-    which is not complete is left, even at the file's end. *tailed* says that reading goes on where a shorter
-    file ended, maybe without a line end.
+    *version*, *size*, *format* and *modified_ms* (since 1970) are the file's; *settled* says that it may be
+    marked as done. Lines that begin in ``start … stop`` are read (or blocks, or row groups), and no byte
+    from *limit* on; compressed files have neither. *tail* says that *limit* is the file's end, so that a
+    last line needs no line end there. *seek* says that *start* may lie inside a line, which belongs to
+    another split. *open_ended* says that a last row which is not complete is left, even at the file's end.
+    *tailed* says that reading goes on where a shorter file ended, maybe without a line end.
     """
 
     version: str

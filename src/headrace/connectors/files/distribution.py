@@ -40,7 +40,8 @@ def shares_of(
 ) -> list[list[Split]]:
     """At most *slots* non-empty shares of *pieces*, as ``files.distribution`` *kind* wants them.
 
-    *partition_of* tells the Kafka partition of a file by its path; raises ``ValueError`` where it tells none.
+    *partition_of* tells the Kafka partition of a file by its path, and raises
+    :class:`~headrace.connect.errors.TaskFailedError` where its name tells none.
     """
     if kind == SIZE:
         return shared(pieces, slots)

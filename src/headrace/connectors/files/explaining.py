@@ -16,7 +16,7 @@ from headrace.connectors.files.naming.destinations import Destinations
 from headrace.connectors.files.progress import CLEANUP, PENDING, Progress, by_file, number
 from headrace.connectors.files.selecting.round import Round
 from headrace.connectors.files.selecting.selection import Decides
-from headrace.sources.sharing import Piece, shared
+from headrace.sources.sharing import Piece
 
 ShareOut = Callable[[Sequence[Piece], int], Sequence[Sequence[Split]]]
 """Makes at most so many shares of pieces, as a plan does."""
@@ -39,7 +39,7 @@ class Explaining:
         selection: Decides,
         destinations: Destinations,
         *,
-        share_out: ShareOut = shared,
+        share_out: ShareOut,
     ) -> None:
         self._share_out = share_out
         self._config = config

@@ -46,7 +46,7 @@ def format_of(path: str, config: FilesConfig) -> Format:
 
     Also where its records cannot get the fields or the schema that are asked for.
     """
-    extension = _extension(path)
+    extension = extension_of(path)
     name = config.format if config.format != "auto" else _BY_EXTENSION.get(extension)
     if name is None:
         known = ", ".join(_BY_EXTENSION)
@@ -62,7 +62,7 @@ def format_of(path: str, config: FilesConfig) -> Format:
 def told_form(path: str, config: FilesConfig) -> str:
     """Format and packing of the file at *path* in words for people; of the packing what the name tells."""
     format_of(path, config)
-    name = config.format if config.format != "auto" else _BY_EXTENSION[_extension(path)]
+    name = config.format if config.format != "auto" else _BY_EXTENSION[extension_of(path)]
     packing = packing_told(path, config)
     return name if packing in (None, Compression.NONE) else f"{name}, {packing.value}"
 
@@ -92,15 +92,20 @@ def quoted_framing(form: Format) -> Framing | None:
     return form.framing
 
 
+def known_by_extension(path: str) -> bool:
+    """Whether the extension of the file at *path* tells its format."""
+    return extension_of(path) in _BY_EXTENSION
+
+
 def plain_problems(config: FilesConfig) -> Iterator[Problem]:
     """Why some of what *config* reads has no fields and no schema, where it asks for such and that can be said."""
-    found = (_refusals(name, config) for name in sorted(filter(None, _named(config))))
+    found = (_refusals(name, config) for name in sorted(filter(None, named_formats(config))))
     yield from dict(itertools.chain.from_iterable(found)).items()
 
 
 def schemaless_values(config: FilesConfig) -> str | None:
     """What surely has no schema of what *config* reads, in words; ``None`` where only the files tell."""
-    named = _named(config)
+    named = named_formats(config)
     if "jsonl" in named:
         return "JSON lines"
     if "csv" in named and not config.csv_schemas_enable:
@@ -125,14 +130,14 @@ def _refusals(name: str, config: FilesConfig) -> Iterator[Problem]:
         yield "files.schema", f"{reason}, so that they get no schema. Remove it, or leave them out."
 
 
-def _named(config: FilesConfig) -> set[str | None]:
+def named_formats(config: FilesConfig) -> set[str | None]:
     """The formats that *config* names; ``None`` among them where only the files tell."""
     if config.format != "auto":
         return {config.format}
-    return {_BY_EXTENSION.get(_extension(path)) for path in config.path}
+    return {_BY_EXTENSION.get(extension_of(path)) for path in config.path}
 
 
-def _extension(path: str) -> str:
+def extension_of(path: str) -> str:
     """The extension that tells the format: of ``a.csv.gz`` it is ``.csv``."""
     # Not by a path object, which takes three times as long: a listing may have a million names.
     stem, extension = splitext(path.rpartition("/")[2])  # noqa: PTH122

@@ -16,6 +16,7 @@ from headrace.connectors.files.candidate import (
     details_of,
     finished,
 )
+from headrace.connectors.files.counts import check_counts
 from headrace.connectors.files.progress import (
     CLEANUP,
     PENDING,
@@ -28,7 +29,7 @@ from headrace.connectors.files.quarantine import RELEASE
 from headrace.connectors.files.ranges import of_ranges
 from headrace.connectors.files.seen import ObjectSeen
 from headrace.connectors.files.tail import ADVICE as TAIL_ADVICE
-from headrace.connectors.files.tail import TAIL, can_go_on
+from headrace.connectors.files.tail import TAIL, can_go_on, torn_told
 from headrace.sources.quarantine import quarantine_told
 from headrace.sources.sharing import Piece
 
@@ -37,8 +38,10 @@ def decide(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     """What to do with one file.
 
     Raises :class:`~headrace.connect.errors.TaskFailedError` for a file that is not the one that was read
-    before, unless *rules* say otherwise, and for one that would now be understood differently.
+    before, unless *rules* say otherwise, for one that would now be understood differently, and for offsets
+    that count in what are no numbers.
     """
+    check_counts(candidate.file.path, progress)
     decision = _decided(candidate, progress, rules)
     return _with_cleanup(decision) if rules.cleanup and decision.offsets else decision
 
@@ -71,16 +74,42 @@ def _of_progress(candidate: Candidate, progress: Progress, rules: Rules) -> Deci
         # It may be being replaced by a whole one; until then nothing is to be learnt from it.
         return Decision(waits=True)
     complaint = _change(candidate, progress, rules)
+    if _begins_anew(candidate, progress, complaint):
+        return _anew(candidate, None, progress, rules)
     if complaint:
         return _of_changed(candidate, progress, rules=rules, complaint=complaint)
     if rules.changed == TAIL and not _is_unchanged(candidate.file, progress):
         return _of_tail(candidate, progress, rules)
     if not progress.done:
         return _of_unfinished(candidate, progress, rules)
+    return _of_done(candidate, progress, rules)
+
+
+def _begins_anew(candidate: Candidate, progress: Progress, complaint: str | None) -> bool:
+    """Whether another file, or more of one, is there than the one of which nothing was sent.
+
+    An offset without a version is a person's, who may want nothing to be sent before its place.
+    """
+    if progress.is_new or progress.record_count or not progress.versions:
+        return False
+    return bool(complaint) or (progress.done and not _is_unchanged(candidate.file, progress))
+
+
+def _of_done(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
+    """What to do with a file that was read to its end and is still the same one, which may have grown since."""
     grown = candidate.file.size - progress.size if rules.grow else 0
-    if grown and rules.follow:
+    # Of a file that a person calls done nobody knows whether it grew.
+    if not grown or not (rules.follow or progress.size):
+        return Decision()
+    if candidate.torn:
+        return _of_changed(candidate, progress, rules=rules, complaint=torn_told(progress.anchor))
+    if can_go_on(candidate, progress) and progress.proven:
+        # In one piece: what comes before a range is not compared.
+        tailed = replace(candidate, tailed=True)
+        return _of_unfinished(tailed, progress, replace(rules, split_bytes=0))
+    if rules.follow:
         return _of_unfinished(candidate, progress, rules)
-    return Decision(told=f"{_grew(grown)} {_GROWN_ADVICE}" if grown else None)
+    return _of_changed(candidate, progress, rules=rules, complaint=_grew(grown))
 
 
 def _of_tail(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
@@ -98,9 +127,6 @@ def _grew(count: int) -> str:
     return f"The file grew by {count} bytes after it was read to its end."
 
 
-_GROWN_ADVICE = (
-    "They are left unread; set files.follow=true to read files that grow, or files.changed=tail."
-)
 _SAME_SIZE = (
     "The file was replaced by one of the same size after it was read to its end, which is taken for the same, as "
     "files.changed=tail says."
@@ -118,8 +144,8 @@ def _change(candidate: Candidate, progress: Progress, rules: Rules) -> str | Non
     """Why the file is not the one that was read, or ``None``.
 
     What proofs say counts, and not what lies behind them: a bad record may have been put right. Without
-    proofs, and for a file that was read to its end, inode, first bytes and size have to do. An object that
-    cannot grow is what its version says. Where the anchors of ranges are no bytes, nothing says what a longer
+    proofs, and for a file that was read to its end and is not followed, inode, first bytes and size have to
+    do. An object that cannot grow is what its version says. Where the anchors of ranges are no bytes, nothing says what a longer
     file has in them.
     """
     file = candidate.file
@@ -129,16 +155,23 @@ def _change(candidate: Candidate, progress: Progress, rules: Rules) -> str | Non
     read = 0 if candidate.packed else progress.furthest
     expected = read if progress.proven and not progress.done else max(progress.size, read)
     if file.size < expected:
-        return f"The file shrank to {file.size} bytes; records of its first {expected} were sent."
+        return _shrank(file.size, progress.size, read)
     moved = progress.ranges and not candidate.byte_anchors and file.size > progress.size > 0
     if not candidate.kept or moved:
         return REPLACED
     if not rules.grow or (tails and not progress.size):
         return None
-    complete = progress.done and file.size == progress.size and not rules.follow
+    complete = progress.done and not rules.follow
     if progress.proven and (tails or not complete):
         return None
     return None if _is_same(file, progress) else REPLACED
+
+
+def _shrank(size: int, before: int, read: int) -> str:
+    told = f"The file shrank to {size} bytes"
+    if size < read:
+        return f"{told}; records of its first {read} were sent."
+    return f"{told}; it had {before} when records of it were sent."
 
 
 def _is_same(file: ObjectSeen, progress: Progress) -> bool:

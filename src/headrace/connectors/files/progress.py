@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition, of_names
+from headrace.connect.partition import OffsetValue, Paired, SourceOffset, SourcePartition, of_names
 from headrace.connectors.files.proof import Proof, proof_of
 from headrace.sources.offset_entry import QUARANTINED, is_closed
 
@@ -128,8 +128,10 @@ class Progress:
 
 
 def number(offset: SourceOffset | None, key: str) -> int:
-    """The integer under *key*, or 0."""
+    """The whole number under *key*, or 0; JSON may have written it as one with a fraction of nothing."""
     value: OffsetValue = (offset or {}).get(key)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return value if isinstance(value, int) else 0
 
 
@@ -150,7 +152,12 @@ def part(path: str, piece: tuple[int, int]) -> SourcePartition:
     return SourcePartition({FILENAME: path, "from": piece[0], "to": piece[1]})
 
 
-class KnownFiles(Mapping[str, Progress]):
+def is_range(partition: SourcePartition) -> bool:
+    """Whether *partition* is one range of a file, and not the whole."""
+    return "from" in partition
+
+
+class KnownFiles(Paired[str, Progress]):
     """What the store knows of each file, by its path.
 
     There may be millions, so each is looked up and made when it is asked for. *known* has the entries,
@@ -186,12 +193,8 @@ class KnownFiles(Mapping[str, Progress]):
         """How many files there are at most, and mostly exactly; the length costs a look at each."""
         return len(self._wholes) + sum(1 for _ in self._ranges_alone())
 
-    def items(self) -> ItemsView[str, Progress]:
-        """Without a look-up for each."""
-        return _Items(self)
-
     def pairs(self) -> Iterator[tuple[str, Progress]]:
-        """Each path with what is known of it."""
+        """Each path with what is known of it; see :class:`~headrace.connect.partition.Paired`."""
         for partition, entry in self._wholes.items():
             path = partition[FILENAME]
             if isinstance(path, str):
@@ -201,15 +204,6 @@ class KnownFiles(Mapping[str, Progress]):
 
     def _ranges_alone(self) -> Iterator[str]:
         return (path for path in self._ranges if whole(path) not in self._wholes)
-
-
-class _Items(ItemsView[str, Progress]):
-    def __init__(self, owner: KnownFiles) -> None:
-        super().__init__(owner)
-        self._owner = owner
-
-    def __iter__(self) -> Iterator[tuple[str, Progress]]:
-        return self._owner.pairs()
 
 
 def by_file(known: Mapping[SourcePartition, SourceOffset]) -> KnownFiles:

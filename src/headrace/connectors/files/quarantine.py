@@ -11,8 +11,8 @@ from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.quarantine import quarantine_rest
 
 RELEASE = (
-    "Move a whole file over it: it is read on where it begins with what was sent and its format can go on "
-    "there; of any other one files.changed decides, which may be reread. Under another name the connector reads "
+    "Move a whole file over it, as another file: what is written into it may count as the same one that grew. It "
+    "is read on where it begins with what was sent and its format can go on there; of any other one files.changed decides, which may be reread. Under another name the connector reads "
     "everything anew."
 )
 

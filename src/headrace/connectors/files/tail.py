@@ -79,20 +79,33 @@ def behind_line_end(raw: Readable, resume: Resume, path: str) -> Resume:
         raise
 
 
+def is_torn(raw: Readable, anchor: int) -> bool:
+    """Whether the record that ended before byte *anchor* goes on there, and does not end."""
+    return anchor > 0 and _line_end_at(raw, anchor) is None
+
+
+def torn_told(anchor: int) -> str:
+    """What people are told of a file whose last record goes on at byte *anchor*."""
+    return f"Its last record was sent without a line end, and is longer now: it goes on at byte {anchor}."
+
+
 def _behind_line_end(raw: Readable, resume: Resume, path: str) -> Resume:
-    raw.seek(resume.anchor - 1)
+    length = _line_end_at(raw, resume.anchor)
+    if length is None:
+        raise TaskFailedError(
+            f"{path}: {torn_told(resume.anchor)} Say with files.changed=reread that it is to be read again from "
+            "its beginning, or with files.changed=ignore that it is to be left alone."
+        )
+    return replace(resume, anchor=resume.anchor + length)
+
+
+def _line_end_at(raw: Readable, anchor: int) -> int | None:
+    raw.seek(anchor - 1)
     edge = b""
     while more := raw.read(_EDGE_BYTES - len(edge)):
         edge += more
     raw.seek(0)
-    length = _length_of_line_end(edge[:1], edge[1:])
-    if length is None:
-        raise TaskFailedError(
-            f"{path}: Its last record was sent without a line end, and is longer now: it goes on at byte "
-            f"{resume.anchor}. Say with files.changed=reread that it is to be read again from its beginning, or "
-            "with files.changed=ignore that it is to be left alone."
-        )
-    return replace(resume, anchor=resume.anchor + length)
+    return _length_of_line_end(edge[:1], edge[1:])
 
 
 def _length_of_line_end(before: bytes, behind: bytes) -> int | None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from headrace.sources.extractors.avro.format import DEFAULT_BLOCK_BYTES, AvroFormat
 from headrace.sources.extractors.bytes_format import BytesFormat
+from headrace.sources.extractors.compression import Compression
 from headrace.sources.extractors.csv.dialect import CsvDialect
 from headrace.sources.extractors.csv.format import csv_format
 from headrace.sources.extractors.extractor import StreamExtractor
@@ -65,12 +66,14 @@ def _encoded(form: RowFormat, options: FormatOptions) -> RowFormat:
     return form if options.encoding is None else replace(form, encoding=options.encoding)
 
 
+_USUAL = FormatOptions()
+
+
 def extractor_named(
-    name: str, *, record_bytes: int = _RECORD_BYTES, tombstones: bool = False
+    name: str, options: FormatOptions = _USUAL, *, compression: Compression | None = None
 ) -> StreamExtractor:
     """The extractor that ``extractor.class`` names.
 
-    *record_bytes* is ``extractor.buffer``, *tombstones* whether ``json.null`` says so.
+    *compression* is how items are packed; with ``None`` the first bytes of each tell, where it is text.
     """
-    options = FormatOptions(record_bytes=record_bytes, tombstones=tombstones)
-    return StreamExtractor(format=FORMATS[name.lower()](options))
+    return StreamExtractor(format=FORMATS[name.lower()](options), compression=compression)

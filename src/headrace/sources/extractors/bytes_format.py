@@ -70,7 +70,7 @@ class BytesFormat:
         Whoever only counts pieces does not know by how much the last one is shorter.
         """
         left_out = resume.skip * self.record_bytes
-        if source.compression is not Compression.NONE:
+        if source.compression is not Compression.NONE or not source.raw.seekable():
             stream = open_stream(source.raw, source.compression, resume.anchor)
             return stream, resume.anchor + skipped(stream, left_out)
         first = resume.anchor

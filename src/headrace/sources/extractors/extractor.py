@@ -17,12 +17,16 @@ from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import Schema
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Chunk, Resume, numbered
+from headrace.sources.extractors.compression import Compression, by_magic
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
+from headrace.sources.extractors.head import with_head
 from headrace.sources.extractors.object_reader import ObjectReader
-from headrace.sources.extractors.streams import Compression
+from headrace.sources.extractors.readable import Readable
+from headrace.sources.extractors.row_format import RowFormat
 from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
 from headrace.sources.item import NativeItem
+from headrace.sources.misuse import opened
 
 
 class Extractor(Protocol):
@@ -52,10 +56,13 @@ class Extractor(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamExtractor:
-    """Reads an item's bytes in *format*."""
+    """Reads an item's bytes in *format*.
+
+    *compression* is how they are packed; with ``None`` the first bytes of an item tell, where it is read as rows of text.
+    """
 
     format: Format
-    compression: Compression = Compression.NONE
+    compression: Compression | None = None
     needs_stream: ClassVar[bool] = True
 
     def signature(self) -> str:
@@ -70,8 +77,9 @@ class StreamExtractor:
         constants: Mapping[str, OffsetValue],
     ) -> ObjectReader:
         """See :class:`Extractor`."""
+        raw, packing = self._opened(item)
         source = ObjectInput(
-            native_key=str(item.context().native_key), raw=item.open(), compression=self.compression
+            native_key=str(item.context().native_key), raw=raw, compression=packing
         )
         try:
             return self.format.reader(
@@ -80,12 +88,25 @@ class StreamExtractor:
         except RecordError as error:
             raise DamagedObjectError(error) from error
 
+    def _opened(self, item: NativeItem[Any]) -> tuple[Readable, Compression]:
+        """The stream of *item*, and how it is packed."""
+        raw = opened(item)
+        if self.compression is not None or not isinstance(self.format, RowFormat):
+            return raw, self.compression or Compression.NONE
+        try:
+            raw, head = with_head(raw)
+        except BaseException:
+            raw.close()
+            raise
+        return raw, by_magic(head)
+
 
 class ValueExtractor(ABC):
     """For items that are no streams: override :meth:`values`; the place of each record is counted.
 
     Values have *value_schema*; without one they are strings, bytes, numbers, booleans, or lists and maps,
-    which become JSON documents. All values of an item are of one kind.
+    which become JSON documents. All values of an item are of one kind. ``None`` is a record without value, a
+    tombstone, whatever the other ones are; :data:`~headrace.connect.columns.JSON_NULL` is the JSON document ``null``.
     """
 
     needs_stream: ClassVar[bool] = False

@@ -5,4 +5,4 @@ from __future__ import annotations
 from io import BufferedIOBase, RawIOBase
 
 Readable = RawIOBase | BufferedIOBase
-"""An open object, from its first byte on. A format that jumps needs one that can seek."""
+"""An open object, from its first byte on. Only Parquet needs one that can seek."""

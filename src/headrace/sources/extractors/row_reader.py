@@ -15,6 +15,7 @@ from headrace.sources.extractors.chunk import Chunk, Resume, numbered
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.row_extractor import BadRow, RowExtractor
 from headrace.sources.extractors.rows import RowBlock
+from headrace.sources.extractors.stride import Stride
 from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
 
 
@@ -38,7 +39,7 @@ class RowReader:
         self._blocks = blocks
         self._extractor = extractor
         self._native_key = native_key
-        self._max_rows = max_rows
+        self._stride = Stride(max_rows)
         self._max_row_bytes = max_row_bytes
         self._skip = resume.skip
         self._count = resume.record_count - resume.skip
@@ -131,7 +132,7 @@ class RowReader:
         return True
 
     def _chunk(self, block: RowBlock) -> Chunk | None:
-        rows, refused = self._before_long(block.slice(0, self._max_rows))
+        rows, refused = self._before_long(block.slice(0, self._stride.rows))
         found = self._extractor.extract(rows)
         picked = rows if found.rows is None else rows.pick(found.rows)
         first = self._count + 1
@@ -173,10 +174,13 @@ class RowReader:
     def _go_behind(self, block: RowBlock, *, rows: RowBlock, refused: BadRow | None) -> None:
         """Keep what comes behind *rows*, or behind the refused one."""
         done = len(rows)
-        if refused is not None:
+        if refused is None:
+            self._stride.passed(done)
+        else:
             done = refused.row + 1
             self._count += 1
             self._refuse(refused, block)
+            self._stride.failed(refused.row)
         self._rows = block.slice(done) if done < len(block) else None
 
     def _refuse(self, refused: BadRow, block: RowBlock) -> None:

@@ -51,16 +51,17 @@ class RowBlock:
         )
 
     def packed(self) -> RowBlock:
-        """The same rows, with their line ends, in a buffer without anything else; their positions are lost."""
+        """The same rows, one or more, with their line ends, in a buffer of their own; their positions are lost."""
         lengths = self.nexts - self.starts
         nexts = np.cumsum(lengths)
         starts = nexts - lengths
-        change = np.zeros(len(self.buffer) + 1, np.int8)
-        change[self.starts] += 1
+        begin, end = int(self.starts[0]), int(self.nexts[-1])
+        change = np.zeros(end - begin + 1, np.int8)
+        change[self.starts - begin] += 1
         # Where a row ends and the next one begins, nothing changes.
-        change[self.nexts] -= 1
+        change[self.nexts - begin] -= 1
         return RowBlock(
-            buffer=self.buffer[np.cumsum(change[:-1], dtype=np.int8) > 0],
+            buffer=self.buffer[begin:end][np.cumsum(change[:-1], dtype=np.int8) > 0],
             base=self.base,
             starts=starts,
             ends=starts + (self.ends - self.starts),

@@ -21,6 +21,7 @@ from headrace.sources.extractors.avro.schema import ENUM, FIXED_SIZE, UNION
 
 Resolve = Callable[[pa.Array], pa.Array]
 
+_RECORD: Final = "The record"
 _SYMBOL = f"{ENUM}."
 _LOGICAL = "org.apache.kafka.connect.data."
 _PLAIN: Final = ("", "")
@@ -40,12 +41,13 @@ def resolved(own: Schema, wanted: Schema) -> Resolve:
     Called once per object. Raises :class:`~headrace.connect.errors.RecordError`, without a place, when not
     every value of *own* is one of *wanted*.
     """
-    return _resolved(own, wanted, "The record")
+    return _resolved(own, wanted, None)
 
 
-def _resolved(own: Schema, wanted: Schema, what: str) -> Resolve:
+def _resolved(own: Schema, wanted: Schema, what: str | None) -> Resolve:
+    """*what* it is within the record in words, ``None`` for the record itself."""
     if own.optional and not wanted.optional:
-        raise RecordError(f"{what} may be null, but not by the schema that is wanted.")
+        raise RecordError(f"{what or _RECORD} may be null, but not by the schema that is wanted.")
     alike = _meaning(own) == _meaning(wanted)
     if alike and own.type is wanted.type:
         if own.type in _NESTED:
@@ -56,12 +58,13 @@ def _resolved(own: Schema, wanted: Schema, what: str) -> Resolve:
         kind = arrow_type(wanted)
         return lambda values: values.cast(kind)
     raise RecordError(
-        f"{what} is {_told(own)}, and the schema that is wanted says {_told(wanted)}."
+        f"{what or _RECORD} is {_told(own)}, and the schema that is wanted says {_told(wanted)}."
     )
 
 
-def _check_bounds(own: Schema, wanted: Schema, what: str) -> None:
+def _check_bounds(own: Schema, wanted: Schema, what: str | None) -> None:
     """Refuse values that *wanted*, an enum or a fixed, might not have."""
+    what = what or _RECORD
     symbols = {key for key in wanted.parameters if key.startswith(_SYMBOL)}
     if symbols:
         known = {key for key in own.parameters if key.startswith(_SYMBOL)}
@@ -74,13 +77,13 @@ def _check_bounds(own: Schema, wanted: Schema, what: str) -> None:
         raise RecordError(f"{what} has not always the {size} bytes that are wanted.")
 
 
-def _struct(own: Schema, wanted: Schema, what: str) -> Resolve:
+def _struct(own: Schema, wanted: Schema, what: str | None) -> Resolve:
     places = {each.name: index for index, each in enumerate(own.fields)}
     if own.name == UNION:
         unknown = sorted(places.keys() - {each.name for each in wanted.fields})
         if unknown:
             raise RecordError(
-                f"{what} may be {unknown[0]}, which the union that is wanted has not."
+                f"{what or _RECORD} may be {unknown[0]}, which the union that is wanted has not."
             )
     makers = [_maker(own, each, places.get(each.name), what) for each in wanted.fields]
     fields = [
@@ -101,12 +104,10 @@ def _struct(own: Schema, wanted: Schema, what: str) -> Resolve:
 
 
 def _maker(
-    own: Schema, wanted: Field, place: int | None, what: str
+    own: Schema, wanted: Field, place: int | None, what: str | None
 ) -> Callable[[pa.StructArray], pa.Array]:
     """What makes the column of the field *wanted*, which *own* has in *place* or not at all."""
-    told = (
-        f"The field {wanted.name!r}" if what == "The record" else f"{what}, field {wanted.name!r}"
-    )
+    told = f"{what}, field {wanted.name!r}" if what else f"The field {wanted.name!r}"
     schema = wanted.schema
     if place is not None:
         resolve = _resolved(own.fields[place].schema, schema, told)
@@ -117,11 +118,11 @@ def _maker(
     return lambda values: constant.take(pa.array(np.zeros(len(values), np.int64)))
 
 
-def _array(own: Schema, wanted: Schema, what: str) -> Resolve:
+def _array(own: Schema, wanted: Schema, what: str | None) -> Resolve:
     assert own.value_schema is not None
     assert wanted.value_schema is not None
     resolve, kind = (
-        _resolved(own.value_schema, wanted.value_schema, f"{what}, element"),
+        _resolved(own.value_schema, wanted.value_schema, f"{what or _RECORD}, element"),
         arrow_type(wanted),
     )
 
@@ -133,13 +134,13 @@ def _array(own: Schema, wanted: Schema, what: str) -> Resolve:
     return lists
 
 
-def _map(own: Schema, wanted: Schema, what: str) -> Resolve:
+def _map(own: Schema, wanted: Schema, what: str | None) -> Resolve:
     assert own.key_schema is not None
     assert own.value_schema is not None
     assert wanted.key_schema is not None
     assert wanted.value_schema is not None
-    keys = _resolved(own.key_schema, wanted.key_schema, f"{what}, key")
-    items = _resolved(own.value_schema, wanted.value_schema, f"{what}, value")
+    keys = _resolved(own.key_schema, wanted.key_schema, f"{what or _RECORD}, key")
+    items = _resolved(own.value_schema, wanted.value_schema, f"{what or _RECORD}, value")
     kind = arrow_type(wanted)
 
     def maps(values: pa.Array) -> pa.Array:
@@ -156,7 +157,7 @@ def _map(own: Schema, wanted: Schema, what: str) -> Resolve:
     return maps
 
 
-_NESTED: Final[Mapping[SchemaType, Callable[[Schema, Schema, str], Resolve]]] = {
+_NESTED: Final[Mapping[SchemaType, Callable[[Schema, Schema, str | None], Resolve]]] = {
     SchemaType.STRUCT: _struct,
     SchemaType.ARRAY: _array,
     SchemaType.MAP: _map,

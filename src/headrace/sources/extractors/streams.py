@@ -81,8 +81,9 @@ _UNPACKERS: dict[Compression, Callable[[Readable], Unpacker]] = {
 def open_stream(raw: Readable, compression: Compression, position: int) -> SkippingStream:
     """The bytes of *raw* from *position* of the unpacked object on. Owns *raw* from now on."""
     if compression is Compression.NONE:
-        raw.seek(position)
-        return PlainStream(raw)
+        plain = PlainStream(raw)
+        plain.go_to(position)
+        return plain
     stream = UnpackedStream(raw, compression)
     stream.skip(position)
     return stream
@@ -101,7 +102,7 @@ def skipped(stream: ByteStream, count: int) -> int:
 
 
 class PlainStream:
-    """Bytes as they are."""
+    """Bytes as they are. What cannot seek is read and dropped, a little at a time."""
 
     def __init__(self, raw: Readable) -> None:
         self._raw = raw
@@ -110,9 +111,19 @@ class PlainStream:
         """See :class:`ByteStream`."""
         return self._raw.readinto(target) or 0
 
+    def go_to(self, position: int) -> None:
+        """Go to byte *position*; a stream that cannot seek has to be at its first byte."""
+        if self._raw.seekable():
+            self._raw.seek(position)
+        else:
+            skipped(self, position)
+
     def skip(self, count: int) -> None:
         """See :class:`ByteStream`."""
-        self._raw.seek(count, os.SEEK_CUR)
+        if self._raw.seekable():
+            self._raw.seek(count, os.SEEK_CUR)
+        else:
+            skipped(self, count)
 
     def close(self) -> None:
         """See :class:`ByteStream`."""

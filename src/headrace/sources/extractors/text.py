@@ -34,5 +34,5 @@ def not_utf8(index: int, position: int, error: UnicodeDecodeError) -> BadRow:
     return BadRow(
         row=index,
         reason=f"Byte {position + error.start} is 0x{wrong:02x}, which is not UTF-8 here.",
-        advice="Convert the file to UTF-8, for example with iconv.",
+        advice="Convert the file to UTF-8, or say its encoding where the connector has a setting for it.",
     )

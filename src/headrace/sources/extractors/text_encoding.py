@@ -44,19 +44,18 @@ def encoding_named(name: str) -> TextEncoding | None:
     Raises ``ValueError`` with a sentence for an unknown one, and for one that cannot be read.
     """
     try:
-        b"a".decode(name)
         info = codecs.lookup(name)
-    except (LookupError, UnicodeError, ValueError):
-        info = None
-    if info is None:
-        raise ValueError(f"{name!r} is no encoding that is known. {_ADVICE}")
+    except (LookupError, ValueError):
+        raise ValueError(
+            f"{name!r} is no encoding that is known. Correct the name, as in iso-8859-1 or windows-1252."
+        ) from None
     if info.name in ("utf-8", "utf-8-sig"):
         return None
-    found = [_character(info, code) for code in range(_BYTES)]
+    found = _characters(name, info)
     if found[:_ASCII] != [chr(code) for code in range(_ASCII)] or "" in found:
         raise ValueError(
             f"{name!r} is not read: only UTF-8 is, and encodings of one byte per character whose first "
-            f"128 are ASCII. {_ADVICE}"
+            f"128 are ASCII. Convert the files to UTF-8 before, for example with iconv -f {name} -t UTF-8."
         )
     characters = [
         chr(_NO_CHARACTER + at) if each is None else each for at, each in enumerate(found)
@@ -64,7 +63,13 @@ def encoding_named(name: str) -> TextEncoding | None:
     return TextEncoding(name=info.name, characters="".join(characters))
 
 
-_ADVICE: Final = "Convert the files to UTF-8 before, for example with iconv -f UTF-16 -t UTF-8."
+def _characters(name: str, info: codecs.CodecInfo) -> list[str | None]:
+    """The characters of all bytes; none at all of what is no encoding of text, or cannot read a byte alone."""
+    try:
+        b"a".decode(name)
+    except (LookupError, ValueError):
+        return []
+    return [_character(info, code) for code in range(_BYTES)]
 
 
 def _character(info: codecs.CodecInfo, code: int) -> str | None:

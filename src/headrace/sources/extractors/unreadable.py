@@ -13,9 +13,10 @@ from headrace.sources.extractors.chunk import Resume
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A record that was passed over. *behind* is where a later reader would go on, *constants* what it must know besides.
+    """A record that was passed over.
 
-    *raw* is the record's bytes, ``None`` where they cannot be had; *reference* is where they are in the object.
+    *behind* is where a later reader would go on, *constants* what it must know besides. *raw* is the record's
+    bytes, ``None`` where they cannot be had; *reference* is where they are in the object.
     """
 
     behind: Resume

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -88,6 +89,11 @@ class AivenS3Config(FilesConfig):
         yield from super().check()
         if self.tracking == "ordered":
             yield "files.tracking", _NO_MARKS
+
+    @property
+    def given(self) -> AbstractSet[str]:
+        """Without the keys that the original's are translated to, and those with defaults of the original."""
+        return super().given - _SAID_BY.keys() - _DEFAULTS.keys()
 
     @property
     def peer(self) -> PeerConfig:

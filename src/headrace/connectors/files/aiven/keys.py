@@ -186,9 +186,6 @@ REFUSED: Final = (
 OLD_NAMES: Final[Mapping[str, str]] = {each.was: each.name for each in TRANSLATED if each.was}
 """Today's name of each key that had another one."""
 
-PASSED_ON: Final = ("errors.tolerance", "value.converter.schema.registry.url")
-"""Keys that mean the same to headrace itself."""
-
 
 def table() -> str:
     """What the documentation says about all of them, as three tables in Markdown."""

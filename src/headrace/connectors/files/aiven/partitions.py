@@ -6,7 +6,7 @@ hold one partition under two keys; the offset store takes both for the same.
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from headrace.connect.partition import (
@@ -84,10 +84,6 @@ class _ByAddress(OffsetsByNames):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def items(self) -> ItemsView[SourcePartition, SourceOffset]:
-        """Without a look-up for each."""
-        return _Items(self)
-
     def of_names(self, names: frozenset[str]) -> Mapping[SourcePartition, SourceOffset]:
         """See :class:`~headrace.connect.partition.OffsetsByNames`."""
         if FILENAME not in names:
@@ -95,20 +91,11 @@ class _ByAddress(OffsetsByNames):
         return _ByAddress(of_names(self._theirs, names - {FILENAME} | {BUCKET, OBJECT_KEY}))
 
     def pairs(self) -> Iterator[tuple[SourcePartition, SourceOffset]]:
-        """Each partition by its address, with its offset."""
+        """See :class:`~headrace.connect.partition.Paired`."""
         for each, offset in self._theirs.items():
             ours = as_ours(each)
             if ours is not None:
                 yield ours, offset
-
-
-class _Items(ItemsView[SourcePartition, SourceOffset]):
-    def __init__(self, owner: _ByAddress) -> None:
-        super().__init__(owner)
-        self._owner = owner
-
-    def __iter__(self) -> Iterator[tuple[SourcePartition, SourceOffset]]:
-        return self._owner.pairs()
 
 
 def key_of(partition: SourcePartition) -> str:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from headrace.connectors.files.selecting.addresses import Root, Selector, root_of
+from headrace.connectors.files.selecting.addresses import Root, Selector, matched_by, root_of
 from headrace.connectors.files.stores.catalogue import KINDS
 
 if TYPE_CHECKING:
     from headrace.connect.config import Problem
     from headrace.connectors.files.config import FilesConfig
-
-_CHOICE = re.compile(r"\[(.)[^]]*\]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +47,7 @@ class MoveTarget:
         for each in self.selectors:
             if each.has_glob:
                 deep = each.text.replace("**", "x")
-                yield from map(_named, (deep, each.text.replace("**/", "")))
+                yield from map(matched_by, (deep, each.text.replace("**/", "")))
             else:
                 yield from (each.text.removesuffix("/"), f"{each.text}x", f"{each.text}x/x")
 
@@ -95,10 +92,24 @@ def after_commit_problems(config: FilesConfig) -> Iterator[Problem]:
             "files.after.commit",
             "With files.follow=true no file is ever read to its end for good. Choose one of the two.",
         )
+    yield from _of_marker(config)
     if config.after_commit == "tag":
         yield from _of_tags(config)
     if config.after_commit == "move" and config.move_to:
         yield from _of_move(config)
+
+
+def _of_marker(config: FilesConfig) -> Iterator[Problem]:
+    marker = config.marker
+    if marker is None or not marker.per_folder or config.after_commit not in ("delete", "move"):
+        return
+    # The times cannot tell: whoever copies a whole folder may write its marker first.
+    told = (
+        f"With files.after.commit={config.after_commit} the marker of a folder would stay behind its files, and say of "
+        "the next ones that they are complete while they are being written. Give each file its own, such as "
+        "{name}.done, or choose files.after.commit=keep."
+    )
+    yield "files.complete.marker", told
 
 
 def _of_tags(config: FilesConfig) -> Iterator[Problem]:
@@ -143,8 +154,3 @@ def local_selector(path: str) -> Selector:
 
 def _key(path: str) -> str:
     return os.path.abspath(path).lstrip("/")  # noqa: PTH100 (keeps symbolic links)
-
-
-def _named(glob: str) -> str:
-    """A name that *glob* matches, which has no ``**``."""
-    return _CHOICE.sub(r"\1", glob).replace("*", "x").replace("?", "x")

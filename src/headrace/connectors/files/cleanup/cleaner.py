@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset
@@ -21,6 +22,11 @@ from headrace.connectors.files.stores.errors import ObjectChangedError, ObjectGo
 from headrace.connectors.files.stores.local import LocalStore
 from headrace.connectors.files.stores.store import Store
 
+_AWAY: Final = (
+    "{path}: {parent}, where this folder of files.move.to is to be, is no folder. It may be on a disk that is away: "
+    "mount it, or create {parent}."
+)
+
 
 class Reach(Protocol):
     """Finds what entries speak of. Used by one thread at a time."""
@@ -31,11 +37,23 @@ class Reach(Protocol):
         """What *store* calls the file at *path*; ``None`` for one of another place."""
         ...
 
+    def address(self, key: str) -> str:
+        """What people call it that *store* calls *key*."""
+        ...
+
     def version(self, path: str, entry: SourceOffset) -> str:
         """The version, for *store*, of the file that *entry* speaks of.
 
         Raises ``ObjectChangedError``, ``ObjectGoneError``, and as ``Store`` does.
         """
+        ...
+
+    def move(self, key: str, version: str, target: str) -> bool:
+        """Give that version the key *target*; ``False`` says that it was gone in the end. Raises as ``Store`` does."""
+        ...
+
+    def check_folder(self, folder: str) -> None:
+        """Raise ``TaskFailedError`` where *folder*, as keys begin with it, seems to be away; it need not exist."""
         ...
 
 
@@ -50,9 +68,22 @@ class InStore:
         """See :class:`Reach`."""
         return self.root.key(path)
 
+    def address(self, key: str) -> str:
+        """See :class:`Reach`."""
+        return self.root.address(key)
+
     def version(self, path: str, entry: SourceOffset) -> str:
         """See :class:`Reach`. Asks nothing: every action asks for the version itself."""
         return str(entry.get("version"))
+
+    def move(self, key: str, version: str, target: str) -> bool:
+        """See :class:`Reach`."""
+        # The copy's length has been compared when it returns.
+        self.store.copy(key, version, target)
+        return self.store.delete(key, version)
+
+    def check_folder(self, folder: str) -> None:
+        """See :class:`Reach`. Stores have no folders."""
 
 
 class OnDisk:
@@ -60,11 +91,16 @@ class OnDisk:
 
     def __init__(self, config: FilesConfig) -> None:
         self._config = config
-        self.store: Store = LocalStore("/")
+        self._disk = LocalStore("/")
+        self.store: Store = self._disk
 
     def key(self, path: str) -> str | None:
         """See :class:`Reach`."""
         return path.removeprefix("/") if path.startswith("/") else None
+
+    def address(self, key: str) -> str:
+        """See :class:`Reach`."""
+        return f"/{key}"
 
     def version(self, path: str, entry: SourceOffset) -> str:
         """See :class:`Reach`."""
@@ -76,6 +112,17 @@ class OnDisk:
         if not self._is_as_read(file, entry):
             raise ObjectChangedError(self.store.name, key, "It is not the file that was read.")
         return found
+
+    def move(self, key: str, version: str, target: str) -> bool:
+        """See :class:`Reach`."""
+        return self._disk.move(key, version, target)
+
+    def check_folder(self, folder: str) -> None:
+        """See :class:`Reach`. Of a disk that is not mounted mostly not even the folder is there that it lies in."""
+        path = f"/{folder}".rstrip("/")
+        parent = os.path.dirname(os.path.realpath(path))  # noqa: PTH120
+        if not os.path.isdir(parent):  # noqa: PTH112
+            raise TaskFailedError(_AWAY.format(path=path, parent=parent))
 
     def _is_as_read(self, file: FileSeen, entry: SourceOffset) -> bool:
         """Whether *entry* speaks of *file*, also when one was written over another in its place."""
@@ -105,6 +152,8 @@ class Cleanup:
         self._act = act[config.after_commit]
         self._target = move_target(config) if config.after_commit == "move" else None
         self._tags = tags_of(config)
+        takes_markers = config.after_commit in ("delete", "move")
+        self._marker = config.marker if takes_markers else None
 
     def clean(self, path: str, entry: SourceOffset) -> Outcome:
         """Do it to the file at *path*, of which *entry* says that it was read to its end.
@@ -114,6 +163,13 @@ class Cleanup:
         key = self._reach.key(path)
         if key is None:
             raise TaskFailedError(f"{path}: This is not in the place that files.path speaks of.")
+        outcome = self._outcome(key, path, entry)
+        if outcome is not Outcome.CHANGED and self._marker is not None:
+            # Behind the file, and tried again with it: what comes under its name later waits for its own.
+            self._clean_marker(self._marker.of(key))
+        return outcome
+
+    def _outcome(self, key: str, path: str, entry: SourceOffset) -> Outcome:
         try:
             was_there = self._act(key, self._reach.version(path, entry))
         except ObjectGoneError as error:
@@ -124,6 +180,13 @@ class Cleanup:
             return Outcome.CHANGED
         return Outcome.DONE if was_there else Outcome.GONE
 
+    def _clean_marker(self, key: str) -> None:
+        try:
+            self._act(key, self._reach.store.head(key).version)
+        except ObjectGoneError as error:
+            if error.key != key:
+                raise
+
     def _delete(self, key: str, version: str) -> bool:
         return self._reach.store.delete(key, version)
 
@@ -131,10 +194,9 @@ class Cleanup:
         assert self._target is not None
         target = self._target.of(key)
         if self._target.is_selected(target):
-            raise TaskFailedError(f"{self._reach.store.name}: {target!r}: {IN_SELECTION}")
-        # The copy's length has been compared when it returns.
-        self._reach.store.copy(key, version, target)
-        return self._reach.store.delete(key, version)
+            raise TaskFailedError(f"{self._reach.address(target)}: {IN_SELECTION}")
+        self._reach.check_folder(self._target.folder)
+        return self._reach.move(key, version, target)
 
     def _tag(self, key: str, version: str) -> bool:
         self._reach.store.tag(key, version, self._tags)

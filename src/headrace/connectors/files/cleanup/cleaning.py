@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connectors.files.candidate import Decision
@@ -11,7 +12,8 @@ from headrace.connectors.files.cleanup.cleaner import Cleanup
 from headrace.connectors.files.cleanup.cleanups import Cleaned, Cleanups, Outcome
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import CLEANUP, GONE, PENDING, Progress, whole
-from headrace.connectors.files.selecting.selection import Decides, Tell
+from headrace.connectors.files.selecting.named import named_on_disk
+from headrace.connectors.files.selecting.selection import Tell
 from headrace.connectors.files.tracking.asked import Asked
 
 _SETTING = "files.after.commit"
@@ -24,8 +26,18 @@ _CHANGED = "It is another file by now than the one whose records are committed, 
 _WAIT_SECONDS = 1.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rules:
+    """What is the same for all plans: *action* is done to what is *named* or what *selects* holds for."""
+
+    action: str
+    named: AbstractSet[str]
+    selects: Callable[[str], bool]
+    tell: Tell
+
+
 class Cleaning:
-    """One for each start of a connector. Used by its thread, in this order for each plan.
+    """One for each start of a connector. Used by its thread.
 
     Entries say what is left to do, and only committed ones count: so nothing is done to a file whose last record
     is not committed, and after a crash it is done again, which changes nothing where it had been done.
@@ -39,67 +51,76 @@ class Cleaning:
         selects: Callable[[str], bool],
         cleanups: Cleanups | None = None,
     ) -> None:
-        self._config = config
-        self._selects = selects
-        self._tell = tell
         self._cleanups = cleanups or Cleanups(lambda: Cleanup(config))
-        self._named = set(map(os.path.abspath, config.path))
-        self._known: Mapping[str, Progress] = {}
-        self._offsets = dict[SourcePartition, SourceOffset | None]()
-        self._held = set[str]()
+        self._rules = _Rules(
+            action=config.after_commit, named=named_on_disk(config), selects=selects, tell=tell
+        )
+
+    def planned(self, asked: Asked) -> PlannedCleaning:
+        """What the next plan does, which asks for what is known by *asked*; takes what was done since the last one."""
+        return PlannedCleaning(self._rules, self._cleanups, asked)
+
+    def stop(self) -> None:
+        """Begin nothing any more; returns at once."""
+        self._cleanups.stop()
+
+
+class PlannedCleaning:
+    """Made by :meth:`Cleaning.planned` when a plan begins, and of no use behind it.
+
+    From then on *asked* knows nothing of what is or was being cleaned up: the plan behind this one decides about
+    what is there under these names.
+    """
+
+    def __init__(self, rules: _Rules, cleanups: Cleanups, asked: Asked) -> None:
+        self._rules = rules
+        self._cleanups = cleanups
+        self._known: Mapping[str, Progress] = asked.known
+        self._offsets = self._settled(cleanups.taken())
+        self._held = {str(each["filename"]) for each in self._offsets} | cleanups.under_way()
         self._read_anew = set[str]()
         self._returned = set[str]()
-
-    def decisions(self, selection: Decides, asked: Asked) -> Iterator[tuple[str, Decision]]:
-        """What *selection* decides, but for what is or was being cleaned up: the next plan decides about that."""
-        self._begin(asked.known)
         # Another file may lie there by now, which is nothing to complain of.
         asked.hide(self._held)
-        for path, decision in selection.decisions(asked):
+
+    def decisions(self, decided: Iterable[tuple[str, Decision]]) -> Iterator[tuple[str, Decision]]:
+        """What is *decided*, but for what is or was being cleaned up."""
+        for path, decision in decided:
             if path in self._held:
                 continue
-            if decision.pieces:
+            if decision.pieces or decision.waits:
                 self._read_anew.add(path)
             elif decision == _NOTHING and _note(self._known.get(path)) == GONE:
                 self._returned.add(path)
             yield path, decision
 
     def offsets(self, *, idle: bool) -> Mapping[SourcePartition, SourceOffset | None]:
-        """Begin with what is pending; the entries of what is done. *idle*: the plan has nothing else."""
+        """Behind the decisions: begin with what is pending; the entries of what is done.
+
+        *idle*: the plan has nothing else.
+        """
         self._cleanups.ask(dict(self._selected()))
         if idle and not self._offsets:
             self._offsets = self._settled(self._cleanups.taken(wait_seconds=_WAIT_SECONDS))
         self._tell_failures()
         return self._offsets
 
-    def waits(self) -> list[float]:
-        """In how many seconds another plan would find something done, or to be tried again, if that is soon."""
-        again = self._cleanups.again_after()
-        return [] if again is None else [again]
-
-    def stop(self) -> None:
-        """Begin nothing any more; returns at once."""
-        self._cleanups.stop()
-
-    def _begin(self, known: Mapping[str, Progress]) -> None:
-        self._known = known
-        self._offsets = self._settled(self._cleanups.taken())
-        self._held = {str(each["filename"]) for each in self._offsets} | self._cleanups.under_way()
-        self._read_anew = set()
-        self._returned = set()
+    def waits(self) -> float | None:
+        """In how many seconds another plan would find something done, or to be tried again; ``None``: not soon."""
+        return self._cleanups.again_after()
 
     def _selected(self) -> Iterator[tuple[str, SourceOffset]]:
         """What is pending of all that ``files.path`` selects: it may have been changed since that was read."""
         others = list[str]()
         for path, entry in self._pending():
-            if path in self._named or self._selects(path):
+            if path in self._rules.named or self._rules.selects(path):
                 yield path, entry
             else:
                 others.append(path)
         if others:
             noun, count = _noun(len(others)), len(others)
             told = _UNSELECTED.format(setting=_SETTING, count=count, noun=noun, path=min(others))
-            self._tell("files.path", told)
+            self._rules.tell("files.path", told)
 
     def _pending(self) -> Iterator[tuple[str, SourceOffset]]:
         for path, progress in self._known.items():
@@ -117,7 +138,7 @@ class Cleaning:
             if self._known.get(each.path, Progress()).entry != each.entry:
                 continue
             if each.outcome is Outcome.CHANGED:
-                self._tell(each.path, _CHANGED)
+                self._rules.tell(each.path, _CHANGED)
             found[whole(each.path)] = self._entry_after(each)
         return found
 
@@ -126,8 +147,8 @@ class Cleaning:
         # that files.path names only its entry tells that it may be gone. What is gone otherwise may come
         # back, as on a mount that was away, and only its entry tells then that it was read, and what is left
         # to do.
-        is_removed = self._config.after_commit in ("delete", "move")
-        if is_removed and cleaned.outcome is Outcome.DONE and cleaned.path not in self._named:
+        is_removed = self._rules.action in ("delete", "move")
+        if is_removed and cleaned.outcome is Outcome.DONE and cleaned.path not in self._rules.named:
             return None
         entry = {key: value for key, value in cleaned.entry.items() if key != CLEANUP}
         return {**entry, CLEANUP: GONE} if cleaned.outcome is Outcome.GONE else entry
@@ -137,10 +158,10 @@ class Cleaning:
         if not failures:
             return
         path, worst = max(failures.items(), key=lambda each: each[1].attempts)
-        self._tell(
-            f"{_SETTING}={self._config.after_commit}",
+        self._rules.tell(
+            f"{_SETTING}={self._rules.action}",
             f"It failed for {len(failures)} {_noun(len(failures))} and is tried again, less and less often; for {path} "
-            f"{worst.attempts} times so far: {worst.reason}",
+            f"{_times(worst.attempts)} so far: {worst.reason}",
         )
 
 
@@ -151,6 +172,10 @@ def _note(progress: Progress | None) -> OffsetValue:
 
 def _noun(count: int) -> str:
     return "file" if count == 1 else "files"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 _NOTHING = Decision()

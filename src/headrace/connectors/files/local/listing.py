@@ -13,6 +13,7 @@ from io import FileIO
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.local.identity import HEAD_BYTES, same_object, version_of
 from headrace.connectors.files.selecting.exclusion import NOTHING_EXCLUDED, Exclusion
+from headrace.connectors.files.selecting.scope import LeftOut, unheard
 
 _LOG = logging.getLogger(__name__)
 GONE = (FileNotFoundError, NotADirectoryError)
@@ -28,7 +29,12 @@ _GLOBBED_FOLDER = (
 _NO_FILE = "It is no regular file."
 VANISHED = "The folder vanished while it was listed."
 """Why what was below a folder is left out of a listing that had found it."""
-_LeftOut = Callable[[str, str], None]
+LOST_FILE = "It is a link that leads nowhere now. Bring back what it leads to, or remove the link."
+"""Why a link is left out that may be one to a file."""
+LOST_FOLDER = (
+    "It is a link, and no folder is where it leads now. Bring that back, or remove the link."
+)
+"""Why what may be below a link is left out."""
 _CHUNK = 64 * 1024
 _MAGIC = frozenset("*?[")
 
@@ -68,7 +74,10 @@ class FileSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """How far a file may be read: the bytes before *stop*. *open_ended* says that the last row there may be half written."""
+    """How far a file may be read: the bytes before *stop*.
+
+    *open_ended* says that the last row there may be half written.
+    """
 
     stop: int
     open_ended: bool = False
@@ -81,14 +90,15 @@ def list_files(
     known: Container[str] = (),
     exclusion: Exclusion = NOTHING_EXCLUDED,
     without_match: Callable[[str], None] = lambda _: None,
-    left_out: Callable[[str, str], None] = lambda _path, _reason: None,
+    left_out: LeftOut = unheard,
 ) -> list[str]:
     """The absolute paths of the regular files that *paths* (folders, files, globs) select, sorted.
 
-    What vanishes while it is listed is left out, and logged. Raises :class:`~headrace.connect.errors.TaskFailedError` for a folder that is missing or may not be
-    read, and for a missing file that is not *known* from earlier; a glob without matches in a readable
-    folder selects nothing, and *without_match* is called with it. *left_out* is told of what is there and
-    is not selected, and why; *exclusion* leaves out what *paths* do not name.
+    What vanishes while it is listed is left out, and logged. Raises
+    :class:`~headrace.connect.errors.TaskFailedError` for a folder that is missing or may not be read, and
+    for a missing file that is not *known* from earlier; a glob without matches in a readable folder selects
+    nothing, and *without_match* is called with it. *left_out* is told of what is there and is not selected,
+    and why; *exclusion* leaves out what *paths* do not name.
     """
     view = _View(left_out=left_out, exclusion=exclusion)
     absolute = [os.path.abspath(path) for path in paths]  # noqa: PTH100 (keeps symbolic links)
@@ -182,7 +192,7 @@ def touched_ns(status: os.stat_result) -> int:
 class _View:
     """What is shown of a folder; *left_out* is told of the rest."""
 
-    left_out: _LeftOut
+    left_out: LeftOut
     exclusion: Exclusion
 
     def shows(self, entry: os.DirEntry[str]) -> bool:
@@ -229,7 +239,7 @@ def _files_in(folder: str, view: _View, *, recursive: bool, found: bool = False)
         elif recursive and _is_folder_itself(entry):
             yield from _files_in(entry.path, view, recursive=True, found=True)
         else:
-            view.left_out(entry.path, _NOT_BELOW)
+            view.left_out(entry.path, LOST_FILE if _is_astray(entry) else _NOT_BELOW)
 
 
 def _matching(
@@ -248,12 +258,21 @@ def _matching(
         matches = fnmatch.fnmatchcase(entry.name, pattern)
         if matches and _is(kind, entry):
             yield from _matching(entry.path, rest, view, found=True) if rest else (entry.path,)
+        elif matches:
+            view.left_out(entry.path, _no_folder(entry) if rest else _no_file(entry))
         else:
-            view.left_out(entry.path, _no_file(entry) if matches and not rest else _NO_GLOB)
+            view.left_out(entry.path, _NO_GLOB)
+
+
+def _no_folder(entry: os.DirEntry[str]) -> str:
+    """Why nothing is read below *entry*, which a glob matches."""
+    return LOST_FOLDER if _is_astray(entry) else _NO_GLOB
 
 
 def _no_file(entry: os.DirEntry[str]) -> str:
     """Why *entry*, which a glob matches, is not read."""
+    if _is_astray(entry):
+        return LOST_FILE
     return _GLOBBED_FOLDER if _is(os.DirEntry.is_dir, entry) else _NO_FILE
 
 
@@ -285,6 +304,11 @@ def _is(kind: Callable[[os.DirEntry[str]], bool], entry: os.DirEntry[str]) -> bo
         return False
     except OSError as error:
         raise unreadable("path", entry.path, error) from error
+
+
+def _is_astray(entry: os.DirEntry[str]) -> bool:
+    """Whether *entry* is a symbolic link that leads nowhere, to which no kind holds."""
+    return entry.is_symlink() and status_of(entry.path) is None
 
 
 def unreadable(noun: str, path: str, error: OSError) -> TaskFailedError:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from io import FileIO
 
 from headrace.connect.errors import RecordError
 from headrace.connectors.files.local.listing import GONE, FileSeen, unreadable
+from headrace.connectors.files.local.remembered import Remembered
 from headrace.connectors.files.local.witness import holds
 from headrace.connectors.files.proof import Proof
 from headrace.sources.extractors.streams import Compression
@@ -18,7 +19,11 @@ class PrefixCheck:
     """Looks into files at each plan; a packed one is unpacked only once while it does not change."""
 
     def __init__(self) -> None:
-        self._answers = dict[str, tuple[_Asked, bool]]()
+        self._answers = Remembered[tuple[_Asked, bool]]()
+
+    def keep(self, shown: Sequence[str]) -> None:
+        """Forget all files that a listing has not *shown*."""
+        self._answers.keep(shown)
 
     def holds(self, file: FileSeen, packing: Compression, proofs: Collection[Proof]) -> bool:
         """Whether *proofs* hold for *file*, and so for one that is gone again.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import FileIO
 
 from headrace.connect.errors import RecordError
 from headrace.connectors.files.local.listing import GONE, FileSeen, unreadable
+from headrace.connectors.files.local.remembered import Remembered
 from headrace.sources.extractors.blocks import BlockReader, Span
 from headrace.sources.extractors.line_framing import Framing
 from headrace.sources.extractors.streams import PlainStream
@@ -17,7 +19,11 @@ class RowAhead:
     """Looks behind what was read; once for as long as the file does not change."""
 
     def __init__(self) -> None:
-        self._none_in = dict[str, tuple[int, int, int, int]]()
+        self._none_in = Remembered[tuple[int, int, int, int]]()
+
+    def keep(self, shown: Sequence[str]) -> None:
+        """Forget all files that a listing has not *shown*."""
+        self._none_in.keep(shown)
 
     def find(self, file: FileSeen, framing: Framing, *, start: int, at_most: int) -> bool | None:
         """Whether a row that begins at byte *start* ends before the end of *file*; ``None`` if it is gone.

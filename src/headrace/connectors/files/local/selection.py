@@ -11,6 +11,8 @@ from headrace.connectors.files.cleanup.after_commit import local_selector
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import format_of, packing_of, quoted_framing
 from headrace.connectors.files.local.listing import (
+    LOST_FILE,
+    LOST_FOLDER,
     VANISHED,
     FileSeen,
     Ready,
@@ -21,12 +23,15 @@ from headrace.connectors.files.local.listing import (
     touched_ns,
 )
 from headrace.connectors.files.local.prefix_check import PrefixCheck
+from headrace.connectors.files.local.remembered import Remembered
 from headrace.connectors.files.local.row_ahead import RowAhead
+from headrace.connectors.files.local.torn import is_torn_at
 from headrace.connectors.files.planning import decide
 from headrace.connectors.files.progress import Progress
 from headrace.connectors.files.selecting.markers import Markers
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
 from headrace.connectors.files.selecting.selection import Tell, rules_of
+from headrace.connectors.files.selecting.strays import Strays
 from headrace.connectors.files.tracking.watching import UNWATCHED, Watcher
 from headrace.sources.extractors.line_framing import Framing
 from headrace.sources.extractors.streams import Compression
@@ -48,13 +53,15 @@ class LocalSelection:
         self._config = config
         self._clock = clock
         self._tell = tell
-        self._unchanged = dict[str, tuple[int, int, int]]()
+        self._unchanged = Remembered[tuple[int, int, int]]()
         self._prefixes = PrefixCheck()
         self._rows = RowAhead()
         self._scope = Scope(config)
         self._selectors = tuple(map(local_selector, config.path))
         self._markers = Markers(config.marker, lambda path: status_of(path) is not None)
+        self._strays = Strays(config, tell)
         self._waits_for_last = config.tells_last
+        self._has_listed = False
 
     def decisions(
         self,
@@ -67,19 +74,23 @@ class LocalSelection:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
 
         def is_left_out(path: str, reason: str) -> None:
-            if reason == VANISHED:
-                watcher.missed(path)
+            if self._is_missed(path, reason, watcher) and reason != VANISHED:
+                self._tell(path, reason)
             left_out(path, reason)
 
         self._markers.begin()
+        self._strays.begin()
         paths = list_files(
             self._config.path,
             recursive=self._config.recursive,
             exclusion=self._config.exclusion,
             known=known,
-            without_match=lambda pattern: self._tell(pattern, _NO_MATCH),
+            without_match=lambda pattern: self._tell_unmatched(pattern, known),
             left_out=is_left_out,
         )
+        self._has_listed = True
+        for each in (self._unchanged, self._prefixes, self._rows):
+            each.keep(paths)
         for path in paths:
             watcher.saw(path)
             try:
@@ -91,6 +102,7 @@ class LocalSelection:
                 yield path, decision
             else:
                 left_out(path, reason)
+        self._strays.ended(known, failed, lists_all=True)
 
     def has_lost(self, path: str) -> bool:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
@@ -107,14 +119,30 @@ class LocalSelection:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`. Looks at each."""
         return [path for path in paths if self.has_lost(path)]
 
+    def _tell_unmatched(self, pattern: str, known: Mapping[str, Progress]) -> None:
+        """Tell of *pattern* where nothing matched it at first; what is known was there once."""
+        if self._has_listed:
+            return
+        selector, recursive = local_selector(pattern), self._config.recursive
+        keys = (path.removeprefix("/") for path in known)
+        if not any(selector.selects(key, recursive=recursive) for key in keys):
+            self._tell(pattern, _NO_MATCH)
+
+    def _is_missed(self, path: str, reason: str, watcher: Watcher) -> bool:
+        """Whether what *path* leads to might be read if it were there, and *watcher* has not seen it before."""
+        if reason == LOST_FILE:
+            return self._scope.against_name(path) is None and watcher.missed(path)
+        return reason in {VANISHED, LOST_FOLDER} and watcher.missed(f"{path}/")
+
     def _judged(
         self, path: str, progress: Progress, watcher: Watcher
     ) -> tuple[str | None, Decision]:
         """Why the file at *path* is not read at all, or what is decided about it."""
-        reason = self._scope.against_name(path)
-        if reason is None:
-            reason = watcher.passed(path, _modified_ms(path) if watcher.wants_time(path) else None)
+        reason = self._scope.against_name(path) or self._passed(path, watcher)
         if reason is not None or self._is_as_it_was(path, progress):
+            return reason, Decision()
+        reason = self._strays.against(path, progress)
+        if reason is not None:
             return reason, Decision()
         # Before the file: what its marker says holds for what is there behind it.
         marker = self._markers.awaited_by(path) if progress.is_new else None
@@ -127,6 +155,14 @@ class LocalSelection:
             self._markers.tell(path, marker, self._tell)
             return None, Decision(waits=True, marker=marker)
         return None, self._decided(path, file, progress)
+
+    def _passed(self, path: str, watcher: Watcher) -> str | None:
+        """Why the file at *path* counts as read; where its time is known for that, it must be in scope first."""
+        if not watcher.wants_time(path):
+            return watcher.passed(path, None)
+        modified_ms = _modified_ms(path)
+        reason = None if modified_ms is None else self._scope.against_time(modified_ms)
+        return reason or watcher.passed(path, modified_ms)
 
     def _decided(self, path: str, file: FileSeen | None, progress: Progress) -> Decision:
         candidate = None if file is None else self._candidate(file, progress)
@@ -175,7 +211,9 @@ class LocalSelection:
         quoted = quoted_framing(form) if growing else None
         ready = Ready(stop=file.size)
         if growing:
-            ready = self._ready(file, quoted, progress.anchor)
+            # What is shorter than what was read is another file, of which everything is to be read.
+            start = progress.anchor if file.size >= progress.anchor else 0
+            ready = self._ready(file, quoted, start)
         if ready is None:
             return None
         return Candidate(
@@ -188,6 +226,7 @@ class LocalSelection:
             byte_anchors=form.byte_anchors,
             open_ended=ready.open_ended,
             kept=self._is_kept(file, packing, progress, settled=settled),
+            torn=not packed and progress.done and is_torn_at(file, progress),
         )
 
     def _ready(self, file: FileSeen, quoted: Framing | None, start: int) -> Ready | None:

@@ -12,7 +12,8 @@ _Batches = list[SourceBatch]
 class LastRecord:
     """Passes batches on one step late: only then is it known whether anything follows them.
 
-    *mark* makes of a batch of the last record one that says so. Used by one reader. What it holds when that is closed has not been passed on, so it is read again.
+    *mark* makes of a batch of the last record one that says so. Used by one reader. What it holds when that
+    is closed has not been passed on, so it is read again.
     """
 
     def __init__(self, mark: Callable[[SourceBatch], SourceBatch]) -> None:

@@ -15,6 +15,7 @@ from headrace.connect.header_columns import HeaderColumn
 from headrace.connect.schema import JSON_DOCUMENT, Field, Schema, SchemaType, arrow_type
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.naming.record_facts import FACTS, RecordFacts
+from headrace.connectors.files.naming.record_schema import schema_of_text
 from headrace.sources.extractors.chunk import Chunk
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ def field_problems(config: FilesConfig) -> Iterator[Problem]:
     ):
         for name in sorted(set(names) & set(config.fields.values())):
             yield _KEY, f"{_taken(name)} {key} names it, too."
+    if config.schema_text is not None:
+        names = {each.name for each in schema_of_text(config.schema_text).fields}
+        for name in sorted(names & set(config.fields.values())):
+            yield _KEY, f"{_taken(name)} files.schema has it, too."
 
 
 class RecordFields:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
 
+from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.schema import Schema
+from headrace.sources.extractors.avro.defaults import default_value
 from headrace.sources.extractors.avro.schema import connect_schema
-from headrace.sources.extractors.avro.types import parsed
+from headrace.sources.extractors.avro.types import (
+    AvroType,
+    SchemaRefusedError,
+    nullable_of,
+    parsed,
+)
 from headrace.sources.extractors.schema_resolution import Resolve, resolved
 
 _KEY: Final = "files.schema"
@@ -18,7 +27,10 @@ _KEY: Final = "files.schema"
 
 @lru_cache(maxsize=8)
 def schema_of_text(text: str) -> Schema:
-    """The schema that *text*, an Avro schema as JSON, stands for; raises ``RecordError`` for what is none."""
+    """The schema that *text*, an Avro schema as JSON, stands for.
+
+    Raises :class:`~headrace.sources.extractors.avro.types.SchemaRefusedError` for what is none.
+    """
     return connect_schema(parsed(text.encode()))
 
 
@@ -28,9 +40,42 @@ def text_problem(text: str | None) -> str | None:
         return None
     try:
         schema_of_text(text)
-    except RecordError as error:
-        return f"It must be an Avro schema, as JSON: {error.reason.rpartition('used: ')[2]}"
-    return None
+    except SchemaRefusedError as error:
+        return f"It must be an Avro schema, as JSON: {error.why}"
+    return next(_default_problems(parsed(text.encode())), None)
+
+
+def _default_problems(kind: AvroType) -> Iterator[str]:
+    """What is wrong with the defaults of fields somewhere within *kind*."""
+    for each in kind.fields:
+        told = each.default
+        if told is None:
+            told = each.type.properties.get("connect.default")
+        if told is not None and not _fits(each.type, told):
+            wanted = nullable_of(each.type) or each.type
+            yield (
+                f"The default of the field {each.name!r}, {json.dumps(told)}, is no value of its type, which is "
+                f"{wanted.logical or wanted.name or wanted.kind}. Correct it, or remove it."
+            )
+    inner = [*(each.type for each in kind.fields), *kind.branches]
+    for each in inner if kind.items is None else [kind.items]:
+        yield from _default_problems(each)
+
+
+def _fits(kind: AvroType, told: object) -> bool:
+    """Whether *told*, a default as JSON, is a value of *kind*."""
+    wanted = nullable_of(kind) or kind
+    schema = connect_schema(wanted)
+    value = default_value(wanted, schema, told)
+    if wanted.kind == "enum" and value not in wanted.symbols:
+        return False
+    if wanted.kind == "fixed" and isinstance(told, str) and len(told) != wanted.size:
+        return False
+    try:
+        column_of(schema, [value])
+    except RecordError:
+        return False
+    return value is not None
 
 
 class RecordSchema:

@@ -10,6 +10,7 @@ from functools import cached_property
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)/?(.*)", re.DOTALL)
 _MAGIC = re.compile(r"[*?\[]")
+_CHOICE = re.compile(r"\[(.)[^]]*\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +97,11 @@ def prefixes(selectors: Iterable[Selector]) -> list[str]:
         if not found or not each.startswith(found[-1]):
             found.append(each)
     return found
+
+
+def matched_by(glob: str, *, any_text: str = "x", one: str = "x") -> str:
+    """A name that *glob*, which has no ``**``, matches, with *any_text* for each ``*`` and *one* for each ``?``."""
+    return _CHOICE.sub(r"\1", glob).replace("*", any_text).replace("?", one)
 
 
 def _hidden(names: Sequence[str]) -> bool:

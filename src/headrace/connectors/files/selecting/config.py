@@ -7,6 +7,7 @@ from headrace.connect.setting import setting
 from headrace.connectors.files.selecting.exclusion import (
     DEFAULT_EXCLUDED,
     Exclusion,
+    excluded_by,
     exclusion_problem,
 )
 from headrace.connectors.files.selecting.marker import Marker, marker_problem
@@ -21,8 +22,9 @@ class SelectionConfig(Config):
         valid=exclusion_problem,
         doc="Globs, comma separated: files and folders below what files.path names are left out where their "
         "name matches one. The default are names of files that are being written and of marks of Hadoop "
-        "and Spark; an empty value leaves nothing out. What files.path itself names is read: a file by its "
-        "whole name, or files by a glob such as *.tmp.",
+        "and Spark; they hold beside those given, unless none is the first of these, such as none,*.bad. An empty "
+        "value leaves nothing out. What files.path itself names is read: a file by its whole name, or files "
+        "by a glob such as *.tmp.",
     )
     complete_marker: str | None = setting(
         "files.complete.marker",
@@ -37,7 +39,7 @@ class SelectionConfig(Config):
     @property
     def exclusion(self) -> Exclusion:
         """What ``files.exclude`` says."""
-        return Exclusion(globs=self.exclude)
+        return excluded_by(self.exclude)
 
     @property
     def marker(self) -> Marker | None:

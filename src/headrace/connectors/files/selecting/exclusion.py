@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from headrace.connectors.files.selecting.addresses import matched_by
+
 DEFAULT_EXCLUDED: Final = (
     # Being written or transferred, as programs call that.
     *("*.tmp", "*.temp", "*.part", "*.partial", "*.filepart", "*.crdownload", "*._COPYING_", "*~"),
@@ -17,7 +19,6 @@ DEFAULT_EXCLUDED: Final = (
     *("_metadata", "_common_metadata", "_spark_metadata", "_delta_log"),
 )
 
-_CHOICE = re.compile(r"\[(.)[^]]*\]")
 # Stands for what a wildcard may stand for: more than one character, and none that a glob names.
 _ANY, _ONE = "\0\0\0", "\0"
 
@@ -59,10 +60,20 @@ class Exclusion:
 
 
 NOTHING_EXCLUDED: Final = Exclusion()
+_NONE: Final = "none"
+
+
+def excluded_by(globs: Sequence[str]) -> Exclusion:
+    """What the setting leaves out: *globs* beside the default ones, or alone behind ``none``; without any, nothing."""
+    if not globs or globs[0] == _NONE:
+        return Exclusion(globs=tuple(globs[1:]))
+    return Exclusion(globs=tuple(dict.fromkeys((*DEFAULT_EXCLUDED, *globs))))
 
 
 def exclusion_problem(globs: Sequence[str]) -> str | None:
     """What is wrong with *globs* as the setting, or ``None``."""
+    if _NONE in globs[1:]:
+        return f"{_NONE}, which leaves out the default ones, comes first: {_NONE},*.bad."
     found = next((each for each in globs if "/" in each), None)
     return (
         found and f"{found!r} is compared with one name of a path, so that it cannot hold a slash."
@@ -71,4 +82,4 @@ def exclusion_problem(globs: Sequence[str]) -> str | None:
 
 def _sample(pattern: str) -> str:
     """A name that *pattern* matches."""
-    return _CHOICE.sub(r"\1", pattern).replace("*", _ANY).replace("?", _ONE)
+    return matched_by(pattern, any_text=_ANY, one=_ONE)

@@ -15,6 +15,7 @@ from headrace.connectors.files.selecting.addresses import Root, Selector, prefix
 from headrace.connectors.files.selecting.markers import Markers, Nearby
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
 from headrace.connectors.files.selecting.selection import Tell, rules_of
+from headrace.connectors.files.selecting.strays import Strays
 from headrace.connectors.files.stores.errors import ObjectGoneError, retriable
 from headrace.connectors.files.stores.store import Store, StoredObject
 from headrace.connectors.files.tracking.watching import UNWATCHED, Watcher
@@ -64,8 +65,10 @@ class StoreSelection:
         self._entries = [
             (each, config.exclusion.beside(each.patterns)) for each in config.selectors
         ]
+        self._never_selected = {one for one, _ in self._entries}
         self._nearby = Nearby()
         self._markers = Markers(config.marker, self._is_there)
+        self._strays = Strays(config, tell)
 
     def decisions(
         self,
@@ -77,7 +80,8 @@ class StoreSelection:
     ) -> Iterator[tuple[str, Decision]]:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`. Keeps one page in memory."""
         self._markers.begin()
-        for path, each in self._objects(left_out, watcher):
+        self._strays.begin()
+        for path, each in self._objects(left_out, watcher, known):
             reason = self._scope.against_name(path) or self._scope.against_time(each.modified_ms)
             reason = reason or watcher.passed(path, each.modified_ms)
             if reason is not None:
@@ -87,12 +91,17 @@ class StoreSelection:
             if progress.is_done_as(each.version):
                 yield path, _NOTHING
                 continue
+            reason = self._strays.against(path, progress)
+            if reason is not None:
+                left_out(path, reason)
+                continue
             try:
                 decision = self._decided(each, path, progress)
             except TaskFailedError as error:
                 failed(path, error)
                 continue
             yield path, decision
+        self._strays.ended(known, failed, lists_all=not watcher.start_after)
 
     def has_lost(self, path: str) -> bool:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`. Asks the store."""
@@ -140,10 +149,12 @@ class StoreSelection:
         )
         return decide(self._candidate(seen), progress, self._rules)
 
-    def _objects(self, left_out: LeftOut, watcher: Watcher) -> Iterator[tuple[str, StoredObject]]:
+    def _objects(
+        self, left_out: LeftOut, watcher: Watcher, known: Mapping[str, Progress]
+    ) -> Iterator[tuple[str, StoredObject]]:
         start = self._start(watcher)
-        unmatched = {one for one, _ in self._entries}
-        for prefix in prefixes(unmatched):
+        unmatched = self._never_selected
+        for prefix in prefixes(one for one, _ in self._entries):
             with retriable():
                 for each in self._listed(prefix, start):
                     path = self._root.address(each.key)
@@ -155,9 +166,20 @@ class StoreSelection:
                         yield path, each
                     else:
                         left_out(path, reason)
+        if start == self._scope.start_after:
+            self._tell_unmatched(known)
+
+    def _tell_unmatched(self, known: Mapping[str, Progress]) -> None:
+        """Tell which entries of ``files.path`` have never selected anything; what is known was there once."""
+        recursive = self._config.recursive
+        keys = (
+            [key for path in known if (key := self._root.key(path))] if self._never_selected else []
+        )
         for one, _ in self._entries:
-            if one in unmatched and start == self._scope.start_after:
-                advice = "" if self._config.recursive or one.has_glob else f" {_NOT_BELOW}"
+            if one not in self._never_selected:
+                continue
+            if not any(one.selects(key, recursive=recursive) for key in keys):
+                advice = "" if recursive or one.has_glob else f" {_NOT_BELOW}"
                 self._tell(self._root.address(one.text), f"{_NO_MATCH}{advice}")
 
     def _start(self, watcher: Watcher) -> str:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from uuid import uuid4
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.stores.errors import (
@@ -18,11 +15,19 @@ from headrace.connectors.files.stores.errors import (
     ObjectGoneError,
     StoreUnavailableError,
 )
+from headrace.connectors.files.stores.local_move import (
+    UNFINISHED,
+    copied,
+    lies_at,
+    make_folder,
+    placed,
+    renamed,
+    sync,
+)
 from headrace.connectors.files.stores.local_reader import LocalReader, version_of
 from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
 from headrace.sources.extractors.readable import Readable
 
-_UNFINISHED = ".headrace-copy-"
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
@@ -60,10 +65,8 @@ class LocalStore:
         self, key: str, version: str, position: int = 0, *, size: int | None = None
     ) -> Readable:
         """See ``Store.open``. That the file is still the same is looked at again at its end."""
-        with self._telling(key):
-            reader = LocalReader(self.name, key, self._path(key))
+        reader = self._opened(key, version)
         try:
-            self._same(self._object(key, reader.status), version)
             if size not in (None, reader.status.st_size):
                 raise ObjectChangedError(self.name, key, f"It no longer has {size} bytes.")
             reader.seek(position)
@@ -73,23 +76,33 @@ class LocalStore:
             raise
 
     def copy(self, key: str, version: str, target: str) -> StoredObject:
-        """See ``Store.copy``. Durable when it returns."""
+        """See ``Store.copy``. Durable when it returns, with the mode and the times of the file."""
         path = self._path(target)
         folder = os.path.dirname(path)  # noqa: PTH120
-        unfinished = f"{folder}/{_UNFINISHED}{uuid4()}"
-        with self.open(key, version) as source, self._telling(target):
-            os.makedirs(folder, exist_ok=True)  # noqa: PTH103
-            try:
-                with open(unfinished, "xb") as written:  # noqa: PTH123
-                    shutil.copyfileobj(source, written, 1024 * 1024)
-                    written.flush()
-                    os.fsync(written.fileno())
-                os.replace(unfinished, path)  # noqa: PTH105
-            finally:
-                with suppress(FileNotFoundError):
-                    os.unlink(unfinished)  # noqa: PTH108
-            _sync(folder)
+        with self._opened(key, version) as source, self._telling(target):
+            make_folder(folder, like=os.path.dirname(self._path(key)))  # noqa: PTH120
+            with copied(source, source.status, folder) as copy:
+                os.replace(copy, path)  # noqa: PTH105
+            sync(folder)
         return self.head(target)
+
+    def move(self, key: str, version: str, target: str) -> bool:
+        """Give that version the key *target*: renamed, or copied and deleted where that is on another disk.
+
+        Raises as :meth:`copy` does, and ``TaskFailedError`` where something else lies at *target*. ``False``
+        says that it was gone in the end.
+        """
+        source, path = self._path(key), self._path(target)
+        folder = os.path.dirname(path)  # noqa: PTH120
+        with self._opened(key, version) as opened, self._telling(target):
+            make_folder(folder, like=os.path.dirname(source))  # noqa: PTH120
+            is_there = lies_at(path, source)
+            if not is_there and renamed(source, path):
+                return True
+            if not is_there:
+                with copied(opened, opened.status, folder) as copy:
+                    placed(copy, path)
+        return self.delete(key, version)
 
     def delete(self, key: str, version: str) -> bool:
         """See ``Store.delete``. Folders stay, also empty ones."""
@@ -102,6 +115,16 @@ class LocalStore:
     def tag(self, key: str, version: str, tags: Mapping[str, str]) -> None:
         """Raise ``NotImplementedError``: files have no tags."""
         raise NotImplementedError(f"{self.name}: Files on a disk have no tags.")
+
+    def _opened(self, key: str, version: str) -> LocalReader:
+        with self._telling(key):
+            reader = LocalReader(self.name, key, self._path(key))
+        try:
+            self._same(self._object(key, reader.status), version)
+        except BaseException:
+            reader.close()
+            raise
+        return reader
 
     def _below(
         self, folder: str, prefix: str, start_after: str, refuse: Refuse
@@ -128,7 +151,7 @@ class LocalStore:
     def _entries(self, folder: str) -> Sequence[os.DirEntry[str]]:
         try:
             with os.scandir(f"{self._root}/{folder}") as found:
-                entries = [each for each in found if not each.name.startswith(_UNFINISHED)]
+                entries = [each for each in found if not each.name.startswith(UNFINISHED)]
         except OSError as error:
             if folder and error.errno in _GONE:
                 return []
@@ -154,7 +177,7 @@ class LocalStore:
             raise KeyNotRepresentableError(
                 self.name, key, "No path on a disk has exactly this name. Choose another."
             )
-        path = f"{self._root}/{key}"
+        path = f"{self._root.rstrip('/')}/{key}"
         real = os.path.realpath(path)
         if not real.startswith(f"{self._root.rstrip('/')}/"):
             raise ObjectGoneError(self.name, key)
@@ -192,7 +215,8 @@ class LocalStore:
             )
 
     def _unreadable(self, key: str, error: OSError) -> TaskFailedError | StoreUnavailableError:
-        told = f"{self.name}: {key!r}: {error.strerror}."
+        path = f"{self._root.rstrip('/')}/{key}"
+        told = f"{path if _is_text(key) else repr(path)}: {error.strerror}."
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR):
             return TaskFailedError(f"{told} Check the permissions of the user that runs headrace.")
         return StoreUnavailableError(told)
@@ -204,11 +228,3 @@ def _is_text(key: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _sync(folder: str) -> None:
-    descriptor = os.open(Path(folder), os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -8,16 +8,19 @@ from headrace.connectors.files.progress import KnownFiles, Progress
 
 
 class Asked(Mapping[str, Progress]):
-    """What is *known*, for one plan, which asks for each path that it lists, and only once.
+    """What is *known*, for one plan, which asks for each path that it lists.
 
     Behind the listing it tells what was begun, and not asked for, without another look at all that is
-    known: mostly the listing has asked for all of that.
+    known: mostly the listing has asked for all of that, in the order of names. Only paths that rise are
+    surely not asked for twice; where they do not, nothing is taken for granted.
     """
 
     def __init__(self, known: KnownFiles) -> None:
         self.known = known
         self._hidden: Collection[str] = ()
         self._found = 0
+        self._last = ""
+        self._rises = True
         self._not_done = set[str]()
 
     def hide(self, paths: Collection[str]) -> None:
@@ -29,6 +32,8 @@ class Asked(Mapping[str, Progress]):
             return Progress()
         progress = self.known[path]
         self._found += 1
+        self._rises &= path > self._last
+        self._last = path
         if not progress.done:
             self._not_done.add(path)
         return progress
@@ -45,7 +50,7 @@ class Asked(Mapping[str, Progress]):
     @property
     def found_all(self) -> bool:
         """Whether all that is known was asked for; ``False`` where it is hard to say."""
-        return self._found == self.known.at_most
+        return self._rises and self._found == self.known.at_most
 
     def unfinished(self) -> list[str]:
         """The paths that were not asked for and of which something is left to read, in order."""

@@ -10,8 +10,9 @@ from headrace.connectors.files.tracking.marks import Mark
 
 _PASSED: Final = "Its name does not sort behind the mark of files.tracking=ordered ({mark}), so that it counts as read."
 TOO_LATE: Final = (
-    "too_late: Its name does not sort behind the mark of files.tracking=ordered ({mark}), up to which all was "
-    "read, but it was changed after all of that. Give it a name that sorts behind the mark."
+    "too_late: Its name does not sort behind the mark of files.tracking=ordered ({mark}), so that it counts as "
+    "read, but it was changed after all that the mark has passed: it came late, or was changed after it was read. "
+    "To have it read, give it a name that sorts behind the mark; what was read of it before is then sent again."
 )
 
 
@@ -19,12 +20,18 @@ class BelowMark:
     """Passes over what *mark* covers.
 
     The mark is of *place*, as all paths there begin; an entry in *known* outranks it. With *lists_all* nothing is
-    left out of the listing, and what came too late is counted; without, a listing may begin behind the mark. One
-    for each listing.
+    left out of the listing, and what is too late at *now_ms* is counted; without, a listing may begin behind the
+    mark. One for each listing.
     """
 
     def __init__(
-        self, mark: Mark, known: Mapping[str, Progress], *, place: str, lists_all: bool
+        self,
+        mark: Mark,
+        known: Mapping[str, Progress],
+        *,
+        place: str,
+        lists_all: bool,
+        now_ms: float,
     ) -> None:
         self.mark = mark
         self.place = place
@@ -32,6 +39,7 @@ class BelowMark:
         self.too_late = 0
         self.first_too_late = ""
         self._known = known
+        self._now_ms = now_ms
 
     @property
     def start_after(self) -> str:
@@ -55,7 +63,7 @@ class BelowMark:
         """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
         if not self.mark.covers(path) or path in self._known:
             return None
-        if not self.mark.is_too_late(modified_ms):
+        if not self.mark.is_too_late(modified_ms, now_ms=self._now_ms):
             return _PASSED.format(mark=self.mark.key)
         self.too_late += 1
         self.first_too_late = self.first_too_late or path

@@ -33,7 +33,8 @@ class TrackingConfig(Config):
         default=_DAY_MS,
         at_least=0,
         doc="How long a file that was read must be missing from every listing of one run before it counts as "
-        "gone for good: with object its entry is removed. 0: at the first listing without it.",
+        "gone for good: with object its entry is removed; with ordered it does not hold up the mark any more "
+        "where its folder shows nothing at all. 0: at the first listing without it.",
     )
     lookback: int = setting(
         "files.lookback",
@@ -64,7 +65,10 @@ def tracking_problems(config: FilesConfig) -> Iterator[Problem]:
     if config.follow:
         told = "With files.follow=true no file is ever read to its end for good, so that no mark could pass it."
         yield "files.tracking", f"{told} Choose one of the two."
-    if config.lookback == 0 and config.originals.get("files.changed", "ignore") != "ignore":
-        told = f"With files.tracking=ordered, {config.changed} holds for the files within the look-back"
+    if config.changed == "tail":
+        told = "With files.changed=tail files may grow, but what grows before the mark is not looked at again."
+        yield "files.tracking", f"{told} Choose one of the two."
+    elif config.lookback == 0 and config.originals.get("files.changed", "ignore") != "ignore":
+        told = f"With files.tracking=ordered, files.changed={config.changed} holds for the files within the look-back"
         advice = "Raise files.lookback, or remove files.changed."
         yield "files.changed", f"{told}, and files.lookback=0 leaves none. {advice}"

@@ -24,6 +24,11 @@ class Follower(Watcher, Protocol):
         """The listing has come to its end; not called where the plan has had enough before."""
         ...
 
+    @property
+    def is_through(self) -> bool:
+        """Behind the listing: whether all names up to the mark have been listed, so far as they can be."""
+        ...
+
     def offsets(self) -> Offsets:
         """Behind the listing: entries that are of no use any more, and the mark where it moves."""
         ...

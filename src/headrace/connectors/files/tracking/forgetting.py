@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from headrace.connect.task import Offsets
 from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import Progress, whole
+from headrace.connectors.files.selecting.named import named_on_disk
 from headrace.connectors.files.selecting.selection import Selection
 from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.below_mark import BelowMark
@@ -19,6 +20,8 @@ from headrace.connectors.files.tracking.missing import Missing
 
 # To compare all that is known costs time, and a plan that only forgets is followed by another one at once.
 _PAUSE_SECONDS: Final = 60.0
+_EMPTY_SECONDS: Final = 24 * 3600.0
+"""For so long at least nothing is forgotten of a folder that shows nothing: it may be a place that is away."""
 
 
 class Forgetting:
@@ -34,19 +37,25 @@ class Forgetting:
         self._selection = selection
         self._ticks = ticks
         self._seconds = config.forget_after_ms / 1000
-        # Of a file that files.path names on local disk only its entry tells that it may be gone.
-        self._named = set(map(os.path.abspath, config.path)) if config.root is None else set[str]()
+        self._named = named_on_disk(config)
+        # An emptied folder is no wonder where files are taken away when they are read.
+        self._is_emptied = config.after_commit in ("delete", "move")
         self._missing = Missing()
         self._again_at = ticks()
 
-    def offsets(self, known: Mapping[str, Progress], seen: array[int]) -> Offsets:
-        """Tombstones for what is gone, after a complete listing that has shown *seen*, hashes of paths."""
+    def offsets(
+        self, known: Mapping[str, Progress], seen: array[int], folders: AbstractSet[int]
+    ) -> Offsets:
+        """Tombstones for what is gone, after a complete listing that has shown *seen*, hashes of paths.
+
+        *folders* has the hashes of those that have shown something.
+        """
         now = self._ticks()
         self._missing.shown(seen)
         if now < self._again_at:
             return {}
         self._missing.compare(known, seen, now=now)
-        due = self._due(known, now)
+        due = self._sure(self._due(known, now), folders, now)
         self._again_at = now if len(due) > MOST else now + min(_PAUSE_SECONDS, self._seconds)
         gone = self._selection.gone(due[:MOST])
         self._missing.let_be(set(due[:MOST]).difference(gone))
@@ -63,6 +72,15 @@ class Forgetting:
         left = set(others)
         return [path for path in found if path not in left and known[path].closed]
 
+    def _sure(self, due: list[str], folders: AbstractSet[int], now: float) -> list[str]:
+        """What of *due* is not only away with all of its folder."""
+        if self._is_emptied:
+            return due
+        doubtful = [path for path in due if hash(_folder(path)) not in folders]
+        seconds = max(self._seconds, _EMPTY_SECONDS)
+        left = set(doubtful).difference(self._missing.missed(doubtful, seconds=seconds, now=now))
+        return [path for path in due if path not in left]
+
     def _is_concerned(self, path: str) -> bool:
         return path not in self._named and self._selection.selects(path)
 
@@ -76,17 +94,28 @@ class ObjectFollower:
         self._forgetting = forgetting
         # Not the names: there may be millions.
         self._seen = array("q")
+        self._folders = set[int]()
+        self._folder = ""
         self._has_missed = False
-        self._is_complete = False
+        self._has_ended = False
         self.start_after = ""
 
     def saw(self, path: str) -> None:
         """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
         self._seen.append(hash(path))
+        folder = _folder(path)
+        if folder != self._folder or not self._folders:
+            self._folder = folder
+            self._folders.add(hash(folder))
 
-    def missed(self, path: str) -> None:
+    def missed(self, path: str) -> bool:
         """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
-        self._has_missed = True
+        if path.endswith("/"):
+            self._has_missed = True
+            return True
+        # Its name is there: it is not gone.
+        self.saw(path)
+        return path not in self._asked and not self._below.mark.covers(path)
 
     def wants_time(self, path: str) -> bool:
         """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
@@ -101,13 +130,22 @@ class ObjectFollower:
 
     def ended(self) -> None:
         """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
-        self._is_complete = not self._has_missed
+        self._has_ended = True
+
+    @property
+    def is_through(self) -> bool:
+        """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        return self._has_ended
 
     def offsets(self) -> Offsets:
         """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
-        if not self._is_complete:
+        if self._has_missed or not self._has_ended:
             return {}
         if self._asked.found_all:
             self._forgetting.nothing_is_missing()
             return {}
-        return self._forgetting.offsets(self._asked.known, self._seen)
+        return self._forgetting.offsets(self._asked.known, self._seen, self._folders)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]

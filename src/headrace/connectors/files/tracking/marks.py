@@ -12,6 +12,8 @@ MARK = "mark"
 KEY, MODIFIED = "key", "modified"
 LOCAL = "/"
 """What the mark of local disk is of."""
+# Clocks of stores and machines differ by seconds, and by an hour where one takes local time for UTC.
+_SKEW_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +31,14 @@ class Mark:
         """Whether the file at *path* counts as read unless an entry says otherwise."""
         return path <= self.key
 
-    def is_too_late(self, modified_ms: int | None) -> bool:
-        """Whether a file below the mark that was changed then is known not to be one of those that were passed."""
+    def is_too_late(self, modified_ms: int | None, *, now_ms: float) -> bool:
+        """Whether a file below the mark that was changed then was changed after all that was passed.
+
+        A time that is not credible says nothing.
+        """
         if self.modified_ms is None or modified_ms is None:
             return False
-        return modified_ms > self.modified_ms
+        return modified_ms > self.modified_ms and is_credible(modified_ms, now_ms=now_ms)
 
     def as_offset(self) -> SourceOffset:
         """Its form in the store of offsets."""
@@ -42,6 +47,11 @@ class Mark:
 
 
 NO_MARK = Mark()
+
+
+def is_credible(modified_ms: int, *, now_ms: float) -> bool:
+    """Whether a file may have been changed then: not in the future, but for clocks that differ."""
+    return modified_ms <= now_ms + _SKEW_MS
 
 
 def place_of(root: Root | None) -> str:
@@ -65,6 +75,6 @@ def mark_of(offset: SourceOffset | None) -> Mark:
     if not isinstance(key, str) or not (modified is None or isinstance(modified, int)):
         raise TaskFailedError(
             f"The mark of files.tracking=ordered has the offset {dict(offset)}, which says no key. It was not "
-            "written by headrace; give the connector another name, or put the offset right."
+            "written by headrace; give the connector another name, under which it reads everything anew."
         )
     return Mark(key=key, modified_ms=modified)

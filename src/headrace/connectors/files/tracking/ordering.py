@@ -17,27 +17,38 @@ from headrace.connectors.files.tracking.marks import mark_partition
 # A round that is full has not listed everything, and a store may have no order. So many names that rise are a proof,
 # and so many entries at most are kept for it.
 _PROOF: Final = 1000
+# What sorts next to a slash.
+_BEHIND_SLASH: Final = "0"
 _DONE: Final = "It was read to its end, and with files.lookback=0 changes are not looked for."
 
 
 class Ordering:
     """How *config* wants it, and what its listings have not shown; one for each start of a connector."""
 
-    def __init__(self, config: FilesConfig, *, ticks: Callable[[], float]) -> None:
+    def __init__(
+        self, config: FilesConfig, *, ticks: Callable[[], float], clock: Callable[[], float]
+    ) -> None:
         self.lookback = config.lookback
         self.partition = mark_partition(config.root)
         self.ignores_changes = config.lookback == 0
         self._ticks = ticks
+        self._clock = clock
+        self.is_local = config.root is None
         self._seconds = config.forget_after_ms / 1000
         self._missing = dict[str, float]()
         self._has_order = True
         # What lies on local disk is sorted here.
-        self._unproven = 0 if config.root is None else _PROOF
+        self._unproven = 0 if self.is_local else _PROOF
 
     @property
     def trusts_order(self) -> bool:
         """Whether names that were not listed surely sort behind those that were."""
         return self._has_order and self._unproven <= 0
+
+    @property
+    def now_ms(self) -> float:
+        """By this machine's clock, in milliseconds since 1970."""
+        return self._clock() * 1000
 
     def listed(self, count: int, *, rises: bool) -> None:
         """A listing has shown so many names, in order or not."""
@@ -56,7 +67,8 @@ class OrderedFollower:
 
     It stays before the first file that is not done. One that is done and not listed any more is passed only
     where its folder shows something, or when it has been missing for long: a folder that shows nothing may be a
-    place that is away, with files in it that nobody has read yet.
+    place that is away, with files in it that nobody has read yet. So it is with the folder that the mark is in,
+    on local disk; listings of a store begin behind the mark and do not show it.
     """
 
     def __init__(self, below: BelowMark, known: Mapping[str, Progress], ordering: Ordering) -> None:
@@ -67,12 +79,12 @@ class OrderedFollower:
         }
         self._shown = dict[str, int | None]()
         self._folders = set[str]()
+        self._mark_folder = _folder(below.mark.key)
         self._busy = set[str]()
         self._stop: str | None = None
         self._last = ""
         self._rises = True
         self._count = 0
-        self._has_missed = False
         self._is_complete = False
         self.start_after = below.start_after
 
@@ -81,10 +93,16 @@ class OrderedFollower:
         self._count += 1
         self._rises &= path > self._last
         self._last = path
+        folder = _folder(path)
+        if folder == self._mark_folder or not self._below.mark.covers(path):
+            self._folders.add(folder)
 
-    def missed(self, path: str) -> None:
+    def missed(self, path: str) -> bool:
         """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
-        self._has_missed = True
+        if path in self._closed or self._below.mark.covers(_last_below(path)):
+            return False
+        self._stop_at(path)
+        return True
 
     def wants_time(self, path: str) -> bool:
         """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
@@ -92,8 +110,6 @@ class OrderedFollower:
 
     def passed(self, path: str, modified_ms: int | None) -> str | None:
         """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
-        if not self._below.mark.covers(path):
-            self._folders.add(_folder(path))
         if path not in self._closed:
             return self._below.passed(path, modified_ms)
         self._shown[path] = modified_ms
@@ -105,12 +121,18 @@ class OrderedFollower:
             return
         if self._below.mark.covers(path):
             self._busy.add(path)
-        elif self._stop is None or path < self._stop:
-            self._stop = path
+        else:
+            self._stop_at(path)
 
     def ended(self) -> None:
         """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
         self._is_complete = True
+
+    @property
+    def is_through(self) -> bool:
+        """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        beyond = self._ordering.trusts_order and self._last > self._below.mark.key
+        return self._is_complete or beyond
 
     def offsets(self) -> Offsets:
         """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
@@ -124,6 +146,7 @@ class OrderedFollower:
             stop=self._stop_before_doubtful(),
             lookback=self._ordering.lookback,
             modified_ms={path: at for path, at in self._shown.items() if at is not None},
+            now_ms=self._ordering.now_ms,
         )
         moved: dict[SourcePartition, SourceOffset | None] = {}
         if folded.mark != mark:
@@ -133,19 +156,28 @@ class OrderedFollower:
 
     def _is_sure(self) -> bool:
         """Whether all names before the first file that is not done have been listed."""
-        if self._has_missed:
-            return False
-        return self._is_complete or (self._ordering.trusts_order and self._stop is not None)
+        if self._is_complete:
+            return True
+        return self._ordering.trusts_order and self._stop is not None and self._stop <= self._last
+
+    def _stop_at(self, path: str) -> None:
+        self._stop = path if self._stop is None else min(path, self._stop)
 
     def _stop_before_doubtful(self) -> str | None:
-        missing = (
+        missing = [
             path
             for path in self._closed.difference(self._shown, self._busy)
             if not self._below.mark.covers(path) and _folder(path) not in self._folders
             if self._stop is None or path < self._stop
-        )
-        stops = self._ordering.doubtful(missing)
+        ]
+        stops = self._ordering.doubtful([*missing, *self._mark_in_doubt()])
         return min([*stops, self._stop] if self._stop is not None else stops, default=None)
+
+    def _mark_in_doubt(self) -> list[str]:
+        """The mark, where its folder shows nothing: files that were to come behind it may be away."""
+        key = self._below.mark.key
+        shown = not key or self._mark_folder in self._folders
+        return [key] if self._ordering.is_local and not shown else []
 
 
 def _is_active(decision: Decision) -> bool:
@@ -156,3 +188,8 @@ def _is_active(decision: Decision) -> bool:
 
 def _folder(path: str) -> str:
     return path.rpartition("/")[0]
+
+
+def _last_below(path: str) -> str:
+    """What no name below *path* sorts behind, where that ends with a slash; else *path*."""
+    return f"{path[:-1]}{_BEHIND_SLASH}" if path.endswith("/") else path

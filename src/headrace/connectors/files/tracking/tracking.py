@@ -22,14 +22,15 @@ _HONOURED: Final = (
     "as read; the mark does not move any more. To have all of that read again, give the connector another name."
 )
 _TOO_LATE: Final = (
-    "too_late={count}: So many files have names that sort up to the mark {mark} but were changed after all that was "
-    "read up to it. They are not read. Give them names that sort behind it, or raise files.lookback for those "
-    "that will come. The first one is {first}."
+    "too_late={count}: So many files have names that sort up to the mark {mark} but were changed after all that it "
+    "has passed. They came late and are not read, or were changed after they were read. Give those that came late "
+    "names that sort behind it, or raise files.lookback for those that will come; one that was read is sent again "
+    "under another name. The first one is {first}."
 )
 
 
 class Tracking:
-    """One for each start of a connector. Used by its thread; *ticks* tells seconds that only rise."""
+    """One for each start of a connector. Used by its thread; *ticks* tells seconds that only rise, *clock* those since 1970."""
 
     def __init__(
         self,
@@ -37,16 +38,20 @@ class Tracking:
         selection: Selection,
         *,
         ticks: Callable[[], float],
+        clock: Callable[[], float],
         tell: Tell,
     ) -> None:
         self._selection = selection
         self._root = config.root
         self._tell = tell
         self._ticks = ticks
+        self._clock = clock
         self._check_seconds = config.late_check_ms / 1000
         self._check_at = ticks() if config.late_check_ms else float("inf")
         self._forgetting = Forgetting(config, selection, ticks=ticks)
-        self._ordering = Ordering(config, ticks=ticks) if config.tracking == "ordered" else None
+        self._ordering = (
+            Ordering(config, ticks=ticks, clock=clock) if config.tracking == "ordered" else None
+        )
 
     def tracked(self, offsets: OffsetReader, asked: Asked) -> Tracked:
         """The selection as the next plan sees it, which asks for what is known by *asked*."""
@@ -67,7 +72,13 @@ class Tracking:
         return mark_of(offsets.offset(mark_partition(self._root)))
 
     def _below(self, mark: Mark, asked: Asked, *, lists_all: bool) -> BelowMark:
-        return BelowMark(mark, asked.known, place=place_of(self._root), lists_all=lists_all)
+        return BelowMark(
+            mark,
+            asked.known,
+            place=place_of(self._root),
+            lists_all=lists_all,
+            now_ms=self._clock() * 1000,
+        )
 
     def _follower(self, below: BelowMark, asked: Asked) -> Follower:
         if self._ordering is None:
@@ -75,7 +86,7 @@ class Tracking:
         return OrderedFollower(below, asked.known, self._ordering)
 
     def _checked(self, below: BelowMark) -> None:
-        """A listing is through in which *below* was followed."""
+        """A listing in which *below* was followed has shown all names up to the mark."""
         if not below.lists_all:
             return
         self._check_at = self._ticks() + self._check_seconds
@@ -96,5 +107,7 @@ class Tracked:
 
     def offsets(self) -> Offsets:
         """After the listing: what is of no use any more, as tombstones, and the mark where it moves."""
-        self._listed()
-        return self._follower.offsets()
+        offsets = self._follower.offsets()
+        if self._follower.is_through:
+            self._listed()
+        return offsets

@@ -17,8 +17,11 @@ class Watcher(Protocol):
         """There is something at *path*, whether it is selected or not."""
         ...
 
-    def missed(self, path: str) -> None:
-        """What is below *path* could not be listed."""
+    def missed(self, path: str) -> bool:
+        """The file at *path* or, behind a path that ends with a slash, all that is below it could not be seen.
+
+        Whether that concerns anybody: what was read, and is away now, does not.
+        """
         ...
 
     def wants_time(self, path: str) -> bool:
@@ -41,8 +44,9 @@ class Unwatched:
     def saw(self, path: str) -> None:
         """See :class:`Watcher`."""
 
-    def missed(self, path: str) -> None:
+    def missed(self, path: str) -> bool:
         """See :class:`Watcher`."""
+        return True
 
     def wants_time(self, path: str) -> bool:
         """See :class:`Watcher`."""

@@ -54,7 +54,7 @@ class Column(Protocol):
         ...
 
     def build(self, values: Values) -> pa.Array:
-        """The column of *values*, ``None`` for null; raises one of ``avro_leaves.UNFIT`` when one does not fit."""
+        """The column of *values*, ``None`` for null; raises one of ``leaves.UNFIT`` when one does not fit."""
         ...
 
 

@@ -32,8 +32,8 @@ class AvroFormat:
     """Records of the schema in each file's header.
 
     An anchor is the byte at which a block begins, behind the sync marker before it; 0 means the first
-    block. A span has the blocks that begin in it. No block may have more than *block_bytes*, packed or unpacked. A file may be packed as a whole,
-    too; positions are then those of the unpacked file.
+    block. A span has the blocks that begin in it. No block may have more than *block_bytes*, packed or
+    unpacked. A file may be packed as a whole, too; positions are then those of the unpacked file.
     """
 
     block_bytes: int = DEFAULT_BLOCK_BYTES

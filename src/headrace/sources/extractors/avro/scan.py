@@ -65,7 +65,7 @@ class Scan:
         return np.array(found, np.int64).reshape(count, self.width), end
 
     def build(self, octets: Bytes, places: FieldPlaces) -> pa.Array:
-        """The column of the records at *places*; raises one of ``avro_leaves.UNFIT`` when one is unusual."""
+        """The column of the records at *places*; raises one of ``leaves.UNFIT`` when one is unusual."""
         return self._part.build(octets, np.ascontiguousarray(places.T))
 
 

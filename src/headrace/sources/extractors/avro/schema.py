@@ -67,7 +67,8 @@ _BASES: Mapping[str | None, SchemaType] = {
 def connect_schema(kind: AvroType) -> Schema:
     """The schema of values of *kind*. Pure; called once per object.
 
-    Raises :class:`~headrace.connect.errors.RecordError`, without a place, for what Connect has no schema for.
+    Raises :class:`~headrace.sources.extractors.avro.types.SchemaRefusedError`, without a place, for what
+    Connect has no schema for.
     """
     try:
         return _schema(kind)

@@ -102,7 +102,7 @@ class Scanned:
         return len(self.octets) - int(self.places[0, 0]) + self.scan.column_bytes(len(self))
 
     def built(self) -> pa.Array:
-        """Their column; raises one of ``avro_leaves.UNFIT`` when one is not as usual."""
+        """Their column; raises one of ``leaves.UNFIT`` when one is not as usual."""
         return self.scan.build(np.frombuffer(self.octets, np.uint8), self.places)
 
     def read(self, count: int, datums: DatumReader) -> Taken:

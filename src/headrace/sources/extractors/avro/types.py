@@ -63,11 +63,22 @@ class AvroField:
     default: object = None
 
 
+class SchemaRefusedError(RecordError):
+    """A schema that cannot be used; *why* is a sentence that does not say where the schema stands."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"The Avro schema in the file's header cannot be used: {why}",
+            advice="Write the file anew with another schema, or leave it out of what is read.",
+        )
+        self.why = why
+
+
 def parsed(text: bytes) -> AvroType:
     """The type that *text*, a schema as JSON, describes. Pure; called once per object.
 
-    Raises :class:`~headrace.connect.errors.RecordError`, without a place, for what is no schema, and for
-    types without end, which a column cannot hold.
+    Raises :class:`SchemaRefusedError`, without a place, for what is no schema, and for types without end,
+    which a column cannot hold.
     """
     try:
         return _Parser().type_of(json.loads(text), "")
@@ -77,12 +88,9 @@ def parsed(text: bytes) -> AvroType:
         raise refused(f"It is not JSON ({error}).") from error
 
 
-def refused(reason: str) -> RecordError:
+def refused(reason: str) -> SchemaRefusedError:
     """The error for a schema that cannot be used, without its place."""
-    return RecordError(
-        f"The Avro schema in the file's header cannot be used: {reason}",
-        advice="Write the file anew with another schema, or leave it out of what is read.",
-    )
+    return SchemaRefusedError(reason)
 
 
 def nullable_of(kind: AvroType) -> AvroType | None:

@@ -27,7 +27,8 @@ def filled_rows(rows: RowBlock, blanks: str) -> _Mask:
     filled = rows.ends > rows.starts
     if not blanks or not len(rows) or not is_blank(rows.buffer[rows.starts], blanks).any():
         return filled
-    others = np.flatnonzero(~is_blank(rows.buffer, blanks))
+    begin = int(rows.starts[0])
+    others = begin + np.flatnonzero(~is_blank(rows.buffer[begin : rows.ends[-1]], blanks))
     first = np.searchsorted(others, rows.starts)
     return filled & (first < np.searchsorted(others, rows.ends))
 

@@ -16,7 +16,10 @@ _NO = pa.scalar(False)  # noqa: FBT003
 
 
 class CsvFields:
-    """*names*, and their types: those that *dialect* declares, else *inferred* ones (in the order of names), else strings."""
+    """*names*, and their types: those that *dialect* declares, else *inferred* ones, else strings.
+
+    The *inferred* ones are in the order of the names.
+    """
 
     def __init__(
         self,

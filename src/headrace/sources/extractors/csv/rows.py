@@ -23,6 +23,9 @@ from headrace.sources.extractors.text import not_utf8
 # The csv module's own limit of 128 KiB for a field would undercut the one for rows.
 csv.field_size_limit(2**31 - 1)
 
+# Arrow's reader takes longer to begin than so few rows take one by one, and behind a bad one there may be another.
+_FEW_ROWS = 64
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
@@ -45,6 +48,7 @@ class CsvRows:
     def __init__(self, dialect: CsvDialect, names: Sequence[str] | None = None) -> None:
         self.names = names
         self._dialect = dialect
+        self._behind_bad = False
         self._framing = QuotedFraming(dialect)
         self._trimmer = RowTrimmer(dialect) if dialect.blanks else None
 
@@ -58,10 +62,15 @@ class CsvRows:
             return Columns(columns=(), rows=kept[:0], bad=refused.bad)
         if self.names is None or not len(kept):
             return Columns(columns=(), rows=kept[:0])
-        columns = self._quickly(self._without_comments(rows, kept), len(kept), len(self.names))
-        if columns is not None:
-            return Columns(columns=columns, rows=kept)
-        return self._one_by_one(rows, kept, len(self.names))
+        width = len(self.names)
+        if len(kept) > _FEW_ROWS or not self._behind_bad:
+            columns = self._quickly(self._without_comments(rows, kept), len(kept), width)
+            if columns is not None:
+                self._behind_bad = False
+                return Columns(columns=columns, rows=kept)
+        found = self._one_by_one(rows, kept, width)
+        self._behind_bad = found.bad is not None
+        return found
 
     def _records(self, rows: RowBlock) -> NDArray[np.bool_]:
         """Which of *rows* are neither blank nor comments."""
@@ -157,13 +166,13 @@ class CsvRows:
         except UnicodeDecodeError as error:
             raise _RefusedError(not_utf8(row, rows.position(row), error)) from error
         except csv.Error as error:
-            reason = f"This row is not CSV of the configured dialect: {error}."
-            raise _RefusedError(BadRow(row=row, reason=reason, advice=_DIALECT_ADVICE)) from error
+            raise _RefusedError(_not_csv(row, error)) from error
 
 
 _NAMES_ADVICE = "Correct the header, or set csv.names and csv.header to what the file has."
 _LONG_ADVICE = "Correct the row; a field that holds the delimiter or a line end must be quoted."
 _SHORT_ADVICE = f"{_LONG_ADVICE} Or have its missing fields be null with csv.ragged=fill."
+_RETURN_ADVICE = "End rows with a line feed, and quote fields that hold a carriage return."
 _DIALECT_ADVICE = (
     "Correct the row, or set csv.delimiter, csv.quote and csv.escape to what the file has."
 )
@@ -173,6 +182,15 @@ class _RefusedError(Exception):
     def __init__(self, bad: BadRow) -> None:
         super().__init__(bad.reason)
         self.bad = bad
+
+
+def _not_csv(row: int, error: csv.Error) -> BadRow:
+    if str(error).startswith("new-line character"):
+        # Python's advice is about how a program opens its file.
+        reason = "This row holds a carriage return outside of quotes that does not end it."
+        return BadRow(row=row, reason=reason, advice=_RETURN_ADVICE)
+    reason = f"This row is not CSV of the configured dialect: {error}."
+    return BadRow(row=row, reason=reason, advice=_DIALECT_ADVICE)
 
 
 def _names_complaint(

@@ -40,19 +40,10 @@ class ColumnPlace:
 
 @dataclass(frozen=True, slots=True)
 class RowGroupPlaces:
-    """The columns of a row group of *num_rows* rows."""
+    """The columns of a row group of so many *rows*."""
 
-    num_rows: int
+    rows: int
     columns: Sequence[ColumnPlace]
-
-    @property
-    def num_columns(self) -> int:
-        """How many columns it has."""
-        return len(self.columns)
-
-    def column(self, index: int) -> ColumnPlace:
-        """One column's place."""
-        return self.columns[index]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +54,6 @@ class FooterPlaces:
     """
 
     row_groups: Sequence[RowGroupPlaces]
-
-    @property
-    def num_row_groups(self) -> int:
-        """How many row groups there are."""
-        return len(self.row_groups)
-
-    def row_group(self, index: int) -> RowGroupPlaces:
-        """One row group."""
-        return self.row_groups[index]
 
     def misplaced(self, end: int) -> str | None:
         """What is wrong with the places in a file whose footer begins at byte *end*; ``None`` if nothing is.
@@ -93,7 +75,7 @@ class FooterPlaces:
     def _spans(self) -> Iterator[tuple[tuple[int, int], str]]:
         """Of what is ever read."""
         for number, group in enumerate(self.row_groups):
-            for index, column in enumerate(group.columns if group.num_rows else ()):
+            for index, column in enumerate(group.columns if group.rows else ()):
                 span = column.span()
                 if span is not None:
                     yield span, f"column {index} of row group {number}"

@@ -48,7 +48,7 @@ class ParquetFormat:
     ) -> ParquetReader:
         """See :class:`~headrace.sources.extractors.format.Format`."""
         try:
-            _check_plain(source)
+            _check_readable(source)
             opened = ParquetSource(source.raw, source.native_key, columns=self.columns)
             first, stop = groups_between(opened.begins, span.start, span.stop, size=opened.size)
             if span.seek_row:
@@ -59,10 +59,15 @@ class ParquetFormat:
             raise
 
 
-def _check_plain(source: ObjectInput) -> None:
+def _check_readable(source: ObjectInput) -> None:
     if source.compression is not Compression.NONE:
         raise TaskFailedError(
             f"{source.native_key}: A Parquet file compresses its own pages and is not read out of "
             f"{source.compression}, because its footer is at its end. Unpack it, or set the "
             "compression to none if only its name says so."
+        )
+    if not source.raw.seekable():
+        raise TaskFailedError(
+            f"{source.native_key}: A Parquet file has its footer at its end, and its stream cannot seek. Let "
+            "open() return one that can, such as a temporary file with the same bytes."
         )

@@ -5,12 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-import pyarrow.parquet as pq
-
 from headrace.sources.extractors.parquet.footer import FooterPlaces, RowGroupPlaces
 
 
-def row_group_begins(metadata: pq.FileMetaData | FooterPlaces) -> list[int]:
+def row_group_begins(places: FooterPlaces) -> list[int]:
     """The byte at which each row group begins, for :func:`groups_between`; called once for each file.
 
     They rise, also where the footer says otherwise or a row group has no bytes, so that every cut of a file
@@ -18,9 +16,9 @@ def row_group_begins(metadata: pq.FileMetaData | FooterPlaces) -> list[int]:
     never passes for a byte behind the end of the range that it is in.
     """
     begins = list[int]()
-    for group in range(metadata.num_row_groups):
+    for group in places.row_groups:
         after = begins[-1] + 1 if begins else 0
-        begins.append(max(after, _first_byte(metadata.row_group(group))))
+        begins.append(max(after, _first_byte(group)))
     return begins
 
 
@@ -38,11 +36,11 @@ def groups_between(
     return first, bisect_left(begins, stop)
 
 
-def _first_byte(group: pq.RowGroupMetaData | RowGroupPlaces) -> int:
+def _first_byte(group: RowGroupPlaces) -> int:
     """The first byte of *group*'s first column; 0 when it has no columns."""
-    if not group.num_columns:
+    if not group.columns:
         return 0
-    column = group.column(0)
+    column = group.columns[0]
     pages = [column.data_page_offset, column.dictionary_page_offset]
     # Some writers say 0 for a page that is not there.
     return min((page for page in pages if page and page > 0), default=0)

@@ -1,0 +1,161 @@
+"""One split, opened where its offset says that reading goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import FileIO
+
+import pyarrow as pa
+
+from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.task import Split
+from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.details import SplitDetails
+from headrace.connectors.files.formats import packing_of, packing_told
+from headrace.connectors.files.local.witness import Witness, open_witness
+from headrace.connectors.files.place import Place
+from headrace.connectors.files.planning import CHANGED_ADVICE, REPLACED
+from headrace.connectors.files.progress import number, path_of
+from headrace.connectors.files.proof import CHECKED, CHECKSUM, proof_of
+from headrace.connectors.files.tail import behind_line_end
+from headrace.sources.extractors.blocks import Span
+from headrace.sources.extractors.chunk import Resume
+from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
+from headrace.sources.extractors.object_reader import ObjectReader
+from headrace.sources.extractors.readable import Readable
+from headrace.sources.extractors.rows import Places
+from headrace.sources.extractors.streams import Compression
+
+_UNPACKED = " of the unpacked text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedSplit:
+    """A split that is open: its *reader*, whether its file is *packed*, and what knows the bytes again.
+
+    There is no *witness* for what a version or its being finished tells apart.
+    """
+
+    reader: ObjectReader
+    packed: bool
+    witness: Witness | None
+
+    def proof(self, anchor: int) -> dict[str, int]:
+        """What an offset says of the bytes before *anchor*."""
+        if self.witness is None:
+            return {}
+        proof = self.witness.proof_at(anchor)
+        return {CHECKED: proof.checked, CHECKSUM: proof.checksum}
+
+    def proofs(self, anchors: Places) -> Mapping[str, pa.Array]:
+        """What offsets say of the bytes before each of *anchors*, as columns."""
+        return {} if self.witness is None else self.witness.columns(anchors)
+
+
+class SplitOpening:
+    """Opens the file at *split*'s path, which is of *form*, in *place*. Used once."""
+
+    def __init__(self, split: Split, config: FilesConfig, place: Place, form: Format) -> None:
+        self._split = split
+        self._config = config
+        self._place = place
+        self._format = form
+        self._details = SplitDetails.of(split.details)
+        self._path = path_of(split.partition)
+
+    def open(self) -> OpenedSplit | None:
+        """What reads it; ``None`` when it is not the one that was planned.
+
+        Raises what :class:`~headrace.connectors.files.place.Place` and the format do,
+        :class:`~headrace.connect.errors.RecordError` when what is before the place cannot be unpacked, and
+        :class:`~headrace.connect.errors.TaskFailedError` for a packed file that was replaced, with ``fail``.
+        """
+        told = packing_told(self._path, self._config)
+        opened = self._place.open(self._path, self._details, with_head=told is None)
+        if opened is None:
+            return None
+        packing = packing_of(self._path, opened.head, self._config)
+        resume = self._resume()
+        if self._details.tailed:
+            resume = behind_line_end(opened.raw, resume, self._path)
+        witness: Witness | None = None
+        # What is in a store is known by its version, and so is a file that is only read when it is finished.
+        if isinstance(opened.raw, FileIO) and not self._format.sealed:
+            witness = self._witnessed(opened.raw, packing, resume)
+            if witness is None:
+                opened.raw.close()
+                return self._left_to_the_plan(packing)
+        return OpenedSplit(
+            reader=self._reader(opened.raw, packing, witness, resume),
+            packed=packing is not Compression.NONE,
+            witness=witness,
+        )
+
+    def _reader(
+        self, raw: Readable, packing: Compression, witness: Witness | None, resume: Resume
+    ) -> ObjectReader:
+        config = self._config
+        return self._format.reader(
+            ObjectInput(native_key=self._path, raw=raw, compression=packing, stream=witness),
+            span=self._span(resume),
+            resume=resume,
+            limits=ReadLimits(
+                rows=config.batch_max_rows,
+                chunk_bytes=config.batch_max_bytes,
+                record_bytes=config.max_line_bytes,
+                record_key="files.max.line.bytes",
+            ),
+            constants=self._split.offset or {},
+        )
+
+    def _witnessed(self, raw: FileIO, packing: Compression, resume: Resume) -> Witness | None:
+        """The bytes to read, or ``None`` when the file does not begin with what was sent of it."""
+        config = self._config
+        try:
+            return open_witness(
+                raw,
+                packing,
+                self._first_byte(resume),
+                proof=proof_of(self._split.offset),
+                # What is read ahead, and the rows before that.
+                keep=2 * (config.max_line_bytes + 2 * config.batch_max_bytes)
+                + config.looks_ahead_bytes,
+            )
+        except RecordError as error:
+            raw.close()
+            raise error.located(self._path, f"before byte {resume.anchor}{_UNPACKED}") from error
+        except OSError:
+            raw.close()
+            raise
+
+    def _left_to_the_plan(self, packing: Compression) -> None:
+        # With `fail`, plans trust the inode and size of a packed file, to unpack it here only.
+        if packing is not Compression.NONE and self._config.changed == "fail":
+            raise TaskFailedError(f"{self._path}: {REPLACED} {CHANGED_ADVICE}")
+
+    def _resume(self) -> Resume:
+        offset = self._split.offset
+        count = number(offset, "recordCount")
+        if offset is None or "anchor" not in offset:
+            # An entry with only a count was set by a person, and means "skip so many records".
+            return Resume(anchor=self._details.start, skip=count, record_count=count)
+        return Resume(
+            anchor=number(offset, "anchor"), skip=number(offset, "skip"), record_count=count
+        )
+
+    @property
+    def _seeks(self) -> bool:
+        return self._details.seek and "anchor" not in (self._split.offset or {})
+
+    def _first_byte(self, resume: Resume) -> int:
+        return resume.anchor - 1 if self._seeks else resume.anchor
+
+    def _span(self, resume: Resume) -> Span:
+        return Span(
+            start=self._details.start if self._format.sealed else resume.anchor,
+            stop=self._details.stop,
+            limit=self._details.limit,
+            take_tail=self._details.tail and not self._details.open_ended,
+            seek_row=self._seeks,
+        )
