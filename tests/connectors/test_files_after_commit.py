@@ -802,9 +802,9 @@ def test_a_copy_that_is_gone_is_not_a_file_that_is_gone(
 
 def test_what_has_tags_is_known_before_a_store_is_opened():
     """The table says what the adapters say."""
-    from headrace.connectors.files.stores.azure import AzureStore
-    from headrace.connectors.files.stores.gcs import GcsStore
-    from headrace.connectors.files.stores.s3 import S3Store
+    from headrace.connectors.files.stores.azure.store import AzureStore
+    from headrace.connectors.files.stores.gcs.store import GcsStore
+    from headrace.connectors.files.stores.s3.store import S3Store
 
     stores = {"s3": S3Store, "gs": GcsStore, "az": AzureStore}
     assert {scheme: kind.has_tags for scheme, kind in KINDS.items()} == {

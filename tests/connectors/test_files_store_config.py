@@ -148,4 +148,4 @@ def test_the_connector_does_not_import_a_library_of_a_store():
 
     libraries = {kind.library for kind in catalogue.KINDS.values()} | {"botocore", "obstore"}
     assert libraries.isdisjoint(done.stdout.split())
-    assert "headrace.connectors.files.stores.s3" not in done.stdout.split()
+    assert "headrace.connectors.files.stores.s3.store" not in done.stdout.split()

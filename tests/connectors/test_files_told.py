@@ -26,7 +26,11 @@ def test_json_is_told_what_it_may_be(name: str):
     ("config", "key", "words"),
     [
         (FilesConfig, "files.name.regex", "files in whose path it is not"),
-        (FilesConfig, "files.min.age.ms", "a Parquet file, or with the header or field last any file"),
+        (
+            FilesConfig,
+            "files.min.age.ms",
+            "a Parquet file, or with the header or field last any file",
+        ),
         (SourceConfig, "distribution.type", "its key or context tells"),
         (SourceConfig, "ring.buffer.size", "look-back"),
         (SourceConfig, "extractor.class", "with its usual dialect"),

@@ -16,8 +16,8 @@ from connectors.stores.s3_owner import S3Owner
 from connectors.stores.s3_proxy import Fault, Proxy, running
 from connectors.stores.s3_server import s3_server
 from end_to_end.scene import Scene
-from headrace.connectors.files.stores.config import S3Config
-from headrace.connectors.files.stores.s3_client import client_of
+from headrace.connectors.files.stores.s3.client import client_of
+from headrace.connectors.files.stores.s3.config import S3Config
 from headrace.testing.process_engine import ProcessEngine
 from headrace.testing.thread_engine import ThreadEngine
 

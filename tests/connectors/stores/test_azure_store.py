@@ -22,19 +22,19 @@ from connectors.stores.s3_proxy import Answer as Passed
 from connectors.stores.s3_proxy import Fault, Proxy, running
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.stores.azure import AzureStore, azure_store
-from headrace.connectors.files.stores.azure_account import Account
-from headrace.connectors.files.stores.azure_config import AzureConfig
-from headrace.connectors.files.stores.azure_login import login_of
-from headrace.connectors.files.stores.azure_tags import tags_of
+from headrace.connectors.files.stores.azure.account import Account
+from headrace.connectors.files.stores.azure.config import AzureConfig
+from headrace.connectors.files.stores.azure.login import login_of
+from headrace.connectors.files.stores.azure.store import AzureStore, azure_store
+from headrace.connectors.files.stores.azure.tags import tags_of
 from headrace.connectors.files.stores.connecting import Connecting
 from headrace.connectors.files.stores.errors import (
     ObjectArchivedError,
     ObjectChangedError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.rest_calls import Answer
-from headrace.connectors.files.stores.rest_client import Request, Response, RestClient
+from headrace.connectors.files.stores.rest.calls import Answer
+from headrace.connectors.files.stores.rest.client import Request, Response, RestClient
 from headrace.connectors.files.stores.retries import Retries
 from headrace.connectors.files.stores.store import Store
 from headrace.testing.store_suite import DATA, OTHER_KEYS, PATH_KEYS, Put, StoreSuite, TagsOf

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.stores.errors import StoreUnavailableError
-from headrace.connectors.files.stores.gcs_config import GcsConfig
-from headrace.connectors.files.stores.gcs_errors import refusal_of
-from headrace.connectors.files.stores.gcs_login import login_of
-from headrace.connectors.files.stores.rest_client import Request
+from headrace.connectors.files.stores.gcs.config import GcsConfig
+from headrace.connectors.files.stores.gcs.errors import refusal_of
+from headrace.connectors.files.stores.gcs.login import login_of
+from headrace.connectors.files.stores.rest.client import Request
 
 BUCKET = {"gcs.bucket": "bucket"}
 REQUEST = Request(method="GET", path="/a")

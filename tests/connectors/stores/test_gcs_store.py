@@ -25,9 +25,9 @@ from headrace.connectors.files.stores.errors import (
     ObjectChangedError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.gcs import GcsStore, gcs_store
-from headrace.connectors.files.stores.gcs_config import GcsConfig
-from headrace.connectors.files.stores.rest_client import Request, RestClient
+from headrace.connectors.files.stores.gcs.config import GcsConfig
+from headrace.connectors.files.stores.gcs.store import GcsStore, gcs_store
+from headrace.connectors.files.stores.rest.client import Request, RestClient
 from headrace.connectors.files.stores.retries import Retries
 from headrace.testing.store_suite import DATA, OTHER_KEYS, PATH_KEYS, Put, StoreSuite
 

@@ -17,8 +17,8 @@ from headrace.connectors.files.stores.errors import (
     ObjectGoneError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.rest_client import Request, RestClient
-from headrace.connectors.files.stores.rest_errors import PASSING, Meanings, Refusal, error_of
+from headrace.connectors.files.stores.rest.client import Request, RestClient
+from headrace.connectors.files.stores.rest.errors import PASSING, Meanings, Refusal, error_of
 
 MEANINGS = Meanings(
     passing=PASSING | {"Busy"},

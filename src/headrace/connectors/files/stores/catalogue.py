@@ -10,9 +10,9 @@ from importlib.util import find_spec
 
 from headrace.connect.config import Config
 from headrace.connect.setting import Setting
-from headrace.connectors.files.stores.azure_config import AzureConfig
-from headrace.connectors.files.stores.config import S3Config
-from headrace.connectors.files.stores.gcs_config import GcsConfig
+from headrace.connectors.files.stores.azure.config import AzureConfig
+from headrace.connectors.files.stores.gcs.config import GcsConfig
+from headrace.connectors.files.stores.s3.config import S3Config
 from headrace.connectors.files.stores.store import Store
 
 
@@ -77,7 +77,7 @@ KINDS: Mapping[str, StoreKind] = {
         # Old buckets, access points and other servers have names that new buckets of Amazon must not have.
         place_names=re.compile(r"[A-Za-z0-9._:-]{1,255}"),
         place_rule="A bucket's name is made of letters, digits, '.', '_' and '-'.",
-        opener="s3:s3_store",
+        opener="s3.store:s3_store",
         library="boto3",
         extra="s3",
         has_tags=True,
@@ -88,7 +88,7 @@ KINDS: Mapping[str, StoreKind] = {
         place_names=re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]"),
         place_rule="A bucket's name has at least 3 of a-z, 0-9, '.', '_' and '-', and a letter or digit at both "
         "ends.",
-        opener="gcs:gcs_store",
+        opener="gcs.store:gcs_store",
         library="google.auth",
         extra="gcs",
     ),
@@ -97,7 +97,7 @@ KINDS: Mapping[str, StoreKind] = {
         place="azure.container",
         place_names=re.compile(r"\$root|\$web|\$logs|(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"),
         place_rule="A container's name has 3 to 63 of a-z, 0-9 and single '-' between them.",
-        opener="azure:azure_store",
+        opener="azure.store:azure_store",
         library="azure.identity",
         extra="azure",
         has_tags=True,

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.stores.s3_client import S3Client
+from headrace.connectors.files.stores.s3.client import S3Client
 
 _log = logging.getLogger(__name__)
 _GIB = 1024**3

@@ -12,8 +12,8 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.loaders import Loader, create_loader
 
-from headrace.connectors.files.stores.config import S3Config
-from headrace.connectors.files.stores.s3_pages import read_objects
+from headrace.connectors.files.stores.s3.config import S3Config
+from headrace.connectors.files.stores.s3.pages import read_objects
 
 _DEFAULT_REGION = "us-east-1"
 

@@ -8,18 +8,18 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import quote, urlencode, urlsplit
 
-from headrace.connectors.files.stores.azure_config import AzureConfig
-from headrace.connectors.files.stores.azure_copy import AzureCopy
-from headrace.connectors.files.stores.azure_errors import MEANINGS, refusal_of
-from headrace.connectors.files.stores.azure_listing import (
+from headrace.connectors.files.stores.azure.config import AzureConfig
+from headrace.connectors.files.stores.azure.copy import AzureCopy
+from headrace.connectors.files.stores.azure.errors import MEANINGS, refusal_of
+from headrace.connectors.files.stores.azure.listing import (
     USUAL_TIERS,
     ListedPage,
     milliseconds,
     page_of,
     unquoted,
 )
-from headrace.connectors.files.stores.azure_login import login_of
-from headrace.connectors.files.stores.azure_tags import tags_of, xml_of
+from headrace.connectors.files.stores.azure.login import login_of
+from headrace.connectors.files.stores.azure.tags import tags_of, xml_of
 from headrace.connectors.files.stores.checksum import Checksum
 from headrace.connectors.files.stores.empty_body import EmptyBody
 from headrace.connectors.files.stores.errors import (
@@ -31,10 +31,10 @@ from headrace.connectors.files.stores.errors import (
 from headrace.connectors.files.stores.listing import OrderedListing, Page, representable
 from headrace.connectors.files.stores.network_settings import connecting_of, retries_of
 from headrace.connectors.files.stores.ranged_reader import Body, RangedReader
-from headrace.connectors.files.stores.rest_body import RestBody
-from headrace.connectors.files.stores.rest_calls import RestCalls
-from headrace.connectors.files.stores.rest_client import Request, Response, RestClient
-from headrace.connectors.files.stores.rest_errors import place_of
+from headrace.connectors.files.stores.rest.body import RestBody
+from headrace.connectors.files.stores.rest.calls import RestCalls
+from headrace.connectors.files.stores.rest.client import Request, Response, RestClient
+from headrace.connectors.files.stores.rest.errors import place_of
 from headrace.connectors.files.stores.retries import Retries
 from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
 from headrace.sources.extractors.readable import Readable

@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.connectors.files.stores.checksum import Checksum
 from headrace.connectors.files.stores.errors import StoreUnavailableError
-from headrace.connectors.files.stores.s3_errors import telling
+from headrace.connectors.files.stores.s3.errors import telling
 
 _RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/([0-9]+)")
 # An object has one of them as a rule. S3 has others, such as XXHash, which nothing that is installed knows.

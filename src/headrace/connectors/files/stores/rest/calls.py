@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from headrace.connectors.files.stores.rest_client import Request, Response, RestClient
-from headrace.connectors.files.stores.rest_errors import Meanings, Refusal, error_of, place_of
+from headrace.connectors.files.stores.rest.client import Request, Response, RestClient
+from headrace.connectors.files.stores.rest.errors import Meanings, Refusal, error_of, place_of
 from headrace.connectors.files.stores.retries import Retries
 
 

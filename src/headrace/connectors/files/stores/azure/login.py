@@ -15,9 +15,9 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError
 from azure.identity import DefaultAzureCredential
 
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.stores.azure_account import Account
+from headrace.connectors.files.stores.azure.account import Account
 from headrace.connectors.files.stores.errors import StoreUnavailableError
-from headrace.connectors.files.stores.rest_client import Login, Request, nobody
+from headrace.connectors.files.stores.rest.client import Login, Request, nobody
 
 _SCOPE = "https://storage.azure.com/.default"
 _EARLY_SECONDS = 300

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from headrace.connectors.files.stores.rest_errors import PASSING, Meanings, Refusal
+from headrace.connectors.files.stores.rest.errors import PASSING, Meanings, Refusal
 
 # Words of our own: Google tells a missing bucket from a missing object by its sentence alone.
 _NO_BUCKET = "noSuchBucket"

@@ -19,16 +19,16 @@ from headrace.connectors.files.stores.errors import (
     ObjectGoneError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.gcs_config import GcsConfig
-from headrace.connectors.files.stores.gcs_errors import MEANINGS, refusal_of
-from headrace.connectors.files.stores.gcs_login import login_of
+from headrace.connectors.files.stores.gcs.config import GcsConfig
+from headrace.connectors.files.stores.gcs.errors import MEANINGS, refusal_of
+from headrace.connectors.files.stores.gcs.login import login_of
 from headrace.connectors.files.stores.listing import OrderedListing, Page, representable
 from headrace.connectors.files.stores.network_settings import connecting_of, retries_of
 from headrace.connectors.files.stores.ranged_reader import Body, RangedReader
-from headrace.connectors.files.stores.rest_body import RestBody
-from headrace.connectors.files.stores.rest_calls import RestCalls
-from headrace.connectors.files.stores.rest_client import Request, Response, RestClient
-from headrace.connectors.files.stores.rest_errors import place_of
+from headrace.connectors.files.stores.rest.body import RestBody
+from headrace.connectors.files.stores.rest.calls import RestCalls
+from headrace.connectors.files.stores.rest.client import Request, Response, RestClient
+from headrace.connectors.files.stores.rest.errors import place_of
 from headrace.connectors.files.stores.retries import Retries
 from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
 from headrace.sources.extractors.readable import Readable

@@ -9,7 +9,7 @@ from headrace.connect.config import Config, Problem
 from headrace.connect.setting import setting
 from headrace.connect.setting_type import Password
 from headrace.connectors.files.stores import network_settings as network
-from headrace.connectors.files.stores.azure_account import Account, of_connection_string
+from headrace.connectors.files.stores.azure.account import Account, of_connection_string
 
 
 def _account_problem(name: str) -> str | None:

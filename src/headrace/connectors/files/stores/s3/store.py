@@ -10,7 +10,6 @@ from urllib.parse import unquote_to_bytes
 
 from botocore.exceptions import ClientError
 
-from headrace.connectors.files.stores.config import S3Config
 from headrace.connectors.files.stores.empty_body import EmptyBody
 from headrace.connectors.files.stores.errors import (
     KeyNotRepresentableError,
@@ -21,16 +20,17 @@ from headrace.connectors.files.stores.errors import (
 from headrace.connectors.files.stores.listing import OrderedListing, Page
 from headrace.connectors.files.stores.ranged_reader import Body, RangedReader
 from headrace.connectors.files.stores.retries import Retries
-from headrace.connectors.files.stores.s3_body import S3Body
-from headrace.connectors.files.stores.s3_client import Operation, S3Client, client_of
-from headrace.connectors.files.stores.s3_copy import (
+from headrace.connectors.files.stores.s3.body import S3Body
+from headrace.connectors.files.stores.s3.client import Operation, S3Client, client_of
+from headrace.connectors.files.stores.s3.config import S3Config
+from headrace.connectors.files.stores.s3.copy import (
     CopyLimits,
     S3Copy,
     quoted,
     unquoted,
     version_id,
 )
-from headrace.connectors.files.stores.s3_errors import status_of, telling
+from headrace.connectors.files.stores.s3.errors import status_of, telling
 from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
 from headrace.sources.extractors.readable import Readable
 

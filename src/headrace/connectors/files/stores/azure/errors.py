@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from xml.etree import ElementTree as ET
 
-from headrace.connectors.files.stores.rest_errors import PASSING, Meanings, Refusal
+from headrace.connectors.files.stores.rest.errors import PASSING, Meanings, Refusal
 
 _NO_OBJECT = "BlobNotFound"
 

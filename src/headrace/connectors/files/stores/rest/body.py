@@ -6,7 +6,7 @@ import re
 
 from headrace.connectors.files.stores.checksum import Checksum
 from headrace.connectors.files.stores.errors import StoreUnavailableError
-from headrace.connectors.files.stores.rest_client import Response
+from headrace.connectors.files.stores.rest.client import Response
 
 _RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/([0-9]+)")
 

@@ -15,8 +15,8 @@ from google.oauth2.service_account import Credentials as ServiceCredentials
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.stores.errors import StoreUnavailableError
-from headrace.connectors.files.stores.gcs_config import GcsConfig
-from headrace.connectors.files.stores.rest_client import Login, Request, nobody
+from headrace.connectors.files.stores.gcs.config import GcsConfig
+from headrace.connectors.files.stores.rest.client import Login, Request, nobody
 
 _SCOPES = ("https://www.googleapis.com/auth/devstorage.read_write",)
 _ADVICE = (

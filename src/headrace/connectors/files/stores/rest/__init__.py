@@ -1,0 +1,1 @@
+"""What the stores that are spoken to by REST have in common."""
