@@ -23,6 +23,13 @@ def test_loopback_only():
     assert "PLAINTEXT://127.0.0.1:1,CONTROLLER://127.0.0.1:2" == told["listeners"]
 
 
+def test_old_timestamps_are_kept():
+    """Records of last year stay: Kafka's own default would delete them within minutes."""
+    found = server_properties(port=1, controller_port=2, log_dirs=Path("/logs"), overrides={})
+
+    assert "-1" == found["log.retention.ms"]
+
+
 def test_escapes():
     """Blanks, backslashes and letters beyond Latin-1 survive Java's way of reading properties."""
     assert "log.dirs=/a\\ b\\\\c\\u00e9\\ud83d\\ude00\n" == as_text({"log.dirs": "/a b\\cé😀"})

@@ -24,6 +24,8 @@ DEFAULTS = {
     "broker.heartbeat.interval.ms": "500",
     # 128 MB of the heap by default, and compaction here is small.
     "log.cleaner.dedupe.buffer.size": "16777216",
+    # Records with old timestamps would be gone within minutes, by Kafka's default of a week.
+    "log.retention.ms": "-1",
     "auto.create.topics.enable": "true",
     "num.partitions": "1",
 }
