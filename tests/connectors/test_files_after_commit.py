@@ -121,18 +121,78 @@ def test_a_file_stays_until_its_last_record_is_committed(folder: Path, cut: int)
     assert ["below/a.txt"] == left(folder)
 
 
-def test_a_file_named_in_the_path_may_go(folder: Path):
-    """Its entry stays, because only that tells why it is not there."""
+@pytest.mark.parametrize("action", ["delete", "move"])
+def test_a_file_named_in_the_path_may_go(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, action: str
+):
+    """With its entry: the next one of that name is a new one, even one like it; while there is none, that is told."""
     stored: Stored = {}
     path = folder / "a.txt"
+    more = {} if action == "delete" else {"files_move_to": str(tmp_path / "done")}
 
-    assert ["one", "two"] == run(path, stored)
+    assert ["one", "two"] == run(path, stored, action=action, **more)
+    assert (False, {}) == (path.exists(), stored)
+    assert [] == run(path, stored, action=action, **more)
+    assert f"{path}: There is no such file now. One that comes later is read." in caplog.text
+    (tmp_path / "done" / "a.txt").unlink(missing_ok=True)
+    path.write_text("one\ntwo\n")
+    assert ["one", "two"] == run(path, stored, action=action, **more)
+
+    assert (False, {}) == (path.exists(), stored)
+
+
+def test_a_file_that_is_taken_away_is_no_complaint(folder: Path, caplog: pytest.LogCaptureFixture):
+    """Of the connector that has just done it."""
+    connector, stored, path = FilesConnector(), Stored(), folder / "a.txt"
+
+    LocalRun(connector, props(path), stored).until_idle()
+
+    assert "no such file" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["in/x/", "other/x"])
+def test_a_folder_that_is_not_there_is_a_failure(folder: Path, name: str):
+    """One whose name ends with a slash, and that of a file; and what is known to have been a folder."""
+    with pytest.raises(TaskFailedError, match="does not exist"):
+        LocalRun(FilesConnector(), props(f"{folder.parent}/{name}"), {}).until_idle()
+    stored = read_all(folder, {})
+    folder.rename(folder.parent / "away")
+    with pytest.raises(TaskFailedError, match="does not exist"):
+        run(folder, stored)
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("ran", [False, True])
+def test_another_file_under_the_name_of_one_that_was_removed_is_read(
+    folder: Path, caplog: pytest.LogCaptureFixture, *, named: bool, ran: bool
+):
+    """A person removed it while its cleanup was pending, which had found it gone already or not."""
+    path = folder / "a.txt"
+    selected = path if named else folder
+    stored = read_all(selected, {})
+    path.unlink()
+    if ran:
+        assert [] == run(selected, stored)
+        assert "gone" == stored[SourcePartition(filename=str(path))]["cleanup"]
+    path.write_text("another\n")
+
+    assert ["another"] == run(selected, stored)
+
+    assert (False, {}) == (path.exists(), stored)
+    assert "It is another file than the one of this name" in caplog.text
+
+
+def test_a_named_file_that_was_removed_is_forgotten_in_the_end(folder: Path):
+    """Like any other, where it was to be taken away."""
+    path = folder / "a.txt"
+    stored = read_all(path, {})
+    path.unlink()
     assert [] == run(path, stored)
+    assert 1 == len(stored)
 
-    assert not path.exists()
-    ((_, entry),) = stored.items()
-    assert entry["done"]
-    assert "cleanup" not in entry
+    assert [] == run(path, stored, files_forget_after_ms="0")
+
+    assert {} == stored
 
 
 def test_ranges_of_a_file_are_not_files(folder: Path):
@@ -254,21 +314,19 @@ def test_a_place_to_move_to_may_be_away_behind_a_link(
     )
 
 
-def test_another_file_that_comes_back_in_the_place_of_one_that_was_gone_is_left(
-    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-):
-    """It was never read."""
+def test_another_file_that_comes_in_the_place_of_one_that_was_gone_is_read(folder: Path):
+    """It is no change of the one before, whatever files.changed says; nothing is done to it before it is committed."""
     stored = read_all(folder, {})
     for each in folder.glob("*.txt*"):
         each.unlink()
     assert [] == run(folder, stored)
-    (folder / "a.txt").write_text("another one\n")
+    (folder / "a.txt").write_text("another one\nits end\n")
 
-    with caplog.at_level(logging.WARNING):
-        assert [] == run(folder, stored, files_changed="ignore")
-
+    assert ["another one"] == run(folder, stored, stop_after=1, files_changed="ignore")
     assert ["a.txt", "below/a.txt"] == left(folder)
-    assert "gone" == stored[SourcePartition(filename=str(folder / "a.txt"))]["cleanup"]
+
+    assert ["its end"] == run(folder, stored, files_changed="ignore")
+    assert ["below/a.txt"] == left(folder)
 
 
 def test_what_is_not_selected_any_more_is_left_as_it_is(
@@ -517,6 +575,46 @@ def test_a_file_that_comes_under_the_name_of_one_that_is_going_waits_for_the_nex
 
     (split,) = planned(stored).shares[0]
     assert str(folder / "a.txt") == split.partition["filename"]
+
+
+def test_a_file_that_was_replaced_while_it_was_going_is_read_by_the_next_plan(
+    folder: Path, planned: Callable[[Stored], Plan], cleaner: HeldCleaner
+):
+    """The cleanup left it alone; then it is another one of the same name, and nothing is asked for again."""
+    stored = read_all(folder, {})
+    planned(stored)
+    (folder / "a.txt").write_text("other\n")
+    cleaner.answer = lambda: Outcome.CHANGED
+    cleaner.go.set()
+
+    def plans_to_read() -> bool:
+        plan = planned(stored)
+        stored.update({each: entry for each, entry in plan.offsets.items() if entry})
+        return plan.has_work()
+
+    until(plans_to_read, seconds=10)
+
+    assert {"gone"} == {str(each.get("cleanup")) for each in stored.values()}
+    assert 1 == cleaner.asked.count(str(folder / "a.txt"))
+
+
+def test_an_entry_that_says_it_is_missing_is_settled_all_the_same(
+    folder: Path, planned: Callable[[Stored], Plan], cleaner: HeldCleaner
+):
+    """It was seen again since."""
+    stored = read_all(folder, {})
+    for name in ("b.txt.gz", "c.txt"):
+        (folder / name).unlink()
+        del stored[SourcePartition(filename=str(folder / name))]
+    ((partition, entry),) = stored.items()
+    stored[partition] = {**entry, "cleanup": "gone", "missing": 1}
+    assert {partition: {**entry, "cleanup": "gone"}} == planned(stored).offsets
+    stored[partition] = {**entry, "cleanup": "gone"}
+    cleaner.go.set()
+    written = dict[SourcePartition, SourceOffset | None]()
+    until(lambda: bool(written.update(planned(stored).offsets)) or bool(written), seconds=10)
+
+    assert {partition: None} == written
 
 
 def test_an_entry_that_was_changed_meanwhile_is_not_written_over(

@@ -188,7 +188,7 @@ def test_a_long_line_names_the_setting(tmp_path: Path) -> None:
         ({"files.start.after": "/x/../x/a"}, "files.start.after"),
         ({"csv.delimiter": "ab"}, "csv.delimiter"),
         ({"csv.delimiter": '"'}, "csv.quote"),
-        ({"csv.types": "a:date"}, "csv.types"),
+        ({"csv.types": "a:datetime"}, "csv.types"),
         ({"csv.comment": "##"}, "csv.comment"),
         ({"csv.comment": " "}, "csv.comment"),
         ({"csv.comment": ","}, "csv.quote"),

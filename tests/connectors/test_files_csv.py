@@ -172,6 +172,16 @@ def test_whoever_meets_a_short_row_can_have_it_filled(tmp_path: Path):
     assert ['{"a":"3","b":null}', '{"a":"4","b":"5"}'] == run(path, stored, csv_ragged="fill")
 
 
+def test_rows_that_are_too_long_can_be_cut(tmp_path: Path):
+    """And read on with where one failed."""
+    path = written(tmp_path, b"a,b\n1,2\n3,4,5\n6\n")
+    stored: Stored = {}
+    with pytest.raises(RecordError, match=r"has 3 fields, but 2 .* csv\.ragged=cut"):
+        run(path, stored)
+
+    assert ['{"a":"3","b":"4"}', '{"a":"6","b":null}'] == run(path, stored, csv_ragged="fit")
+
+
 def test_the_avro_converter_takes_rows_with_a_schema(tmp_path: Path):
     """Fields are unions with null; decimals keep their scale."""
     path = written(tmp_path)
@@ -206,13 +216,13 @@ def test_the_avro_converter_takes_rows_with_a_schema(tmp_path: Path):
 @pytest.mark.parametrize(
     ("props", "key"),
     [
-        ({"csv.types": "a:date"}, "csv.types"),
+        ({"csv.types": "a:datetime"}, "csv.types"),
         ({"csv.types": "a:decimal(38)"}, "csv.types"),
         ({"csv.types": ":integer"}, "csv.types"),
         ({"csv.types": "inferred"}, "csv.types"),
         ({"csv.infer.bytes": "2000"}, "csv.infer.bytes"),
         ({"csv.infer.bytes": "1", "csv.types": "infer"}, "csv.infer.bytes"),
-        ({"csv.ragged": "cut"}, "csv.ragged"),
+        ({"csv.ragged": "keep"}, "csv.ragged"),
         ({"json.null": "nothing"}, "json.null"),
     ],
 )

@@ -232,6 +232,38 @@ def test_files_that_cannot_be_cut_are_read_whole(tmp_path: Path, name: str, cont
     assert {"filename"} == set(split.partition)
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a.jsonl.gz", "A compressed file"),
+        ("b.jsonl", "A compressed file"),
+        ("c.csv", "csv.quote=none"),
+    ],
+)
+def test_why_a_large_file_is_read_whole_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, told: str
+):
+    """Of the first one in the log, and of each where all is explained; not of those that are small or are cut."""
+    lines = b'{"n":1}\n' * 999
+    for each in (name, f"other-{name}"):
+        (tmp_path / each).write_bytes(lines if "csv" in name else gzip.compress(lines))
+    (tmp_path / "cut.jsonl").write_bytes(b'{"n":1}\n' * 9)
+    (tmp_path / "small.csv").write_bytes(b"n\n1\n")
+    steps = Steps(tmp_path, files_split_bytes="20")
+
+    steps.plan()
+    steps.plan()
+
+    (line,) = caplog.messages
+    assert line.startswith(
+        f"files.split.bytes: {tmp_path / name} has more bytes and is read whole."
+    )
+    assert told in line
+    reasons = {key: each.reason for key, each in steps.explained().items() if each.reason}
+    assert {name, f"other-{name}"} == reasons.keys()
+    assert all(told in each for each in reasons.values())
+
+
 @pytest.mark.parametrize("form", ["avro", "parquet", "jsonl", "lines"])
 def test_formats_that_can_be_cut(form: str):
     """By their name in the configuration."""
@@ -457,10 +489,13 @@ def damaged(name: str, group: int) -> bytes:
 
 
 def _lying(name: str, content: bytes, number: int) -> tuple[bytes, int]:
-    """*content* with a byte that lies about the text of that number; and its place."""
-    # A text that says that it has a negative length, and one that its page's checksum does not know.
+    """*content* with a byte that lies about the block or the text of that number; and its place."""
+    # A block that says that it has -1 records, and a text that its page's checksum does not know.
     lie = bytes([1]) if name == "a.avro" else b"\xff"
-    place = content.index(b"text %d" % number) - (name == "a.avro")
+    if name == "a.avro":
+        place = [found.end() for found in re.finditer(SYNC, content)][number // 10]
+    else:
+        place = content.index(b"text %d" % number)
     return content[:place] + lie + content[place + 1 :], place
 
 

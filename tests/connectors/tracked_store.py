@@ -18,6 +18,8 @@ from headrace.runtime.planning import checked
 from headrace.testing.task_runs import StoredOffsets
 
 ROOT = "s3://b/"
+# By the clock, when the time that tests move begins.
+BEGUN = 1_800_000_000.0
 MARK_OF_STORE = SourcePartition(mark=ROOT)
 
 
@@ -54,7 +56,10 @@ class FilledStore:
 
 
 class Played:
-    """Plans over *store*, one after the other, at a time that the test moves; :meth:`restart` is a new process."""
+    """Plans over *store*, one after the other, at a time that the test moves; :meth:`restart` is a new process.
+
+    Seconds that only rise begin anew in each process.
+    """
 
     def __init__(self, store: FilledStore, stored: Stored | None = None, /, **props: str) -> None:
         self.store = store
@@ -67,7 +72,10 @@ class Played:
         """Go on in another run, with these settings."""
         named = {key.replace("_", "."): value for key, value in props.items()}
         given = {"files.path": ROOT, "topic": "t", "files.format": "jsonl", **named}
-        self.connector = FilesConnector(ticks=lambda: self.now)
+        begun = self.now
+        self.connector = FilesConnector(
+            ticks=lambda: self.now - begun, clock=lambda: BEGUN + self.now
+        )
         with mock.patch.object(FilesConfig, "open_store", return_value=cast("Store", self.store)):
             self.connector.start(given)
         return self

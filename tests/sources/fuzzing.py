@@ -52,7 +52,10 @@ class Whole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What came of an object: records and bad ones in their places, and the error that ended it, if one did."""
+    """What came of an object: records and bad ones in their places, and the error that ended it, if one did.
+
+    What several bad ones have in common is in each of their places.
+    """
 
     pieces: list[object] = field(default_factory=list[object])
     failure: Exception | None = None
@@ -63,6 +66,12 @@ class Seen:
     def records(self) -> list[object]:
         """The good ones."""
         return [each for each in self.pieces if not isinstance(each, UnreadableRecordError)]
+
+    @property
+    def letters(self) -> int:
+        """How many dead letters the bad ones make."""
+        bad = (each for each in self.pieces if isinstance(each, UnreadableRecordError))
+        return len({id(each) for each in bad})
 
 
 def seen_in(whole: Whole, content: bytes, *, limit: int | None = None) -> Seen:
@@ -97,7 +106,7 @@ def _read_all(reader: ObjectReader, pieces: list[object]) -> Exception | None:
         try:
             chunk = reader.next_chunk()
         except UnreadableRecordError as error:
-            pieces.append(_checked_one(error, len(pieces)))
+            pieces += [_checked_one(error, len(pieces))] * records_of(error)
         except (RecordError, TaskFailedError) as error:
             return _checked(error)
         else:
@@ -126,8 +135,13 @@ def _lasting(reader: ObjectReader, failure: Exception) -> Exception:
 
 
 def _checked_one(error: UnreadableRecordError, before: int) -> Exception:
-    assert error.record.behind.record_count == before + 1
+    assert error.record.behind.record_count == before + records_of(error)
     return _checked(error)
+
+
+def records_of(error: UnreadableRecordError) -> int:
+    """How many records *error* is about."""
+    return int(str(error.record.reference.get("records", 1)))
 
 
 def _checked(error: Exception) -> Exception:

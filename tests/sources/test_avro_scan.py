@@ -17,10 +17,11 @@ from hypothesis import strategies as some
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.sources.extractors.avro.container import BlockSource, read_header
 from headrace.sources.extractors.avro.datums import DatumReader
-from headrace.sources.extractors.avro.format import AvroFormat, shape_of
+from headrace.sources.extractors.avro.format import AvroFormat
 from headrace.sources.extractors.avro.leaves import UNFIT
-from headrace.sources.extractors.avro.reader import AvroReader, AvroShape
+from headrace.sources.extractors.avro.reader import AvroReader
 from headrace.sources.extractors.avro.scan import UNUSUAL
+from headrace.sources.extractors.avro.shape import AvroShape, shape_of
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.exact_bytes import ExactBytes

@@ -221,7 +221,7 @@ BOMB = record(
         (b'{"type":"fixed","name":"F","size":-1}', "size of 'F' is -1"),
         (b'{"type":"array","items":"null"}', "take no bytes"),
         (b'{"type":"array","items":{"type":"fixed","name":"F","size":0}}', "take no bytes"),
-        (json.dumps(record({"name": "r", "type": ["null", "Row"]})).encode(), "'Row' holds itself"),
+        (json.dumps(record({"name": "r", "type": ["null", "Row"]})).encode(), "'Row' holds itself, so that its values have no fixed shape. As JSON text in a string they can be sent, and the file as it is in the format bytes. Write the file anew"),
         (json.dumps(record({"name": "a", "type": "int"}, {"name": "a", "type": "int"})).encode(), "two fields of one name"),
         (json.dumps(record({"name": "a", "type": record()})).encode(), "defined twice"),
         (json.dumps(BOMB).encode(), "more than 20000 types"),
@@ -233,7 +233,7 @@ BOMB = record(
 def test_schemas_that_cannot_be_used_say_why(told: bytes, words: str):
     """In one sentence, and in no other kind of error."""
     from headrace.sources.extractors.avro.container import Header
-    from headrace.sources.extractors.avro.format import shape_of
+    from headrace.sources.extractors.avro.shape import shape_of
 
     with pytest.raises(RecordError, match=words):
         shape_of(Header(schema=told, codec="null", sync=b"", size=0))

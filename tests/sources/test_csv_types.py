@@ -252,7 +252,7 @@ def test_what_can_be_unpacked_comes_before_the_damage():
 def test_types_that_nobody_knows_are_refused():
     """An offset may have been set by a person."""
     form = csv_format(INFERRING)
-    for told in ("integer", '["date"]', "7"):
+    for told in ("integer", '["colour"]', "7"):
         constants = {"header": '["n"]', "types": told}
         with pytest.raises(TaskFailedError, match="an object: Its offset has the types"):
             reader_of(form, b"n\n1\n", resume=Resume(anchor=2), constants=constants)

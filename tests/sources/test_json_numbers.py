@@ -138,6 +138,21 @@ def test_without_tolerance_the_error_has_its_place():
     assert 1 == played.stored[SourcePartition(key="a")]["recordCount"]
 
 
+def test_half_a_surrogate_pair_passes_where_nobody_parses_it(shelf: Shelf):
+    """For an evolution it is a bad record, and the letter has the line's bytes."""
+    line = b'{"a":"\\ud800"}'
+    shelf.objects = {"a": b"1\n" + line + b"\n2\n"}
+    plain, evolved = rounds(), rounds()
+    plain.connector = ShelfConnector
+
+    plain.play()
+    evolved.play()
+
+    assert [b"1", line, b"2"] == plain.values("books")
+    assert [line] == evolved.values("dead")
+    assert [1, 2] == [json.loads(each or b"")["is"] for each in evolved.values("books")]
+
+
 def test_null_can_be_a_tombstone(shelf: Shelf):
     """A value by default; also before the last evolution."""
     shelf.objects = {"a": b'null\n null \n"null"\n{"a":null}\n'}

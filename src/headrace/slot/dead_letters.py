@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from headrace.connect.bad_record import BadRecord
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue
 from headrace.kafka.sender import EncodedHeaders, EncodedRecords
+from headrace.slot.traces import trace_of
 
 PREFIX = "__connect.errors."
 REFERENCE = f"{PREFIX}source.reference"
@@ -65,7 +65,6 @@ class DeadLetters:
 
     def _headers(self, passed: PassedOver) -> EncodedHeaders:
         bad, error = passed.bad, passed.error
-        trace = "".join(traceback.format_exception(error))
         told: dict[str, str | None] = {
             "topic": bad.topic,
             "connector.name": self.connector,
@@ -74,7 +73,7 @@ class DeadLetters:
             "class.name": passed.class_name,
             "exception.class.name": class_name(error),
             "exception.message": _short(str(error)),
-            "exception.stacktrace": _short(trace),
+            "exception.stacktrace": _short(trace_of(error)),
             "source.object": error.native_key,
             "source.position": error.position,
         }

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from headrace.connect.errors import RecordError
 from headrace.sources.extractors.exact_numbers import double_of, int64_of
+from headrace.sources.extractors.surrogates import first_half
 
 Numbers = Literal["error", "decimal", "string"]
 """What becomes of integers beyond 64 bits, and of numbers that have more digits than a double keeps."""
@@ -18,9 +19,15 @@ def parsed(document: str, numbers: Numbers) -> Any:  # noqa: ANN401 (whatever th
     """The value of *document*, which is known to be JSON; integers are ``int``, other numbers ``float``.
 
     Of a name that an object has twice the last value counts. Raises
-    :class:`~headrace.connect.errors.RecordError`, without a place, for a number that *numbers* refuses, and
-    for a document that is nested too deeply.
+    :class:`~headrace.connect.errors.RecordError`, without a place, for a number that *numbers* refuses, for
+    half a surrogate pair, which no text can hold, and for a document that is nested too deeply.
     """
+    half = first_half(document.encode())
+    if half is not None:
+        raise RecordError(
+            f"The escape {half} is a lone surrogate: half a pair, and no character.",
+            advice="Write the character whole where the document is made, or have it passed on unchanged.",
+        )
     instead = _INSTEAD[numbers]
 
     def whole(text: str) -> object:

@@ -130,6 +130,23 @@ class AfterCommitSuite:
         assert "cleanup" not in stored[place.partition("in/a.txt")]
         assert "left as it is" in caplog.text
 
+    @pytest.mark.parametrize("action", ["delete", "move"])
+    @pytest.mark.parametrize("path", ["in/", "in/a.txt"])
+    def test_another_object_under_the_name_of_one_that_was_going_is_read(
+        self, place: FilesPlace, action: str, path: str
+    ) -> None:
+        """As the next one is, when that is done."""
+        more = settings_of(place, action)
+        place.put("in/a.txt", b"one\n")
+        stored = place.read_all(path, **more)
+        place.put("in/a.txt", b"another\n")
+
+        assert ["another"] == values(place.run(stored, path, **more))
+        assert ("in/a.txt" in place.listed(), stored) == (False, {})
+
+        place.put("in/a.txt", b"third\n")
+        assert ["third"] == values(place.run(stored, path, **more))
+
     def test_a_failing_action_is_tried_again_and_holds_up_nothing(
         self, place: FilesPlace, caplog: pytest.LogCaptureFixture
     ) -> None:

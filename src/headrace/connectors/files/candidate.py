@@ -24,7 +24,7 @@ class Candidate:
     to be finished; *open_ended* that its last row may be half written although a line ends there. *kept*
     says that it still begins with what offsets prove. *tailed* says that it goes on where a shorter one
     ended, maybe without a line end, and *torn* that the record goes on that was the last one then.
-    *splittable* says that it may be read in ranges, *byte_anchors* that the anchors of its offsets are bytes.
+    *splittable* says that it may be read in ranges, *unsplit* why a large one may not, *byte_anchors* that the anchors of its offsets are bytes.
     """
 
     file: ObjectSeen
@@ -33,6 +33,7 @@ class Candidate:
     settled: bool
     readable: int
     splittable: bool = False
+    unsplit: str | None = None
     byte_anchors: bool = True
     open_ended: bool = False
     kept: bool = True
@@ -45,7 +46,8 @@ class Rules:
     """What the configuration says about files that change, and about their pieces.
 
     *grow* says that files may grow where they lie, as those on a disk do, and not objects of a store.
-    *cleanup* says that something is to be done to a file that was read to its end.
+    *cleanup* says that something is to be done to a file that was read to its end, *removes* that it is then
+    taken away, so that another one may come under its name.
     """
 
     follow: bool = False
@@ -53,6 +55,7 @@ class Rules:
     split_bytes: int = 0
     grow: bool = True
     cleanup: bool = False
+    removes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,7 @@ class Decision:
 
     *waits* says that something of it is left for when it has been unchanged for long enough, *again_after*
     in how many seconds to look at it again; or for when there is *marker*, of which that is where it will be.
+    *unsplit* says why a large file is read whole, where it was to be split.
     """
 
     pieces: Sequence[Piece] = ()
@@ -71,6 +75,7 @@ class Decision:
     waits: bool = False
     again_after: float | None = None
     marker: str | None = None
+    unsplit: str | None = None
 
 
 _KEPT = ("header", "types", CHECKED, CHECKSUM)

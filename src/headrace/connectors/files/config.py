@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Final, Literal
+from typing import Literal
 
 from headrace.connect.config import Problem
 from headrace.connect.setting import Setting, setting
@@ -27,23 +27,15 @@ from headrace.connectors.files.place_problems import place_problems
 from headrace.connectors.files.selecting.addresses import Root, Selector, root_of
 from headrace.connectors.files.selecting.config import SelectionConfig
 from headrace.connectors.files.selecting.round_config import RoundConfig
+from headrace.connectors.files.splitting import split_problems
 from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.files.stores.store import Store
 from headrace.connectors.files.tail import tail_problems
 from headrace.connectors.files.tracking.config import TrackingConfig, tracking_problems
 from headrace.connectors.files.without_effect import format_problems, growth_problems
-from headrace.sources.extractors.by_name import FORMATS
 from headrace.sources.extractors.compression import Compression, by_name
 
 _MIB = 1024 * 1024
-_NOT_SPLIT: Final[Mapping[str, str]] = {
-    "bytes": "A file that is read as bytes is not split.",
-}
-"""Why not, by the format."""
-_CSV_NOT_SPLIT: Final = (
-    "A CSV file can be split only where every line end ends a row, and each range's reader knows the fields: with "
-    "csv.quote=none, csv.header=false and csv.names, and without csv.escape, csv.skip.lines and inferred types."
-)
 
 
 class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, TrackingConfig):
@@ -212,6 +204,11 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
         return LAST in self.headers or LAST in self.fields
 
     @property
+    def takes_away(self) -> bool:
+        """Whether what was read to its end is taken away, so that its name is free for another file."""
+        return self.after_commit in ("delete", "move")
+
+    @property
     def selectors(self) -> tuple[Selector, ...]:
         """What is selected in the store."""
         return tuple(found[1] for found in map(root_of, self.path) if found)
@@ -248,16 +245,7 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
                 "files.compression",
                 "A Parquet file compresses its own pages; another compression around it is not read.",
             )
-        if self.split_bytes:
-            yield from self._check_splits()
-
-    def _check_splits(self) -> Iterator[Problem]:
-        if self.format in _NOT_SPLIT:
-            yield "files.split.bytes", _NOT_SPLIT[self.format]
-        if self.format == "csv" and not FORMATS["csv"](self.format_options("")).splits:
-            yield "files.split.bytes", _CSV_NOT_SPLIT
-        if self.compression not in ("auto", "none"):
-            yield "files.split.bytes", "A compressed file cannot be split."
+        yield from split_problems(self)
 
     def packing(self, path: str) -> Compression:
         """How the file at *path* is packed, as far as the settings and its name tell."""

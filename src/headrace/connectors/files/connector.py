@@ -17,6 +17,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask, Split
+from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.cleanup.cleaning import Cleaning
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.distribution import shares_of
@@ -36,11 +37,13 @@ from headrace.connectors.files.tracking.offsets_below_mark import (
     check_below_mark,
     removed_marks,
 )
+from headrace.connectors.files.tracking.passes import Pass, Passes
 from headrace.connectors.files.tracking.tracking import Tracking
 from headrace.sources.sharing import Piece
 from headrace.sources.told_once import ToldOnce
 
 _LOG = logging.getLogger(__name__)
+_UNSPLIT = "{path} has more bytes and is read whole. {reason} There may be others like it; headrace explain tells of each."
 
 
 class FilesConnector(PlannedConnector):
@@ -61,6 +64,7 @@ class FilesConnector(PlannedConnector):
         self._ticks = ticks
         self._told = ToldOnce(_LOG)
         self._cleaning: Cleaning | None = None
+        self._unsplit: str | None = None
 
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
@@ -69,6 +73,7 @@ class FilesConnector(PlannedConnector):
         self._tracking = Tracking(
             self._config, self._selection, ticks=self._ticks, clock=self._clock, tell=self._tell
         )
+        self._passes = Passes(self._tracking, self._selection, ticks=self._ticks)
         self._destinations = Destinations(self._config)
         if self._config.after_commit != "keep":
             self._cleaning = Cleaning(
@@ -107,15 +112,22 @@ class FilesConnector(PlannedConnector):
         """List the files and join them with what is known.
 
         When something is left of files that are too young to be finished, the plan says when the first of
-        them will be old enough. A round that is full ends the listing: the next one begins it anew. What
+        them will be old enough. A round that is full interrupts the listing: where all that it took is read, the
+        next one goes on there. That nothing is left is only said after a listing from the beginning. What
         comes after the commit is begun here and done on other threads. Entries that are of no use any more
         are removed.
         """
         known = by_file(request.offsets.known())
-        asked = Asked(known)
-        tracked = self._tracking.tracked(request.offsets, asked)
-        cleaning = None if self._cleaning is None else self._cleaning.planned(asked)
-        decisions = tracked.selection.decisions(asked)
+        going_on = self._passes.going_on(known)
+        if going_on is not None:
+            plan = self._planned(request, going_on)
+            if plan.has_work() or plan.offsets:
+                return plan
+        return self._planned(request, self._passes.begun(request.offsets, known))
+
+    def _planned(self, request: PlanRequest, listing: Pass) -> Plan:
+        cleaning = None if self._cleaning is None else self._cleaning.planned(listing.asked)
+        decisions = listing.decisions()
         taken = self._round()
         offsets = dict[SourcePartition, SourceOffset | None]()
         waits = list[float]()
@@ -124,16 +136,19 @@ class FilesConnector(PlannedConnector):
                 # Told before a slot would: a name that says no topic is wrong for all records of the file.
                 self._destinations.of(path)
                 if not taken.take(decision.pieces):
+                    listing.give_back(path, decision)
                     break
             self._tell(path, decision.told)
+            self._tell_unsplit(path, decision)
             offsets.update(decision.offsets)
             waits += [] if decision.again_after is None else [decision.again_after]
-        self._check_missing(asked.unfinished())
-        offsets.update(tracked.offsets())
+        self._check_missing(listing.unfinished())
+        offsets.update(listing.offsets())
         if cleaning is not None:
             offsets.update(cleaning.offsets(idle=not taken.pieces and not offsets))
             again_after = cleaning.waits()
             waits += [] if again_after is None else [again_after]
+        self._passes.keep(listing, taken.pieces)
         return Plan(
             shares=self.share_out(taken.pieces, request.slots),
             offsets=offsets,
@@ -181,6 +196,11 @@ class FilesConnector(PlannedConnector):
                 advice = "Put it back, or set files.missing=ignore."
                 raise TaskFailedError(f"{path}: {sentence} {advice}")
             self._tell(path, sentence)
+
+    def _tell_unsplit(self, path: str, decision: Decision) -> None:
+        if decision.unsplit is not None and self._unsplit is None:
+            self._unsplit = _UNSPLIT.format(path=path, reason=decision.unsplit)
+            self._tell("files.split.bytes", self._unsplit)
 
     def _tell(self, path: str, sentence: str | None) -> None:
         """Log *sentence* once, not at every plan."""

@@ -23,6 +23,7 @@ ShareOut = Callable[[Sequence[Piece], int], Sequence[Sequence[Split]]]
 
 _LATER = "It waits for a later round (files.max.objects.per.round, files.max.bytes.per.round)."
 _PARTLY = "What is left of it waits for a later round (files.max.bytes.per.round)."
+_WHOLE = "It is read whole, although it has more bytes than files.split.bytes."
 _YOUNG = "It is too young, or its last record is not complete (files.min.age.ms)."
 _NO_MORE = "Nothing is left of it that is complete."
 _PENDING = "What files.after.commit says is not done to it yet."
@@ -111,6 +112,7 @@ class Explaining:
                 name=path, reason=_LATER if decision.pieces else _why(decision, progress)
             )
         goes_to = self._destinations.of(path)
+        whole = None if decision.unsplit is None else f"{_WHOLE} {decision.unsplit}"
         partly = _PARTLY if len(pieces) < len(decision.pieces) else None
         return Explained(
             name=path,
@@ -119,7 +121,7 @@ class Explaining:
             partition=goes_to.partition,
             form=told_form(path, self._config),
             size=sum(each.weight for each in pieces),
-            reason=decision.told or partly,
+            reason=decision.told or whole or partly,
         )
 
 

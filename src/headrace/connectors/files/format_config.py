@@ -10,7 +10,7 @@ from headrace.connect.config import Config, Problem
 from headrace.connect.setting import setting
 from headrace.sources.extractors.avro.format import DEFAULT_BLOCK_BYTES
 from headrace.sources.extractors.by_name import FormatOptions
-from headrace.sources.extractors.csv.dialect import DEFAULT_SAMPLE_BYTES, CsvDialect
+from headrace.sources.extractors.csv.dialect import DEFAULT_SAMPLE_BYTES, CsvDialect, Ragged
 from headrace.sources.extractors.csv.types import KNOWN_TYPES, field_type
 from headrace.sources.extractors.text_encoding import encoding_named
 
@@ -86,7 +86,7 @@ class FormatConfig(Config):
         "csv.types",
         default=(),
         doc="Types of fields that are not strings, as name:type, comma separated; integer, number, "
-        "boolean, or decimal(n) with n digits behind the point. infer among them finds the types of the other "
+        "boolean, date, time, timestamp, or decimal(n) with n digits behind the point. infer among them finds the types of the other "
         "fields. Numbers keep their text in JSON. An empty field of such a type is null.",
     )
     csv_infer_bytes: int = setting(
@@ -96,11 +96,11 @@ class FormatConfig(Config):
         at_most=64 * _MIB,
         doc="With infer in csv.types: how many bytes at the beginning of each file tell its fields' types.",
     )
-    csv_ragged: Literal["error", "fill"] = setting(
+    csv_ragged: Ragged = setting(
         "csv.ragged",
         default="error",
-        doc="What a row with fewer fields than there are names is: an error, or its missing fields are "
-        "null (fill). A row with more fields is always an error.",
+        doc="What a row with fewer or more fields than there are names is: an error; or missing fields are null "
+        "(fill), fields behind the last name are left out, with one warning for each file (cut), or both (fit).",
     )
     csv_comment: str = setting(
         "csv.comment",

@@ -10,6 +10,7 @@ from headrace.connectors.files.progress import (
     CLEANUP,
     FILENAME,
     GONE,
+    MISSING,
     PENDING,
     number,
 )
@@ -20,7 +21,9 @@ from headrace.connectors.files.tracking.marks import KEY, LOCAL, MARK, MODIFIED
 from headrace.sources.extractors.avro.search import FIRST_BLOCK
 from headrace.sources.offset_entry import QUARANTINED
 
-_COUNTS = frozenset({"recordCount", "anchor", "skip", "size", CHECKED, CHECKSUM, FIRST_BLOCK})
+_COUNTS = frozenset(
+    {"recordCount", "anchor", "skip", "size", CHECKED, CHECKSUM, FIRST_BLOCK, MISSING}
+)
 _TEXTS = frozenset({"version", "format", "header", "types", QUARANTINED, CLEANUP})
 _FIELDS = _COUNTS | _TEXTS | {"done"}
 _RANGE = {"from", "to"}

@@ -16,6 +16,7 @@ from headrace.connectors.files.candidate import (
     details_of,
     finished,
 )
+from headrace.connectors.files.cleanup.free_names import SUCCESSOR, has_free_name
 from headrace.connectors.files.counts import check_counts
 from headrace.connectors.files.progress import (
     CLEANUP,
@@ -77,7 +78,7 @@ def _of_progress(candidate: Candidate, progress: Progress, rules: Rules) -> Deci
     if _begins_anew(candidate, progress, complaint):
         return _anew(candidate, None, progress, rules)
     if complaint:
-        return _of_changed(candidate, progress, rules=rules, complaint=complaint)
+        return _of_another(candidate, progress, rules=rules, complaint=complaint)
     if rules.changed == TAIL and not _is_unchanged(candidate.file, progress):
         return _of_tail(candidate, progress, rules)
     if not progress.done:
@@ -93,6 +94,15 @@ def _begins_anew(candidate: Candidate, progress: Progress, complaint: str | None
     if progress.is_new or progress.record_count or not progress.versions:
         return False
     return bool(complaint) or (progress.done and not _is_unchanged(candidate.file, progress))
+
+
+def _of_another(
+    candidate: Candidate, progress: Progress, *, rules: Rules, complaint: str
+) -> Decision:
+    """What to do with a file that is not the one that was read."""
+    if has_free_name(progress, rules):
+        return replace(_anew(candidate, None, progress, rules), told=SUCCESSOR)
+    return _of_changed(candidate, progress, rules=rules, complaint=complaint)
 
 
 def _of_done(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
@@ -251,7 +261,7 @@ def _of_what_is_ready(candidate: Candidate, progress: Progress, rules: Rules) ->
     if (progress.ranges or large) and not number(progress.entry, "skip"):
         return of_ranges(candidate, progress, rules)
     if left > 0 or candidate.packed:
-        return Decision(pieces=_of_whole(candidate, progress.entry))
+        return Decision(pieces=_of_whole(candidate, progress.entry), unsplit=candidate.unsplit)
     if candidate.settled and progress.anchor == candidate.file.size and not progress.done:
         end = finished(candidate, progress.entry, anchor=progress.anchor)
         return Decision(offsets={whole(candidate.file.path): end})

@@ -18,6 +18,8 @@ CLEANUP = "cleanup"
 PENDING = "pending"
 GONE = "gone"
 """It was not there any more; should it come back as it was, there is something to do."""
+MISSING = "missing"
+"""Since when no complete listing has shown an object that was read to its end, in milliseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,11 @@ class Progress:
         return self.done and not entry.get(QUARANTINED) and entry.get(CLEANUP) != PENDING
 
     @property
+    def cleanup(self) -> OffsetValue:
+        """What became of what comes after the commit, where it was read to its end."""
+        return (self.entry or {}).get(CLEANUP) if self.done else None
+
+    @property
     def restarted(self) -> bool:
         """Whether a person has set an entry that speaks of records and no place, beside ranges."""
         return bool(self.ranges) and self.entry is not None and "anchor" not in self.entry
@@ -133,6 +140,11 @@ def number(offset: SourceOffset | None, key: str) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) else 0
+
+
+def as_shown(entry: SourceOffset) -> SourceOffset:
+    """*entry* of an object that is not missing, or where that makes no difference."""
+    return {key: value for key, value in entry.items() if key != MISSING}
 
 
 def whole(path: str) -> SourcePartition:

@@ -1,4 +1,7 @@
-"""JSONL: each line is one JSON document, checked and passed on byte for byte."""
+"""JSONL: each line is one JSON document, checked and passed on byte for byte.
+
+The decoder that checks refuses halves of surrogate pairs, which JSON's grammar allows.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,11 @@ from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import JSON_DOCUMENT, Schema
 from headrace.sources.extractors.row_extractor import BadRow, Extracted
 from headrace.sources.extractors.rows import Places, RowBlock
+from headrace.sources.extractors.surrogates import without_halves
 from headrace.sources.extractors.text import not_utf8, text_column
 
 _SPACES = " \t\r"
+_NOTHING = pa.array([], pa.utf8())
 _DECODER = msgspec.json.Decoder(type=msgspec.Raw)
 
 
@@ -72,14 +77,23 @@ def _all_documents(rows: RowBlock) -> bool:
     if not len(rows):
         return True
     block = rows.buffer[rows.starts[0] : rows.ends[-1]].data
+    lengths = _lengths(block)
+    if lengths is None:
+        text = block.tobytes()
+        whole = without_halves(text)
+        lengths = None if whole is text else _lengths(whole)
+    # The decoder takes several documents on a line and documents over several lines. The first one begins
+    # where the first row does; so if all lengths agree, each document is the whole of its row.
+    return lengths is not None and np.array_equal(lengths, rows.ends - rows.starts)
+
+
+def _lengths(block: memoryview | bytes) -> Places | None:
+    """The lengths of the documents in *block*; ``None`` where something is no document."""
     try:
         documents = _DECODER.decode_lines(block)
     except (msgspec.DecodeError, RecursionError):
-        return False
-    # The decoder takes several documents on a line and documents over several lines. The first one begins
-    # where the first row does; so if all lengths agree, each document is the whole of its row.
-    lengths = np.fromiter(map(len, documents), np.int64, len(documents))
-    return np.array_equal(lengths, rows.ends - rows.starts)
+        return None
+    return np.fromiter(map(len, documents), np.int64, len(documents))
 
 
 def _one_by_one(rows: RowBlock) -> Extracted:
@@ -95,14 +109,14 @@ def _one_by_one(rows: RowBlock) -> Extracted:
             break
         kept.append(index)
     picked = np.array(kept, np.int64)
-    values = rows.pick(picked).column().cast(pa.utf8())
+    values = rows.pick(picked).column().cast(pa.utf8()) if kept else _NOTHING
     return Extracted(values=_documents(values), rows=picked, bad=bad)
 
 
 def _complaint(index: int, row: bytes, position: int) -> BadRow | None:
     try:
         row.decode()
-        _DECODER.decode(row)
+        _DECODER.decode(without_halves(row))
     except UnicodeDecodeError as error:
         return not_utf8(index, position, error)
     except RecursionError:

@@ -40,7 +40,8 @@ class ObjectReader(Protocol):
         """The next records, at least one; ``None`` when there are no more, now and ever after.
 
         Raises :class:`~headrace.sources.extractors.unreadable.UnreadableRecordError` for a record that
-        cannot be read, unless it was read before; the next call goes on behind it, and it counts as a record.
+        cannot be read, unless it was read before; the next call goes on behind it, and it counts as a record. Several
+        that cannot be told apart are raised together; how many they count as, the place behind them says.
         Raises :class:`~headrace.sources.extractors.damage.DamagedObjectError`, each time, when nothing behind
         a place can be read; another :class:`~headrace.connect.errors.RecordError`, with the object and the
         position, where the end of a record is not there yet; :class:`~headrace.connect.errors.TaskFailedError`

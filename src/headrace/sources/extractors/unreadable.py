@@ -1,4 +1,4 @@
-"""A record of an object that cannot be read, while those behind it can."""
+"""A record of an object that cannot be read, or some that cannot be told apart, while those behind can."""
 
 from __future__ import annotations
 

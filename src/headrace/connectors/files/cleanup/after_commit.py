@@ -101,7 +101,7 @@ def after_commit_problems(config: FilesConfig) -> Iterator[Problem]:
 
 def _of_marker(config: FilesConfig) -> Iterator[Problem]:
     marker = config.marker
-    if marker is None or not marker.per_folder or config.after_commit not in ("delete", "move"):
+    if marker is None or not marker.per_folder or not config.takes_away:
         return
     # The times cannot tell: whoever copies a whole folder may write its marker first.
     told = (

@@ -152,8 +152,7 @@ class Cleanup:
         self._act = act[config.after_commit]
         self._target = move_target(config) if config.after_commit == "move" else None
         self._tags = tags_of(config)
-        takes_markers = config.after_commit in ("delete", "move")
-        self._marker = config.marker if takes_markers else None
+        self._marker = config.marker if config.takes_away else None
 
     def clean(self, path: str, entry: SourceOffset) -> Outcome:
         """Do it to the file at *path*, of which *entry* says that it was read to its end.

@@ -6,12 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.cleanup.cleaner import Cleanup
 from headrace.connectors.files.cleanup.cleanups import Cleaned, Cleanups, Outcome
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.progress import CLEANUP, GONE, PENDING, Progress, whole
+from headrace.connectors.files.progress import (
+    CLEANUP,
+    GONE,
+    PENDING,
+    Progress,
+    as_shown,
+    whole,
+)
 from headrace.connectors.files.selecting.named import named_on_disk
 from headrace.connectors.files.selecting.selection import Tell
 from headrace.connectors.files.tracking.asked import Asked
@@ -28,9 +35,14 @@ _WAIT_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rules:
-    """What is the same for all plans: *action* is done to what is *named* or what *selects* holds for."""
+    """What is the same for all plans: *action* is done to what is *named* or what *selects* holds for.
+
+    *removes* says that this frees names; *ignores*, that another file under a name is left alone before it is.
+    """
 
     action: str
+    removes: bool
+    ignores: bool
     named: AbstractSet[str]
     selects: Callable[[str], bool]
     tell: Tell
@@ -53,7 +65,12 @@ class Cleaning:
     ) -> None:
         self._cleanups = cleanups or Cleanups(lambda: Cleanup(config))
         self._rules = _Rules(
-            action=config.after_commit, named=named_on_disk(config), selects=selects, tell=tell
+            action=config.after_commit,
+            removes=config.takes_away,
+            ignores=config.changed == "ignore",
+            named=named_on_disk(config),
+            selects=selects,
+            tell=tell,
         )
 
     def planned(self, asked: Asked) -> PlannedCleaning:
@@ -88,9 +105,9 @@ class PlannedCleaning:
         for path, decision in decided:
             if path in self._held:
                 continue
-            if decision.pieces or decision.waits:
+            if decision.pieces or decision.waits or decision.offsets:
                 self._read_anew.add(path)
-            elif decision == _NOTHING and _note(self._known.get(path)) == GONE:
+            elif decision == _NOTHING and self._known.get(path, _NEW).cleanup == GONE:
                 self._returned.add(path)
             yield path, decision
 
@@ -124,7 +141,7 @@ class PlannedCleaning:
 
     def _pending(self) -> Iterator[tuple[str, SourceOffset]]:
         for path, progress in self._known.items():
-            note, entry = _note(progress), progress.entry
+            note, entry = progress.cleanup, progress.entry
             is_due = note == PENDING or (note == GONE and path in self._returned)
             if entry is None or not is_due or path in self._read_anew:
                 continue
@@ -135,7 +152,8 @@ class PlannedCleaning:
         """The entries of what is *done*, but for those that a person has changed since."""
         found = dict[SourcePartition, SourceOffset | None]()
         for each in done:
-            if self._known.get(each.path, Progress()).entry != each.entry:
+            known = self._known.get(each.path, _NEW).entry
+            if known is None or as_shown(known) != as_shown(each.entry):
                 continue
             if each.outcome is Outcome.CHANGED:
                 self._rules.tell(each.path, _CHANGED)
@@ -143,15 +161,21 @@ class PlannedCleaning:
         return found
 
     def _entry_after(self, cleaned: Cleaned) -> SourceOffset | None:
-        # What was removed here needs no entry, so that another file may come under its name; but of a file
-        # that files.path names only its entry tells that it may be gone. What is gone otherwise may come
-        # back, as on a mount that was away, and only its entry tells then that it was read, and what is left
-        # to do.
-        is_removed = self._rules.action in ("delete", "move")
-        if is_removed and cleaned.outcome is Outcome.DONE and cleaned.path not in self._rules.named:
+        # What was removed here needs no entry, so that another file may come under its name. What is gone
+        # otherwise may come back, as on a mount that was away, and only its entry tells then that it was
+        # read, and what is left to do.
+        if self._rules.removes and cleaned.outcome is Outcome.DONE:
             return None
-        entry = {key: value for key, value in cleaned.entry.items() if key != CLEANUP}
-        return {**entry, CLEANUP: GONE} if cleaned.outcome is Outcome.GONE else entry
+        entry = {key: value for key, value in as_shown(cleaned.entry).items() if key != CLEANUP}
+        is_gone = cleaned.outcome is Outcome.GONE or self._is_succeeded(cleaned)
+        return {**entry, CLEANUP: GONE} if is_gone else entry
+
+    def _is_succeeded(self, cleaned: Cleaned) -> bool:
+        """Whether the next plan decides if it is another file that is there, or the same one, which grew."""
+        if cleaned.outcome is not Outcome.CHANGED or self._rules.ignores:
+            return False
+        # Once is enough: where plan and action do not agree about what is there, nobody would ever be done.
+        return self._rules.removes and cleaned.entry.get(CLEANUP) == PENDING
 
     def _tell_failures(self) -> None:
         failures = self._cleanups.failures()
@@ -165,11 +189,6 @@ class PlannedCleaning:
         )
 
 
-def _note(progress: Progress | None) -> OffsetValue:
-    """What the entry of a file that was read to its end says about what is left to do to it."""
-    return (progress.entry or {}).get(CLEANUP) if progress and progress.done else None
-
-
 def _noun(count: int) -> str:
     return "file" if count == 1 else "files"
 
@@ -179,3 +198,4 @@ def _times(count: int) -> str:
 
 
 _NOTHING = Decision()
+_NEW = Progress()

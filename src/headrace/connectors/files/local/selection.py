@@ -10,6 +10,7 @@ from headrace.connectors.files.candidate import Candidate, Decision
 from headrace.connectors.files.cleanup.after_commit import local_selector
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import format_of, packing_of, quoted_framing
+from headrace.connectors.files.local.awaited import Awaited
 from headrace.connectors.files.local.listing import (
     LOST_FILE,
     LOST_FOLDER,
@@ -32,6 +33,7 @@ from headrace.connectors.files.selecting.markers import Markers
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
 from headrace.connectors.files.selecting.selection import Tell, rules_of
 from headrace.connectors.files.selecting.strays import Strays
+from headrace.connectors.files.splitting import why_whole
 from headrace.connectors.files.tracking.watching import UNWATCHED, Watcher
 from headrace.sources.extractors.line_framing import Framing
 from headrace.sources.extractors.streams import Compression
@@ -60,6 +62,7 @@ class LocalSelection:
         self._selectors = tuple(map(local_selector, config.path))
         self._markers = Markers(config.marker, lambda path: status_of(path) is not None)
         self._strays = Strays(config, tell)
+        self._awaited = Awaited(config, self._tell_at_first)
         self._waits_for_last = config.tells_last
         self._has_listed = False
 
@@ -84,7 +87,7 @@ class LocalSelection:
             self._config.path,
             recursive=self._config.recursive,
             exclusion=self._config.exclusion,
-            known=known,
+            known=self._awaited.beside(known),
             without_match=lambda pattern: self._tell_unmatched(pattern, known),
             left_out=is_left_out,
         )
@@ -108,6 +111,10 @@ class LocalSelection:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
         return path.startswith("/") and status_of(path) is None
 
+    def forget_markers(self) -> None:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
+        self._markers.begin()
+
     def selects(self, path: str) -> bool:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
         if not path.startswith("/") or self._scope.against_name(path) is not None:
@@ -127,6 +134,10 @@ class LocalSelection:
         keys = (path.removeprefix("/") for path in known)
         if not any(selector.selects(key, recursive=recursive) for key in keys):
             self._tell(pattern, _NO_MATCH)
+
+    def _tell_at_first(self, path: str, sentence: str) -> None:
+        if not self._has_listed:
+            self._tell(path, sentence)
 
     def _is_missed(self, path: str, reason: str, watcher: Watcher) -> bool:
         """Whether what *path* leads to might be read if it were there, and *watcher* has not seen it before."""
@@ -223,6 +234,7 @@ class LocalSelection:
             settled=settled,
             readable=ready.stop,
             splittable=packing is Compression.NONE and form.splits,
+            unsplit=why_whole(form, packing) if 0 < config.split_bytes < file.size else None,
             byte_anchors=form.byte_anchors,
             open_ended=ready.open_ended,
             kept=self._is_kept(file, packing, progress, settled=settled),

@@ -27,7 +27,7 @@ class Markers:
         self._folders = dict[str, bool]()
 
     def begin(self) -> None:
-        """A plan begins: what was not there before may be there now."""
+        """A plan begins, or goes on: what was not there before may be there now."""
         self._folders.clear()
 
     def awaited_by(self, path: str) -> str | None:
@@ -78,6 +78,10 @@ class Nearby:
             if len(held) > NEAR:
                 yield held.popleft()
         yield from held
+
+    def forget(self) -> None:
+        """What was listed so far need not be there any more."""
+        self._keys.clear()
 
     def __contains__(self, key: str) -> bool:
         return key in self._keys

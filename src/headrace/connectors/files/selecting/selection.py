@@ -57,6 +57,10 @@ class Selection(Decides, Protocol):
         """See :class:`Decides`. *watcher* follows the listing; what it passes over is left out."""
         ...
 
+    def forget_markers(self) -> None:
+        """A listing goes on after a while: what it has seen of markers need not hold any more."""
+        ...
+
     def selects(self, path: str) -> bool:
         """Whether a file at *path* would be selected, by its name alone. Pure; where it is hard to say, ``False``."""
         ...
@@ -77,4 +81,5 @@ def rules_of(config: FilesConfig) -> Rules:
         split_bytes=config.split_bytes,
         grow=config.root is None,
         cleanup=config.after_commit != "keep",
+        removes=config.takes_away,
     )

@@ -16,6 +16,7 @@ from headrace.connectors.files.selecting.markers import Markers, Nearby
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
 from headrace.connectors.files.selecting.selection import Tell, rules_of
 from headrace.connectors.files.selecting.strays import Strays
+from headrace.connectors.files.splitting import why_whole
 from headrace.connectors.files.stores.errors import ObjectGoneError, retriable
 from headrace.connectors.files.stores.store import Store, StoredObject
 from headrace.connectors.files.tracking.watching import UNWATCHED, Watcher
@@ -109,6 +110,11 @@ class StoreSelection:
         if key is None:
             return False
         return not self._exists(key)
+
+    def forget_markers(self) -> None:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
+        self._markers.begin()
+        self._nearby.forget()
 
     def selects(self, path: str) -> bool:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
@@ -217,6 +223,7 @@ class StoreSelection:
             settled=True,
             readable=seen.size,
             splittable=plain and form.splits,
+            unsplit=why_whole(form, packing) if 0 < self._config.split_bytes < seen.size else None,
             byte_anchors=form.byte_anchors,
         )
 

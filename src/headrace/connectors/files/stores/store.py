@@ -69,7 +69,7 @@ class Store(Protocol):
         Keys rise by their UTF-8 bytes, unless the store has no order, which is then logged once. *prefix*
         is any text, also one that ends inside a folder's name. Keeps one page in memory, or the names of
         the folders on the way. A key that cannot be told exactly is given to *refuse* and left out.
-        Called about once per planning round, by the driver.
+        Called about once per planning round, by the driver, which may go on reading minutes later.
         """
         ...
 

@@ -1,14 +1,14 @@
-"""What a plan asks of all that is known: of what is listed, what was read of it."""
+"""What a listing asks of all that is known: of what is listed, what was read of it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from headrace.connectors.files.progress import KnownFiles, Progress
+from headrace.connectors.files.progress import MISSING, KnownFiles, Progress
 
 
 class Asked(Mapping[str, Progress]):
-    """What is *known*, for one plan, which asks for each path that it lists.
+    """What is *known*, for one listing, by one plan or several, which asks for each path that it lists.
 
     Behind the listing it tells what was begun, and not asked for, without another look at all that is
     known: mostly the listing has asked for all of that, in the order of names. Only paths that rise are
@@ -22,6 +22,8 @@ class Asked(Mapping[str, Progress]):
         self._last = ""
         self._rises = True
         self._not_done = set[str]()
+        self.returned = set[str]()
+        """The paths of which an entry says that they are missing, and which are listed."""
 
     def hide(self, paths: Collection[str]) -> None:
         """Say from now on that nothing is known of *paths*."""
@@ -36,6 +38,8 @@ class Asked(Mapping[str, Progress]):
         self._last = path
         if not progress.done:
             self._not_done.add(path)
+        if progress.entry is not None and MISSING in progress.entry:
+            self.returned.add(path)
         return progress
 
     def __contains__(self, path: object) -> bool:
@@ -46,6 +50,13 @@ class Asked(Mapping[str, Progress]):
 
     def __len__(self) -> int:
         return len(self.known)
+
+    def go_on(self, known: KnownFiles) -> None:
+        """Another plan goes on with the listing; by now so much is *known*."""
+        self.known = known
+        self.returned.clear()
+        # What was found before may have been removed since, so that numbers say nothing.
+        self._rises = False
 
     @property
     def found_all(self) -> bool:

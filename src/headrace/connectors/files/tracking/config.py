@@ -32,9 +32,9 @@ class TrackingConfig(Config):
         kind=SettingType.LONG,
         default=_DAY_MS,
         at_least=0,
-        doc="How long a file that was read must be missing from every listing of one run before it counts as "
-        "gone for good: with object its entry is removed; with ordered it does not hold up the mark any more "
-        "where its folder shows nothing at all. 0: at the first listing without it.",
+        doc="How long a file that was read must be missing from every listing before it counts as gone for good: "
+        "with object its entry is removed; with ordered, where its folder shows nothing at all for so long in "
+        "one run, it does not hold up the mark any more. 0: at the first listing without it.",
     )
     lookback: int = setting(
         "files.lookback",

@@ -17,6 +17,7 @@ from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.below_mark import BelowMark
 from headrace.connectors.files.tracking.folding import MOST
 from headrace.connectors.files.tracking.missing import Missing
+from headrace.connectors.files.tracking.missing_notes import MissingNotes, without_notes
 
 # To compare all that is known costs time, and a plan that only forgets is followed by another one at once.
 _PAUSE_SECONDS: Final = 60.0
@@ -25,28 +26,37 @@ _EMPTY_SECONDS: Final = 24 * 3600.0
 
 
 class Forgetting:
-    """One for each start of a connector, because only its own listings count. Used by its thread.
+    """One for each start of a connector. Used by its thread; *ticks* tells seconds that only rise, *clock* those since 1970.
 
     A file must have been missing for so long because a place may only be away: a disk that is not mounted shows
-    an empty folder, and whatever was forgotten then would be read again.
+    an empty folder, and whatever was forgotten then would be read again. Since when it is missing its entry says,
+    so that short runs count together.
     """
 
     def __init__(
-        self, config: FilesConfig, selection: Selection, *, ticks: Callable[[], float]
+        self,
+        config: FilesConfig,
+        selection: Selection,
+        *,
+        ticks: Callable[[], float],
+        clock: Callable[[], float],
     ) -> None:
         self._selection = selection
         self._ticks = ticks
+        self._notes = MissingNotes(clock)
         self._seconds = config.forget_after_ms / 1000
         self._named = named_on_disk(config)
         # An emptied folder is no wonder where files are taken away when they are read.
-        self._is_emptied = config.after_commit in ("delete", "move")
+        self._is_emptied = config.takes_away
         self._missing = Missing()
         self._again_at = ticks()
 
     def offsets(
         self, known: Mapping[str, Progress], seen: array[int], folders: AbstractSet[int]
     ) -> Offsets:
-        """Tombstones for what is gone, after a complete listing that has shown *seen*, hashes of paths.
+        """Tombstones for what is gone, and notes for what is missing, after a complete listing that has shown *seen*.
+
+        These are hashes of paths.
 
         *folders* has the hashes of those that have shown something.
         """
@@ -55,22 +65,35 @@ class Forgetting:
         if now < self._again_at:
             return {}
         self._missing.compare(known, seen, now=now)
+        unnoted = self._unnoted(known, now)
+        self._missing.recall(self._notes.recalled(unnoted, known, now=now))
         due = self._sure(self._due(known, now), folders, now)
-        self._again_at = now if len(due) > MOST else now + min(_PAUSE_SECONDS, self._seconds)
         gone = self._selection.gone(due[:MOST])
         self._missing.let_be(set(due[:MOST]).difference(gone))
-        return dict.fromkeys(map(whole, gone))
+        noted = self._notes.offsets(unnoted, known, but=set(due), most=MOST - len(gone))
+        has_more = len(due) > MOST or self._notes.has_more
+        self._again_at = now if has_more else now + min(_PAUSE_SECONDS, self._seconds)
+        return {**dict.fromkeys(map(whole, gone)), **noted}
 
     def nothing_is_missing(self) -> None:
         """A listing has shown all that is known."""
         self._missing = Missing()
 
+    def _unnoted(self, known: Mapping[str, Progress], now: float) -> list[str]:
+        """What is missing, as long as not all of it is known to have its note."""
+        if not self._missing.has_more and not self._notes.has_more:
+            return []
+        return self._concerned(self._missing.missed(known, seconds=0, now=now))
+
     def _due(self, known: Mapping[str, Progress], now: float) -> list[str]:
-        found = self._missing.missed(known, seconds=self._seconds, now=now)
-        others = [path for path in found if not self._is_concerned(path)]
+        found = self._concerned(self._missing.missed(known, seconds=self._seconds, now=now))
+        return [path for path in found if known[path].closed]
+
+    def _concerned(self, missing: list[str]) -> list[str]:
+        others = [path for path in missing if not self._is_concerned(path)]
         self._missing.let_be(others)
         left = set(others)
-        return [path for path in found if path not in left and known[path].closed]
+        return [path for path in missing if path not in left]
 
     def _sure(self, due: list[str], folders: AbstractSet[int], now: float) -> list[str]:
         """What of *due* is not only away with all of its folder."""
@@ -82,7 +105,10 @@ class Forgetting:
         return [path for path in due if path not in left]
 
     def _is_concerned(self, path: str) -> bool:
-        return path not in self._named and self._selection.selects(path)
+        # Of a file that the settings name only its entry tells that it was there, unless it was to be taken away.
+        if path in self._named:
+            return self._is_emptied
+        return self._selection.selects(path)
 
 
 class ObjectFollower:
@@ -96,6 +122,7 @@ class ObjectFollower:
         self._seen = array("q")
         self._folders = set[int]()
         self._folder = ""
+        self._returned = list[str]()
         self._has_missed = False
         self._has_ended = False
         self.start_after = ""
@@ -127,6 +154,9 @@ class ObjectFollower:
 
     def decided(self, path: str, decision: Decision) -> None:
         """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        # What is read now gets its next entry from the slot.
+        if path in self._asked.returned and not (decision.pieces or decision.offsets):
+            self._returned.append(path)
 
     def ended(self) -> None:
         """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
@@ -139,12 +169,16 @@ class ObjectFollower:
 
     def offsets(self) -> Offsets:
         """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        known = self._asked.known
+        shown = without_notes(self._returned[:MOST], known)
+        # Another plan may go on with the listing, and need not say so again.
+        self._returned = self._returned[MOST:]
         if self._has_missed or not self._has_ended:
-            return {}
+            return shown
         if self._asked.found_all:
             self._forgetting.nothing_is_missing()
-            return {}
-        return self._forgetting.offsets(self._asked.known, self._seen, self._folders)
+            return shown
+        return {**shown, **self._forgetting.offsets(known, self._seen, self._folders)}
 
 
 def _folder(path: str) -> str:

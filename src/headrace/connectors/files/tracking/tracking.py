@@ -48,20 +48,25 @@ class Tracking:
         self._clock = clock
         self._check_seconds = config.late_check_ms / 1000
         self._check_at = ticks() if config.late_check_ms else float("inf")
-        self._forgetting = Forgetting(config, selection, ticks=ticks)
+        self._forgetting = Forgetting(config, selection, ticks=ticks, clock=clock)
         self._ordering = (
             Ordering(config, ticks=ticks, clock=clock) if config.tracking == "ordered" else None
         )
 
     def tracked(self, offsets: OffsetReader, asked: Asked) -> Tracked:
-        """The selection as the next plan sees it, which asks for what is known by *asked*."""
+        """The selection as the next listing sees it, which asks for what is known by *asked*."""
         mark = self._mark(offsets)
         if self._ordering is None and mark.key:
             self._tell(_SETTING, _HONOURED.format(mark=mark.key))
         lists_all = self._ticks() >= self._check_at
         below = self._below(mark, asked, lists_all=lists_all)
         follower = self._follower(below, asked)
-        return Tracked(Following(self._selection, follower), follower, lambda: self._checked(below))
+        return Tracked(
+            Following(self._selection, follower),
+            follower,
+            lambda: self._checked(below),
+            spans_rounds=self._ordering is None and not mark.key,
+        )
 
     def explained(self, offsets: OffsetReader, asked: Asked) -> Decides:
         """The selection as one that lists everything sees it."""
@@ -98,10 +103,21 @@ class Tracking:
 
 
 class Tracked:
-    """What one plan lists, and what it is to write about that."""
+    """What is listed once, and what plans are to write about that.
 
-    def __init__(self, selection: Decides, follower: Follower, listed: Callable[[], None]) -> None:
+    *spans_rounds*: several plans may share the listing. With a mark each of them begins there anew.
+    """
+
+    def __init__(
+        self,
+        selection: Decides,
+        follower: Follower,
+        listed: Callable[[], None],
+        *,
+        spans_rounds: bool,
+    ) -> None:
         self.selection = selection
+        self.spans_rounds = spans_rounds
         self._follower = follower
         self._listed = listed
 

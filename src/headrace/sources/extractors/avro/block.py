@@ -31,16 +31,18 @@ class AvroBlock:
             raise RecordError(
                 f"A block of {len(payload)} bytes cannot hold {head.count} records.", advice=BROKEN
             )
-        self._head = head
-        self._end = end
+        self.head = head
+        self.end = end
         self._payload = payload
         self._data = io.BytesIO(payload)
         self._done = 0
+        self.miscounted = False
+        """Whether, where a record cannot be read, the block seems to have more or fewer of them than it says."""
 
     @property
     def left(self) -> int:
         """How many records have not been taken."""
-        return self._head.count - self._done
+        return self.head.count - self._done
 
     @property
     def left_bytes(self) -> int:
@@ -55,6 +57,9 @@ class AvroBlock:
         if reason is None and wanted == self.left and self.left_bytes:
             # Which of them took too few bytes cannot be told.
             values, reason = [], "its block holds more bytes than its records take"
+            self.miscounted = True
+        elif reason is not None:
+            self.miscounted = not self.left_bytes
         octets = memoryview(self._payload)[start : self._data.tell()]
         standings = self._passed(len(values))
         return Taken(values=values, octets=octets, gone=0, standings=standings), reason
@@ -75,17 +80,17 @@ class AvroBlock:
 
     def next_name(self) -> str:
         """What errors call the next record."""
-        return name_of(self._head.position, self._done + 1)
+        return name_of(self.head.position, self._done + 1)
 
     def _passed(self, count: int) -> Standings:
         """Where the next *count* records stand, which are taken; behind a block's last one is the next block."""
         numbers = numbered(self._done + 1, count)
-        last = numbers == self._head.count
+        last = numbers == self.head.count
         self._done += count
         return Standings(
-            starts=np.full(count, self._head.position, np.int64),
+            starts=np.full(count, self.head.position, np.int64),
             numbers=numbers,
-            anchors=np.where(last, self._end, self._head.position),
+            anchors=np.where(last, self.end, self.head.position),
             skips=np.where(last, 0, numbers),
         )
 

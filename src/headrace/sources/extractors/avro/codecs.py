@@ -37,16 +37,20 @@ def codec_named(name: str) -> Unpack:
     return _CODECS[name]
 
 
-def too_large(size: int, most: int) -> RecordError:
+class BlockTooLargeError(RecordError):
+    """A block that is larger than the settings allow, and may be sound."""
+
+
+def too_large(size: int, most: int) -> BlockTooLargeError:
     """The error for a block of *size* packed bytes when *most* are allowed, without its place."""
-    return RecordError(
+    return BlockTooLargeError(
         f"A block has {size} bytes, and {most} are the most.",
         advice=_SIZE_ADVICE,
     )
 
 
-def _unpacks_to_more(most: int) -> RecordError:
-    return RecordError(f"A block unpacks to more than {most} bytes.", advice=_SIZE_ADVICE)
+def _unpacks_to_more(most: int) -> BlockTooLargeError:
+    return BlockTooLargeError(f"A block unpacks to more than {most} bytes.", advice=_SIZE_ADVICE)
 
 
 def _of(kind: type[Member], *, tail: int = 0) -> Unpack:

@@ -67,11 +67,15 @@ class BlockSource:
     nothing can be read from there on.
     """
 
-    def __init__(self, source: ExactBytes, sync: bytes, *, most_bytes: int) -> None:
+    def __init__(
+        self, source: ExactBytes, sync: bytes, *, most_bytes: int, unpacked: bool = False
+    ) -> None:
         self._source = source
         self._sync = sync
         self.most_bytes = most_bytes
         """How large a block may be, packed and unpacked."""
+        self.unpacked = unpacked
+        """Whether the file was packed as a whole, so that positions are not those of the object."""
 
     @property
     def position(self) -> int:

@@ -42,7 +42,7 @@ class DatumReader:
         return parse_schema({"type": "record", "name": "page", "fields": fields})
 
     def read(self, block: io.BytesIO, count: int) -> tuple[Values, str | None]:
-        """The next *count* values of *block*; fewer with the reason why the next one cannot be read."""
+        """The next *count* values of *block*; fewer with the reason why the next one, where it is then, cannot be read."""
         rows = list[Any]()
         reason = self._read(block, count, rows)
         return [each[_KEY] for each in rows] if self._bare else rows, reason
@@ -60,8 +60,10 @@ class DatumReader:
             block.seek(before)
         try:
             while len(rows) < count:
+                before = block.tell()
                 rows.append(schemaless_reader(block, one, None))
         except _DAMAGE as error:
+            block.seek(before)
             # What fastavro read from is named by its address, which says nothing to anybody.
             return str(error).partition(" from <")[0] or "its bytes end too early"
         return None

@@ -8,20 +8,17 @@ from typing import ClassVar, Final
 
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.partition import OffsetValue
-from headrace.sources.extractors.avro.codecs import codec_named
-from headrace.sources.extractors.avro.columns import column_of
-from headrace.sources.extractors.avro.container import BlockSource, Header, read_header
-from headrace.sources.extractors.avro.reader import AvroReader, AvroShape
-from headrace.sources.extractors.avro.scan import scan_of
-from headrace.sources.extractors.avro.schema import connect_schema
+from headrace.sources.extractors.avro.container import BlockSource, read_header
+from headrace.sources.extractors.avro.lost import LostRecordsError
+from headrace.sources.extractors.avro.reader import AvroReader
 from headrace.sources.extractors.avro.search import FIRST_BLOCK, BlockSearch
-from headrace.sources.extractors.avro.types import parsed
+from headrace.sources.extractors.avro.shape import AvroShape, shape_of
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.exact_bytes import ExactBytes
 from headrace.sources.extractors.format import ObjectInput, ReadLimits
-from headrace.sources.extractors.streams import open_stream
+from headrace.sources.extractors.streams import Compression, open_stream
 from headrace.sources.extractors.unreadable import UnreadableRecordError
 
 DEFAULT_BLOCK_BYTES: Final = 64 * 1024 * 1024
@@ -90,7 +87,12 @@ class AvroFormat:
             # Where no block begins in a range, its end is none either.
             blocks = search.blocks_at(resume.anchor)
         else:
-            blocks = BlockSource(stream, header.sync, most_bytes=self.block_bytes)
+            blocks = BlockSource(
+                stream,
+                header.sync,
+                most_bytes=self.block_bytes,
+                unpacked=source.compression is not Compression.NONE,
+            )
             _start_at(blocks, resume.anchor, source.native_key)
         return AvroReader(
             blocks,
@@ -118,10 +120,10 @@ def _reads(blocks: BlockSource, shape: AvroShape, limits: ReadLimits) -> bool:
         try:
             if reader.next_chunk() is None:
                 return reader.place.record_count > 0
+        except (LostRecordsError, DamagedObjectError):
+            return False
         except UnreadableRecordError:
             continue
-        except DamagedObjectError:
-            return False
 
 
 def _start_at(blocks: BlockSource, anchor: int, native_key: str) -> None:
@@ -131,17 +133,3 @@ def _start_at(blocks: BlockSource, anchor: int, native_key: str) -> None:
         blocks.start_at(anchor)
     except RecordError as error:
         raise TaskFailedError(str(error.located(native_key, f"byte {anchor}"))) from error
-
-
-def shape_of(header: Header) -> AvroShape:
-    """What *header* says about the records; raises ``RecordError``, without a place, when it makes no sense."""
-    kind = parsed(header.schema)
-    schema = connect_schema(kind)
-    column = column_of(kind, schema)
-    return AvroShape(
-        schema=schema,
-        column=column,
-        scan=scan_of(column),
-        least_bytes=kind.least_bytes,
-        unpack=codec_named(header.codec),
-    )

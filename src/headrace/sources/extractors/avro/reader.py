@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
@@ -12,13 +11,14 @@ from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import Schema
 from headrace.sources.extractors.avro.block import AvroBlock, name_of
-from headrace.sources.extractors.avro.codecs import Unpack
-from headrace.sources.extractors.avro.columns import Column
+from headrace.sources.extractors.avro.codecs import BlockTooLargeError
 from headrace.sources.extractors.avro.container import BlockHead, BlockSource
 from headrace.sources.extractors.avro.datums import DatumReader
 from headrace.sources.extractors.avro.leaves import UNFIT
+from headrace.sources.extractors.avro.lost import LostRecords, LostRecordsError
 from headrace.sources.extractors.avro.pieces import Piece, first_unfit, joined_pieces
 from headrace.sources.extractors.avro.scan import Scan
+from headrace.sources.extractors.avro.shape import AvroShape
 from headrace.sources.extractors.avro.taken import Scanned, Standings, Taken, joined
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Chunk, Resume, numbered
@@ -31,22 +31,6 @@ from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
 _PIECE = 512
 # A scan notes so many places at a time, which are Python objects, too.
 _SCANNED_PLACES = 1 << 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AvroShape:
-    """What an object's header says about all its records.
-
-    *scan* is ``None`` where there is none for the schema. *least_bytes* is what a record takes at least.
-    """
-
-    schema: Schema
-    column: Column
-    scan: Scan | None
-    least_bytes: int
-    unpack: Unpack
-
-
 _Records = TypeVar("_Records", Taken, Scanned)
 
 
@@ -81,6 +65,7 @@ class AvroReader:
         self._block: AvroBlock | None = None
         self._waiting = list[Taken | Scanned]()
         self._refused: RecordError | None = None
+        self._lost: LostRecordsError | None = None
         self._failure: DamagedObjectError | None = None
 
     @property
@@ -111,6 +96,9 @@ class AvroReader:
         pieces = self._pieces() if self._refused is None else []
         if pieces:
             return joined_pieces(pieces, constants=self._constants, last=self._at_end())
+        if self._refused is None and self._lost is not None:
+            self._count = self._lost.record.behind.record_count
+            self._refused, self._lost = self._lost, None
         error, self._refused = self._refused or self._failure, None
         if error is not None:
             raise error
@@ -163,17 +151,19 @@ class AvroReader:
             taken, reason = block.take(min(rows, share, _PIECE), self._datums)
             rest = self._not_skipped(taken)
             if reason is not None:
-                place = f"{block.next_name()} (record {self._read + 1})"
-                damage = RecordError(
-                    f"This record cannot be read: {reason}.",
-                    native_key=self._native_key,
-                    position=place,
-                    advice=BROKEN,
-                )
-                self._failure = DamagedObjectError(damage)
+                self._give_up(block, reason)
             if len(rest):
                 return rest
         return None
+
+    def _give_up(self, block: AvroBlock, reason: str) -> None:
+        """Leave out what is left of *block*, or of the file where not even their number can be relied on."""
+        damage = RecordError(f"This record cannot be read: {reason}.", advice=BROKEN)
+        if not block.miscounted:
+            self._lose(block.head, block.end, block.left, damage)
+            return
+        place = f"{block.next_name()} (record {self._read + 1})"
+        self._failure = DamagedObjectError(damage.located(self._native_key, place))
 
     def _not_skipped(self, taken: _Records) -> _Records:
         """*taken*, which count as read, without those that are to be skipped."""
@@ -186,7 +176,7 @@ class AvroReader:
     def _open_block(self) -> AvroBlock | None:
         """The block that records are to be taken from; ``None`` at the end, or after a failure."""
         try:
-            while self._failure is None:
+            while self._failure is None and self._lost is None:
                 if self._block is not None and self._block.left:
                     return self._block
                 self._block = None
@@ -210,15 +200,40 @@ class AvroReader:
             self._read += head.count
             return None
         packed = self._blocks.payload(head)
+        end, least = self._blocks.position, self._shape.least_bytes
         try:
-            return AvroBlock(
-                head,
-                self._shape.unpack(packed, self._blocks.most_bytes),
-                end=self._blocks.position,
-                least_bytes=self._shape.least_bytes,
-            )
+            payload = self._unpacked(head, packed)
+            return None if payload is None else AvroBlock(head, payload, end=end, least_bytes=least)
         except RecordError as error:
             raise error.located(self._native_key, f"byte {head.position}") from error
+
+    def _unpacked(self, head: BlockHead, packed: bytes) -> bytes | None:
+        """What *packed*, the bytes of the block of *head*, holds; ``None`` when its records are lost."""
+        most = self._blocks.most_bytes
+        try:
+            return self._shape.unpack(packed, most)
+        except RecordError as error:
+            if isinstance(error, BlockTooLargeError) or not self._shape.may_be(head.count, most):
+                raise
+            self._lose(head, self._blocks.position, head.count, error)
+            return None
+
+    def _lose(self, head: BlockHead, end: int, count: int, damage: RecordError) -> None:
+        """Go on behind the block of *head*; its last *count* records, if not skipped, are raised as *damage*."""
+        self._block = None
+        self._read += count
+        lost = count - min(self._skip, count)
+        self._skip -= count - lost
+        self._count += count - lost
+        if lost:
+            told = LostRecords(
+                head=head,
+                end=end,
+                count=lost,
+                counted=self._read - lost,
+                unpacked=self._blocks.unpacked,
+            )
+            self._lost = told.error(damage, self._native_key, self._constants)
 
     def _built(self, taken: Taken | Scanned) -> Piece:
         """The column of the records that fit, before the first that does not; that one is refused."""
@@ -281,4 +296,4 @@ class AvroReader:
     def _at_end(self) -> bool:
         if self._waiting or self._refused is not None:
             return False
-        return self._open_block() is None and self._failure is None
+        return self._open_block() is None and self._failure is None and self._lost is None

@@ -156,7 +156,11 @@ class _Parser:
             raise refused(f"The type {name!r} is not defined.")
         found = self._known[full]
         if found is None:
-            raise refused(f"The type {full!r} holds itself, which is not supported.")
+            # A column has one shape, and fastavro crashes the process on a value that is nested deeply.
+            raise refused(
+                f"The type {full!r} holds itself, so that its values have no fixed shape. As JSON text in a "
+                "string they can be sent, and the file as it is in the format bytes."
+            )
         return found
 
     def _union(self, told: list[object], namespace: str) -> AvroType:

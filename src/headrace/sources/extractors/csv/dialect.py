@@ -11,6 +11,8 @@ from headrace.sources.extractors.csv.types import FieldType, field_type
 
 DEFAULT_SAMPLE_BYTES: Final = 1024 * 1024
 
+Ragged = Literal["error", "fill", "cut", "fit"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvDialect:
@@ -18,7 +20,8 @@ class CsvDialect:
 
     A doubled quote inside a quoted field is always one quote. *infer* gives types to the fields without
     one, by what the first *sample_bytes* of a file hold. *structs* makes structs with a schema of rows, and
-    not JSON objects. *ragged* says what becomes of a row with fewer fields than there are names.
+    not JSON objects. *ragged* says what becomes of rows that have not as many fields as there are names: they are
+    bad; or short ones have nulls (fill), long ones lose what is too much (cut), or both (fit).
 
     A line that begins with *comment* outside quotes is no row, and neither are the first *skip_lines* lines of a
     file, whatever is in them. *trim* drops the blanks around fields, those around their quotes, too.
@@ -34,7 +37,7 @@ class CsvDialect:
     infer: bool = False
     sample_bytes: int = DEFAULT_SAMPLE_BYTES
     structs: bool = False
-    ragged: Literal["error", "fill"] = "error"
+    ragged: Ragged = "error"
     comment: str = ""
     skip_lines: int = 0
     trim: bool = False
@@ -53,6 +56,16 @@ class CsvDialect:
         parts += ["skip", self.skip_lines] if self.skip_lines else []
         parts += ["trim"] if self.trim else []
         return f"csv {json.dumps(parts, ensure_ascii=False, separators=(',', ':'))}"
+
+    @property
+    def fills(self) -> bool:
+        """Whether a row with too few fields is one with nulls."""
+        return self.ragged in ("fill", "fit")
+
+    @property
+    def cuts(self) -> bool:
+        """Whether a row with too many fields is one without those behind the last name."""
+        return self.ragged in ("cut", "fit")
 
     @property
     def blanks(self) -> str:

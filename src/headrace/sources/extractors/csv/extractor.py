@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from headrace.sources.extractors.csv.types import FieldType
 from headrace.sources.extractors.row_extractor import BadRow, Extracted
 from headrace.sources.extractors.rows import RowBlock
 
+_log = logging.getLogger(__name__)
+
 _TYPE_ADVICE = "Correct the field, or its type in csv.types."
 
 
@@ -25,17 +28,21 @@ class CsvExtractor:
     """Rows of one file. Blank rows are no records; the header is none either.
 
     *header* is what :meth:`constants` said to an earlier reader; without it the first row tells the names.
-    *inferred* are the types of the fields, in their order; ``None`` while nothing was inferred.
+    *inferred* are the types of the fields, in their order; ``None`` while nothing was inferred. *native_key*
+    is what warnings call the file.
     """
 
     def __init__(
         self,
         dialect: CsvDialect,
         *,
+        native_key: str = "",
         header: OffsetValue = None,
         inferred: Sequence[FieldType] | None = None,
     ) -> None:
         self._dialect = dialect
+        self._native_key = native_key
+        self._told_cut = False
         self._inferred = inferred
         self._rows = CsvRows(dialect, json.loads(header) if isinstance(header, str) else None)
         self._fields: CsvFields | None = None
@@ -65,6 +72,7 @@ class CsvExtractor:
         """See :class:`~headrace.sources.extractors.row_extractor.RowExtractor`."""
         found = self._rows.columns(rows)
         self._take_names()
+        self._tell_cut()
         if self._writer is None or self._fields is None or not len(found.rows):
             return Extracted(values=_NOTHING, rows=found.rows, bad=found.bad)
         columns, kept, bad = found.columns, found.rows, found.bad
@@ -74,6 +82,20 @@ class CsvExtractor:
             columns = [column.slice(0, wrong[0]) for column in columns]
             kept = kept[: wrong[0]]
         return Extracted(values=self._writer.values(columns), rows=kept, bad=bad)
+
+    def _tell_cut(self) -> None:
+        """Say once that fields are left out."""
+        names, most = self._rows.names, self._rows.most_fields
+        if most and names is not None and not self._told_cut:
+            self._told_cut = True
+            _log.warning(
+                "%s: A row has %d fields, but %d are expected. What is behind these is left out of this row and of "
+                "any other one, as csv.ragged=%s says; it is told once.",
+                self._native_key,
+                most,
+                len(names),
+                self._dialect.ragged,
+            )
 
     def _take_names(self) -> None:
         if self._fields is None and self._rows.names is not None:

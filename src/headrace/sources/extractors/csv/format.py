@@ -34,7 +34,7 @@ def csv_format(dialect: CsvDialect, encoding: TextEncoding | None = None) -> Row
     ) -> CsvExtractor:
         header = _header(native_key, dialect, resume, constants)
         inferred = _inferred(native_key, dialect, constants)
-        return CsvExtractor(dialect, header=header, inferred=inferred)
+        return CsvExtractor(dialect, native_key=native_key, header=header, inferred=inferred)
 
     return RowFormat(
         name=dialect.signature(),

@@ -31,8 +31,9 @@ def look_at_types(dialect: CsvDialect, encoding: TextEncoding | None = None) -> 
     """What infers the types of files in *dialect*; ``None`` where they are declared."""
     if not dialect.infer:
         return None
-    # A row that lacks fields says something about those that it has, whatever becomes of it later.
-    lenient = dataclasses.replace(dialect, ragged="fill")
+    # A row that lacks fields says something about those that it has, whatever becomes of it later; one that has
+    # too many may have them in the wrong places.
+    lenient = dataclasses.replace(dialect, ragged="fit" if dialect.cuts else "fill")
 
     def learn(sample: Sample) -> Mapping[str, OffsetValue]:
         types = inferred_types(lenient, sample, encoding)

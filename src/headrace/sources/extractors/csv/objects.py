@@ -39,10 +39,9 @@ class ObjectWriter:
     def _value(self, kind: FieldType, column: pa.StringArray) -> tuple[str, pa.StringArray, str]:
         """A field's values, with the text before and behind each of them."""
         nulls = self._fields.nulls(kind, column)
-        is_text = kind.pattern is None
-        if is_text and nulls is None:
+        if kind.quoted and nulls is None:
             return '"', _escaped(column), '"'
-        if is_text:
+        if kind.quoted:
             value = pc.binary_join_element_wise("", _escaped(column), "", '"')
         else:
             value = pc.utf8_lower(column) if kind.name == "boolean" else column

@@ -47,6 +47,8 @@ class CsvRows:
 
     def __init__(self, dialect: CsvDialect, names: Sequence[str] | None = None) -> None:
         self.names = names
+        self.most_fields = 0
+        """How many the longest row had of those that were cut."""
         self._dialect = dialect
         self._behind_bad = False
         self._framing = QuotedFraming(dialect)
@@ -137,19 +139,18 @@ class CsvRows:
                 found.append(self._record(rows, int(row), width))
         except _RefusedError as refused:
             bad = refused.bad
-        columns = zip(*found, strict=True) if found else [()] * width
-        return Columns(
-            columns=[pa.array(column, pa.utf8()) for column in columns],
-            rows=kept[: len(found)],
-            bad=bad,
-        )
+        columns = [pa.array(each, pa.utf8()) for each in zip(*found, strict=True)]
+        return Columns(columns=columns or [_EMPTY] * width, rows=kept[: len(found)], bad=bad)
 
     def _record(self, rows: RowBlock, row: int, expected: int) -> Sequence[str | None]:
         fields = self._fields(rows, row)
         if len(fields) == expected:
             return fields
-        if self._dialect.ragged == "fill" and len(fields) < expected:
+        if self._dialect.fills and len(fields) < expected:
             return [*fields, *[None] * (expected - len(fields))]
+        if self._dialect.cuts and len(fields) > expected:
+            self.most_fields = max(self.most_fields, len(fields))
+            return fields[:expected]
         reason = f"This row has {_counted(len(fields))}, but {expected} are expected."
         advice = _SHORT_ADVICE if len(fields) < expected else _LONG_ADVICE
         raise _RefusedError(BadRow(row=row, reason=reason, advice=advice))
@@ -169,9 +170,11 @@ class CsvRows:
             raise _RefusedError(_not_csv(row, error)) from error
 
 
+_EMPTY = pa.array([], pa.utf8())
 _NAMES_ADVICE = "Correct the header, or set csv.names and csv.header to what the file has."
-_LONG_ADVICE = "Correct the row; a field that holds the delimiter or a line end must be quoted."
-_SHORT_ADVICE = f"{_LONG_ADVICE} Or have its missing fields be null with csv.ragged=fill."
+_RAGGED_ADVICE = "Correct the row; a field that holds the delimiter or a line end must be quoted."
+_SHORT_ADVICE = f"{_RAGGED_ADVICE} Or have its missing fields be null with csv.ragged=fill."
+_LONG_ADVICE = f"{_RAGGED_ADVICE} Or have what is too much be left out with csv.ragged=cut."
 _RETURN_ADVICE = "End rows with a line feed, and quote fields that hold a carriage return."
 _DIALECT_ADVICE = (
     "Correct the row, or set csv.delimiter, csv.quote and csv.escape to what the file has."

@@ -11,18 +11,36 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.schema import BOOLEAN, FLOAT64, INT64, STRING, Schema, arrow_type, decimal
+from headrace.connect.schema import (
+    BOOLEAN,
+    DATE,
+    FLOAT64,
+    INT64,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Schema,
+    arrow_type,
+    decimal,
+)
 from headrace.sources.extractors.exact_numbers import double_of, int64_of
 
 # What Python makes a number of, JSON may not: no leading zeros, plus signs, spaces or infinities.
 _WHOLE = "-?(0|[1-9][0-9]*)"
 _EXPONENT = "([eE][+-]?[0-9]+)?"
+_DAY_OF_ANY_YEAR = "[0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
+_LEAP_DAY = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29"
+_DAY = f"({_DAY_OF_ANY_YEAR}|{_LEAP_DAY})"
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,3})?)?"
+_ZONE = "(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"
 _DECIMAL = re.compile(r"decimal\(([0-9]|[12][0-9]|3[0-7])\)")
 _DECIMAL_DIGITS = 38
 _SURE_INT64_CHARACTERS = 18
 _SURE_DOUBLE_CHARACTERS = 15
 
-KNOWN_TYPES: Final = "string, integer, number, boolean, decimal(0) to decimal(37)"
+KNOWN_TYPES: Final = (
+    "string, integer, number, boolean, date, time, timestamp, decimal(0) to decimal(37)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +55,21 @@ class FieldType:
     schema: Schema
     holds: Callable[[pa.StringArray], pa.BooleanArray | None] = lambda _: None
 
+    @property
+    def quoted(self) -> bool:
+        """Whether its texts are strings in JSON."""
+        return self.pattern is None or self.schema.name in (DATE.name, TIME.name, TIMESTAMP.name)
+
     def values(self, texts: pa.StringArray) -> pa.Array:
         """*texts*, of which each fits or is null, as values of the schema."""
         if self.schema.type is BOOLEAN.type:
             return pc.equal(pc.utf8_lower(texts), "true")
+        if self.schema.name == TIME.name:
+            # Arrow reads no times without a day.
+            texts = pc.binary_join_element_wise("1970-01-01T", texts, "")
+            return texts.cast(pa.timestamp("ms")).cast(arrow_type(self.schema))
+        if self.schema.name == TIMESTAMP.name:
+            texts = _with_zone(texts)
         return texts.cast(arrow_type(self.schema))
 
 
@@ -75,6 +104,12 @@ def _decimal(name: str, scale: int) -> FieldType:
     )
 
 
+def _with_zone(texts: pa.StringArray) -> pa.StringArray:
+    """*texts* of timestamps, those without zone as UTC."""
+    zone = pc.if_else(pc.match_substring_regex(texts, f"{_ZONE}$"), "", "Z")
+    return pc.binary_join_element_wise(texts, zone, "")
+
+
 def _int64s(texts: pa.StringArray) -> pa.BooleanArray | None:
     return _each(texts, _SURE_INT64_CHARACTERS, lambda text: int64_of(text) is not None)
 
@@ -107,5 +142,8 @@ _TYPES: Final[Mapping[str, FieldType]] = {
         FieldType("integer", f"^{_WHOLE}$", INT64.as_optional(), _int64s),
         FieldType("number", rf"^{_WHOLE}(\.[0-9]+)?{_EXPONENT}$", FLOAT64.as_optional(), _doubles),
         FieldType("boolean", "^(?i:true|false)$", BOOLEAN.as_optional()),
+        FieldType("date", f"^{_DAY}$", DATE.as_optional()),
+        FieldType("time", f"^{_CLOCK}$", TIME.as_optional()),
+        FieldType("timestamp", f"^{_DAY}[T ]{_CLOCK}{_ZONE}?$", TIMESTAMP.as_optional()),
     )
 }

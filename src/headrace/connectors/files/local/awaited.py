@@ -1,0 +1,55 @@
+"""Files that ``files.path`` names itself and that may not be there, because they are taken away when they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Container, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from headrace.connectors.files.local.listing import status_of
+from headrace.connectors.files.progress import Progress
+
+if TYPE_CHECKING:
+    from headrace.connectors.files.config import FilesConfig
+    from headrace.connectors.files.selecting.selection import Tell
+
+_COMES: Final = "There is no such file now. One that comes later is read."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Expected:
+    """What was there once, or is taken away whenever it is."""
+
+    known: Mapping[str, Progress]
+    named: Collection[str]
+    tell: Tell
+
+    def __contains__(self, path: object) -> bool:
+        if path in self.known:
+            return True
+        if not isinstance(path, str) or path not in self.named or status_of(path) is not None:
+            return False
+        # A folder that is away, or the place for a file, is not what is taken away.
+        below = f"{path}/"
+        if not os.path.isdir(os.path.dirname(path)) or any(  # noqa: PTH112, PTH120
+            each.startswith(below) for each in self.known
+        ):
+            return False
+        self.tell(path, _COMES)
+        return True
+
+
+class Awaited:
+    """Which paths of *config* may be missing. A name that ends with a slash is that of a folder."""
+
+    def __init__(self, config: FilesConfig, tell: Tell) -> None:
+        files = (
+            (path for path in config.path if not path.endswith("/")) if config.takes_away else ()
+        )
+        self._named = frozenset(map(os.path.abspath, files))
+        self._tell = tell
+
+    def beside(self, known: Mapping[str, Progress]) -> Container[str]:
+        """The paths that may be missing: those that are *known*, and files that are taken away."""
+        return _Expected(known=known, named=self._named, tell=self._tell)
