@@ -28,7 +28,7 @@ from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local.identity import version_of
 from headrace.runtime.offset_desk import OffsetSnapshot
 from headrace.storage.offset_codec import encoded_key, encoded_value
-from headrace.storage.offset_index import OffsetIndex, Place
+from headrace.storage.offset_index import LogPosition, OffsetIndex
 
 _MOST_SECONDS = 600.0
 _SLOTS = 2
@@ -170,7 +170,9 @@ def _index(entries: Iterable[tuple[str, SourceOffset]]) -> OffsetIndex:
     index = OffsetIndex()
     for number, (path, entry) in enumerate(entries):
         key = encoded_key(_NAME, SourcePartition(filename=path))
-        place = Place(partition=number % _PARTITIONS, offset=number, timestamp=_MOMENT_MS + number)
+        place = LogPosition(
+            partition=number % _PARTITIONS, offset=number, timestamp=_MOMENT_MS + number
+        )
         index.apply(key, encoded_value(entry), place)
     return index
 

@@ -17,15 +17,21 @@ class ImportTable(Contract):
 
     *doors*: ``library: the only packages that import it``. *sparse*: ``package: the only libraries``
     that it may import besides the standard one. A package without a line in *allowed* is a fault.
+
+    *inside* is a package of the root package: then the table is of the packages in there, and says nothing of
+    the modules beside them.
     """
 
     allowed = fields.ListField(subfield=fields.StringField())
-    doors = fields.ListField(subfield=fields.StringField())
-    sparse = fields.ListField(subfield=fields.StringField())
+    doors = fields.ListField(subfield=fields.StringField(), default=[])
+    sparse = fields.ListField(subfield=fields.StringField(), default=[])
+    inside = fields.StringField(default="")
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: FBT001  import-linter's signature
         """Compare every direct import with the table."""
         root = self.session_options["root_packages"][0]
+        if self.inside:
+            root = f"{root}.{self.inside}"
         faults = sorted(set(self._faults(graph, root)))
         return ContractCheck(kept=not faults, metadata={"faults": faults})
 
@@ -39,23 +45,30 @@ class ImportTable(Contract):
         allowed, doors, sparse = (
             _lines(cast("list[str]", lines)) for lines in (self.allowed, self.doors, self.sparse)
         )
+        beside = _plain_modules(graph, root) if self.inside else set[str]()
         for importer in sorted(graph.modules):
-            inside = importer.removeprefix(f"{root}.")
-            package = inside.partition(".")[0]
-            if inside == importer:
+            within = importer.removeprefix(f"{root}.")
+            package = within.partition(".")[0]
+            if within == importer or package in beside:
                 continue
             if package not in allowed:
                 yield f"{importer}: the package {package} has no line in the table"
                 continue
             for imported in sorted(graph.find_modules_directly_imported_by(importer)):
                 target = imported.removeprefix(f"{root}.")
-                if imported == root:
+                if imported == root or target in beside:
                     continue
                 if target != imported:
                     if not _is_allowed(target, package, allowed[package]):
                         yield f"{importer} may not import {imported}"
                 elif not _is_open(target, package, doors, sparse):
                     yield f"{importer} may not import the library {imported}"
+
+
+def _plain_modules(graph: ImportGraph, root: str) -> set[str]:
+    """The names of the modules in *root* that are no packages."""
+    modules = graph.find_children(root)
+    return {each.removeprefix(f"{root}.") for each in modules if not graph.find_children(each)}
 
 
 def _lines(lines: list[str]) -> dict[str, list[str]]:

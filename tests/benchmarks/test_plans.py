@@ -41,7 +41,6 @@ def test_each_case_plans_what_is_not_known(tmp_path: Path, key: str, splits: int
     found = plan_once(case, 2500, tmp_path)
 
     assert (splits, 0) == (found.splits, found.offsets)
-    assert not case.known or found.index_bytes > 0
     assert found.seconds > 0
 
 

@@ -20,8 +20,8 @@ from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local import listing
 from headrace.connectors.files.stores.store import StoredObject
 from headrace.connectors.files.tracking.missing import Missing
+from headrace.storage.log_position import LogPosition
 from headrace.storage.packed_offset import packed_value
-from headrace.storage.place import Place
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
 HOUR = {"files_forget_after_ms": "3600000"}
@@ -190,7 +190,7 @@ def test_an_entry_with_a_note_is_packed_like_any_other():
     """There may be millions."""
     entry = b'{"recordCount":1,"done":true,"missing":1800000000000}'
 
-    assert packed_value(entry, Place(partition=0, offset=1, timestamp=2)) is not None
+    assert packed_value(entry, LogPosition(partition=0, offset=1, timestamp=2)) is not None
 
 
 @pytest.mark.parametrize("value", [-1, "yesterday", True])

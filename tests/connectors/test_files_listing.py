@@ -12,8 +12,9 @@ import pytest
 from headrace.connect import ConnectError, SourceOffset, SourcePartition, TaskFailedError
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.local import listing, selection
-from headrace.connectors.files.local.listing import Ready, last_line_end, list_files
+from headrace.connectors.files.local import file_seen, selection
+from headrace.connectors.files.local.listing import list_files
+from headrace.connectors.files.local.ready import Ready, last_line_end
 from headrace.testing.task_runs import StoredOffsets
 
 Stored = dict[SourcePartition, SourceOffset]
@@ -149,9 +150,9 @@ def test_what_the_system_does_not_let_us_read_is_named(
     """Each look at a file says which one it was, and what the system says."""
     path.write_text("one\n")
     looks: dict[str, Callable[[], object]] = {
-        "look_at": lambda: listing.look_at(str(path)),
+        "look_at": lambda: file_seen.look_at(str(path)),
         "last_line_end": lambda: last_line_end(str(path), start=0, size=4, at_most=9),
-        "status_of": lambda: listing.status_of(str(path)),
+        "status_of": lambda: file_seen.status_of(str(path)),
     }
 
     def refuse(*_: object, **__: object) -> None:
@@ -167,8 +168,8 @@ def test_a_file_whose_folder_became_a_file_is_gone(path: Path) -> None:
     """The system says it in other words."""
     path.touch()
 
-    assert listing.look_at(f"{path}/x") is None
-    assert listing.status_of(f"{path}/x") is None
+    assert file_seen.look_at(f"{path}/x") is None
+    assert file_seen.status_of(f"{path}/x") is None
 
 
 def test_listing_selects_folders_files_and_globs(tmp_path: Path) -> None:

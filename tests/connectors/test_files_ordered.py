@@ -20,7 +20,7 @@ from headrace.connectors.files.stores.store import StoredObject
 from headrace.connectors.files.tracking.below_mark import BelowMark
 from headrace.connectors.files.tracking.folding import fold
 from headrace.connectors.files.tracking.marks import NO_MARK, Mark
-from headrace.connectors.files.tracking.ordering import OrderedFollower, Ordering
+from headrace.connectors.files.tracking.ordering import OrderedTracker, Ordering
 
 ORDERED = {"files_tracking": "ordered"}
 NO_LOOKBACK = {**ORDERED, "files_lookback": "0"}
@@ -357,13 +357,13 @@ def test_what_is_looked_at_again_stops_the_mark(decision: Decision):
         {"files.path": "/", "topic": "t", "files.tracking": "ordered", "files.lookback": "0"}
     )
     below = BelowMark(NO_MARK, known, place="/", lists_all=True, now_ms=9)
-    follower = OrderedFollower(below, known, Ordering(config, ticks=lambda: 0.0, clock=lambda: 9.0))
+    tracker = OrderedTracker(below, known, Ordering(config, ticks=lambda: 0.0, clock=lambda: 9.0))
     for name, each in (("a", Decision()), ("b", decision), ("c", Decision())):
-        follower.passed(f"/{name}", 1)
-        follower.decided(f"/{name}", each)
-    follower.ended()
+        tracker.passed(f"/{name}", 1)
+        tracker.decided(f"/{name}", each)
+    tracker.ended()
 
-    assert {"key": "/a", "modified": 1} == follower.offsets()[SourcePartition(mark="/")]
+    assert {"key": "/a", "modified": 1} == tracker.offsets()[SourcePartition(mark="/")]
 
 
 def test_what_could_not_be_seen_does_not_make_a_listing_complete():
@@ -375,13 +375,13 @@ def test_what_could_not_be_seen_does_not_make_a_listing_complete():
         | {"files.forget.after.ms": "0"}
     )
     below = BelowMark(Mark(key="/b"), known, place="/", lists_all=True, now_ms=9)
-    follower = OrderedFollower(below, known, Ordering(config, ticks=lambda: 0.0, clock=lambda: 9.0))
-    assert follower.missed("/e")
-    follower.saw("/a")
-    follower.decided("/a", Decision(waits=True))
+    tracker = OrderedTracker(below, known, Ordering(config, ticks=lambda: 0.0, clock=lambda: 9.0))
+    assert tracker.missed("/e")
+    tracker.saw("/a")
+    tracker.decided("/a", Decision(waits=True))
 
-    assert {} == follower.offsets()
-    assert not follower.is_through
+    assert {} == tracker.offsets()
+    assert not tracker.is_through
 
 
 def test_without_a_look_back_changes_are_not_looked_for(store: FilledStore):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from headrace.connect.errors import RetriableError
-from headrace.kafka import reaching
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.reaching import wait_for_kafka
@@ -18,17 +17,17 @@ from headrace.kafka.reaching import wait_for_kafka
         ("nohost.invalid:9092", "Failed to resolve 'nohost.invalid:9092'"),
     ],
 )
-def test_waiting_is_told_with_address_and_reason(
-    monkeypatch: pytest.MonkeyPatch, address: str, reason: str
-) -> None:
+def test_waiting_is_told_with_address_and_reason(address: str, reason: str) -> None:
     """Soon, again now and then, and in the end."""
-    monkeypatch.setattr(reaching, "FIRST_WORD_SECONDS", 0.3)
-    monkeypatch.setattr(reaching, "AGAIN_SECONDS", 0.3)
     told: list[str] = []
 
     with pytest.raises(RetriableError) as caught:
         wait_for_kafka(
-            client_config({"bootstrap.servers": address}), Deadline.after(1.2), told.append
+            client_config({"bootstrap.servers": address}),
+            Deadline.after(1.2),
+            told.append,
+            first_word_seconds=0.3,
+            again_seconds=0.3,
         )
 
     assert len(told) > 1

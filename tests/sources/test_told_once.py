@@ -6,7 +6,6 @@ import logging
 
 import pytest
 
-from headrace.sources import told_once
 from headrace.sources.told_once import ToldOnce
 
 
@@ -27,12 +26,9 @@ def test_a_sentence_is_told_once_and_another_one_as_well(caplog: pytest.LogCaptu
     assert ["a: one", "a: two", "a: one"] == told(caplog)
 
 
-def test_what_was_told_last_is_remembered_and_no_more(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_was_told_last_is_remembered_and_no_more(caplog: pytest.LogCaptureFixture):
     """Names come and go for as long as a connector runs; what is told at each look stays."""
-    monkeypatch.setattr(told_once, "MOST", 3)
-    once = ToldOnce(logging.getLogger("x"))
+    once = ToldOnce(logging.getLogger("x"), most=3)
 
     for number in range(50):
         once.tell("always", "It is so.")

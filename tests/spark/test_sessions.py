@@ -111,14 +111,11 @@ def test_what_is_half_open_is_cut_off(java: Java, remote: Remote) -> None:
     assert (1, 1) == (java.killed, remote.closed)
 
 
-def test_a_session_that_does_not_stop_is_cut_off(
-    java: Java, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_that_does_not_stop_is_cut_off(java: Java) -> None:
     """A server that is away is asked for minutes."""
-    monkeypatch.setattr("headrace.spark.session._STOP_SECONDS", 0.05)
     held = threading.Event()
     session: Any = SimpleNamespace(stop=held.wait)
-    stop_session(session)
+    stop_session(session, within=0.05)
     held.set()
 
     assert 1 == java.killed

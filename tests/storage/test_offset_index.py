@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.partition import SourcePartition
 from headrace.kafka.partitioner import java_partition
-from headrace.storage.offset_index import OffsetIndex, Place
+from headrace.storage.offset_index import LogPosition, OffsetIndex
 
 OURS = b'["c",{"cluster":"x","partition":0,"topic":"t"}]'
 THEIRS = b'["c",{"topic":"t","partition":0,"cluster":"x"}]'
@@ -21,9 +21,9 @@ HOME = java_partition(OURS, PARTITIONS)
 AWAY = (HOME + 1) % PARTITIONS
 
 
-def at(offset: int, *, partition: int = 0, timestamp: int = 0) -> Place:
+def at(offset: int, *, partition: int = 0, timestamp: int = 0) -> LogPosition:
     """Where a record lies."""
-    return Place(partition=partition, offset=offset, timestamp=timestamp)
+    return LogPosition(partition=partition, offset=offset, timestamp=timestamp)
 
 
 def test_within_a_partition_the_later_offset_counts() -> None:
@@ -207,7 +207,7 @@ def test_the_last_commit_counts_in_every_interleaving(
     commits: list[tuple[int, bytes | None, int]], data: st.DataObject
 ) -> None:
     """However partitions are replayed beside each other, and whenever the replay pauses."""
-    logs: dict[int, list[tuple[bytes | None, Place]]] = {}
+    logs: dict[int, list[tuple[bytes | None, LogPosition]]] = {}
     for offset, (partition, value, timestamp) in enumerate(commits):
         place = at(offset, partition=partition, timestamp=timestamp)
         logs.setdefault(partition, []).append((value, place))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.partition import SourceOffset, SourcePartition, of_names
 from headrace.storage.offset_codec import encoded_entries
-from headrace.storage.offset_index import OffsetIndex, Place
+from headrace.storage.offset_index import LogPosition, OffsetIndex
 from headrace.storage.packed_offset import packed_partition
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text()
@@ -20,9 +20,9 @@ FILES = {SourcePartition(filename=name): {"n": name} for name in ("a", "b")}
 RANGE = SourcePartition({"filename": "a", "from": 1, "to": 2})
 
 
-def at(offset: int) -> Place:
+def at(offset: int) -> LogPosition:
     """Where a record lies."""
-    return Place(partition=0, offset=offset, timestamp=-1)
+    return LogPosition(partition=0, offset=offset, timestamp=-1)
 
 
 def index_of(offsets: dict[SourcePartition, SourceOffset]) -> OffsetIndex:

@@ -17,7 +17,14 @@ AGAIN_SECONDS: Final = 10.0
 """How often it is told of again, in the same words."""
 
 
-def wait_for_kafka(config: ClientConfig, deadline: Deadline, tell: Callable[[str], None]) -> None:
+def wait_for_kafka(
+    config: ClientConfig,
+    deadline: Deadline,
+    tell: Callable[[str], None],
+    *,
+    first_word_seconds: float = FIRST_WORD_SECONDS,
+    again_seconds: float = AGAIN_SECONDS,
+) -> None:
     """Return once a broker has answered; *tell* is given a sentence now and then until then.
 
     Called once, at a worker's start, by the main thread, so that a signal ends it. Raises
@@ -26,7 +33,7 @@ def wait_for_kafka(config: ClientConfig, deadline: Deadline, tell: Callable[[str
     """
     admin = KafkaAdmin(config)
     address = config.settings.get("bootstrap.servers", "")
-    patience = FIRST_WORD_SECONDS
+    patience = first_word_seconds
     while True:
         try:
             admin.check_reachable(Deadline.after(deadline.remaining(patience)))
@@ -35,7 +42,7 @@ def wait_for_kafka(config: ClientConfig, deadline: Deadline, tell: Callable[[str
             if deadline.expired:
                 raise RetriableError(_unreached(str(address), reason)) from error
             tell(f"Waiting for Kafka at {address}: {reason}")
-            patience = AGAIN_SECONDS
+            patience = again_seconds
         else:
             return
 

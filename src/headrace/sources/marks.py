@@ -64,22 +64,22 @@ def _unfinished(known: Mapping[SourcePartition, SourceOffset]) -> list[object]:
     ]
 
 
-def told_keys(config: Mapping[str, str]) -> list[str]:
+def marked_keys(config: Mapping[str, str]) -> list[str]:
     """The keys of all marks; empty when a listing has to begin at the beginning."""
     return json.loads(config.get(MARKS, "[]"))
 
 
-def told_unfinished(config: Mapping[str, str]) -> list[str]:
+def unfinished_keys(config: Mapping[str, str]) -> list[str]:
     """The keys of objects that are not done, where keys alone name objects."""
     return json.loads(config.get(UNFINISHED, "[]"))
 
 
-def told_stale(config: Mapping[str, str]) -> Iterable[SourcePartition]:
+def stale_marks(config: Mapping[str, str]) -> Iterable[SourcePartition]:
     """The partitions of marks to remove."""
     return [mark_partition(task) for task in json.loads(config.get(STALE_MARKS, "[]"))]
 
 
-class Marker(Generic[K]):
+class TaskMark(Generic[K]):
     """Moves one task's mark with its commits. Used on the task's thread.
 
     *key_of* knows the native key of an object that this task has read. Without a *codec* there are no marks.
@@ -96,7 +96,7 @@ class Marker(Generic[K]):
         unfinished: Unfinished[K] | None = None,
     ) -> None:
         self._task, self._tasks = int(config.get(TASK_ID, "0")), int(config.get(TASKS, "1"))
-        self._stale = list(told_stale(config)) if self._task == 0 else []
+        self._stale = list(stale_marks(config)) if self._task == 0 else []
         self._lookback = Lookback[K](size)
         self._codec = codec
         self._key_of = key_of

@@ -6,7 +6,7 @@ import dataclasses
 import threading
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, final
 
 from headrace.connect.batch import SourceBatch
@@ -14,26 +14,21 @@ from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split
-from headrace.sources.choosing import ScanRules
-from headrace.sources.config import RECORD_KEY, SourceConfig, start_key
-from headrace.sources.destination import Destination, destination
-from headrace.sources.distribution import owner
+from headrace.sources.beginning import first_key, rules_of, unfinished_of
+from headrace.sources.config import SourceConfig
 from headrace.sources.endings import Endings
 from headrace.sources.evolving import EvolvingRecord, evolved, evolved_batch
 from headrace.sources.extractors.by_name import FormatOptions, extractor_named
 from headrace.sources.extractors.extractor import Extractor
-from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.item import Context, NativeItem
 from headrace.sources.json_numbers import Numbers
-from headrace.sources.key_template import KeyTemplate
 from headrace.sources.lookback import Lookback
-from headrace.sources.marks import TASK_ID, TASKS, Marker, told_keys, told_unfinished
+from headrace.sources.marks import TaskMark
 from headrace.sources.misuse import found_item
 from headrace.sources.offset_entry import KEPT, is_closed
 from headrace.sources.pump import Bounds, Pump
 from headrace.sources.scanning import BrokenOff, Ended, Finished, Idle, Read, Scanned, Scanner
 from headrace.sources.source import NativeSource
-from headrace.sources.unfinished import Unfinished
 
 KEY = "key"
 """Under which a planned split's details hold the text of a native key."""
@@ -41,7 +36,6 @@ KEY = "key"
 _POLL_SECONDS = 0.5
 # A poll without records counts as idle and is waited after, so the end of an object is none.
 _ENDS_AT_ONCE = 1000
-_CHUNK_BYTES = 1024 * 1024
 
 
 class NativeSourceTask(SourceTask):
@@ -106,9 +100,17 @@ class NativeSourceTask(SourceTask):
         settings = self.configure(config)
         self._numbers: Numbers = settings.json_numbers
         self._native = source = self.source(settings)
-        unfinished = _unfinished(source, config)
-        self._scanner = self._scanner_of(source, settings, config, unfinished=unfinished)
-        self._marker = Marker(
+        unfinished = unfinished_of(source, config)
+        self._scanner = Scanner(
+            source,
+            self.extractor(settings),
+            rules_of(source, settings, config, topic_later=self._evolves is not None),
+            offsets=self.context.offsets,
+            lookback=Lookback(settings.ring_buffer_size, first=first_key(source, settings, config)),
+            unfinished=unfinished,
+            wait=self._ending.wait,
+        )
+        self._mark = TaskMark(
             config,
             # What is planned is listed from the beginning.
             size=0 if self._splits else settings.ring_buffer_size,
@@ -229,7 +231,7 @@ class NativeSourceTask(SourceTask):
             if offset is not None and is_closed(offset)
         }
         self._confirming.update(closed)
-        due.update(self._marker.due(closed))
+        due.update(self._mark.due(closed))
         return due or None
 
     def commit(self) -> None:
@@ -259,55 +261,6 @@ class NativeSourceTask(SourceTask):
         assert codec is not None
         return found_item(self._native, codec.decode(str(split.details[KEY])))
 
-    def _scanner_of(
-        self,
-        source: NativeSource[Any],
-        settings: SourceConfig,
-        config: Mapping[str, str],
-        *,
-        unfinished: Unfinished[Any],
-    ) -> Scanner[Any]:
-        tasks, task = int(config.get(TASKS, "1")), int(config.get(TASK_ID, "0"))
-
-        def owns(partition: SourcePartition, kafka_partition: int | None) -> bool:
-            chosen = owner(settings.distribution_type.upper(), partition, kafka_partition, tasks)
-            return chosen is None or chosen == task
-
-        return Scanner(
-            source,
-            self.extractor(settings),
-            ScanRules(
-                goes_to=_destinations(source, settings),
-                topic_later=self._evolves is not None,
-                changed=settings.changed,
-                limits=ReadLimits(
-                    rows=settings.max_poll_records,
-                    chunk_bytes=_CHUNK_BYTES,
-                    record_bytes=settings.max_record_bytes,
-                    record_key=RECORD_KEY,
-                ),
-                owns=owns,
-            ),
-            offsets=self.context.offsets,
-            lookback=Lookback(settings.ring_buffer_size, first=_start(source, settings, config)),
-            unfinished=unfinished,
-            wait=self._ending.wait,
-        )
-
-
-def _destinations(
-    source: NativeSource[Any], settings: SourceConfig
-) -> Callable[[Context[Any]], Destination]:
-    template = settings.key_template
-    matched, codec = template and KeyTemplate(template), source.key_codec()
-
-    def goes_to(context: Context[Any]) -> Destination:
-        key = context.native_key
-        told = matched.told(codec.encode(key) if codec else str(key)) if matched else {}
-        return destination(context, configured=settings.topic, told=told)
-
-    return goes_to
-
 
 def _evolves(task: type[NativeSourceTask]) -> Literal["records", "batches"] | None:
     """Which last evolution *task* has; raises ``TypeError`` for both."""
@@ -319,25 +272,6 @@ def _evolves(task: type[NativeSourceTask]) -> Literal["records", "batches"] | No
             f"{task.__name__} overrides both last_evolution and last_evolution_of_batch. Override one of them."
         )
     return "records" if records else "batches" if batches else None
-
-
-def _start(source: NativeSource[Any], settings: SourceConfig, config: Mapping[str, str]) -> Any:  # noqa: ANN401 (a key of the source's own type)
-    """The key to begin the first listing at: the least of all marks, else what the user says."""
-    codec = source.key_codec()
-    if codec is None:
-        return None
-    marks = [codec.decode(text) for text in told_keys(config)]
-    if marks:
-        return min(marks)
-    first = settings.native_start_key
-    return None if first is None else start_key(first, codec, source.name)
-
-
-def _unfinished(source: NativeSource[Any], config: Mapping[str, str]) -> Unfinished[Any]:
-    """What is not done, as far as entries told it at the start."""
-    codec = source.key_codec()
-    keys = [] if codec is None else [codec.decode(text) for text in told_unfinished(config)]
-    return Unfinished({source.offset_key(key).partition: key for key in keys})
 
 
 def _is_by_key(source: NativeSource[Any]) -> bool:

@@ -11,10 +11,11 @@ MOST: Final = 100_000
 
 
 class ToldOnce:
-    """Warns through *log*, and remembers the last of it. Lives as long as the connector; used on one thread."""
+    """Warns through *log*, and remembers the last of it, of *most* names. Lives as long as the connector; used on one thread."""
 
-    def __init__(self, log: logging.Logger) -> None:
+    def __init__(self, log: logging.Logger, *, most: int = MOST) -> None:
         self._log = log
+        self._most = most
         self._told = OrderedDict[str, str]()
 
     def tell(self, name: str, sentence: str | None) -> None:
@@ -25,7 +26,7 @@ class ToldOnce:
         self._told[name] = sentence
         # What is still so is asked at each look, and stays; what is gone is not any more.
         self._told.move_to_end(name)
-        if len(self._told) > MOST:
+        if len(self._told) > self._most:
             self._told.popitem(last=False)
         if known != sentence:
             self._log.warning("%s: %s", name, sentence)

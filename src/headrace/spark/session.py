@@ -98,8 +98,8 @@ def _remote_session() -> Any:  # noqa: ANN401 (its type is in a module that may 
     return None if module is None else module.SparkSession._get_default_session()  # noqa: SLF001
 
 
-def stop_session(session: SparkSession) -> None:
-    """Stop a session of ours, and do not wait long for it; called when its work is over.
+def stop_session(session: SparkSession, *, within: float = _STOP_SECONDS) -> None:
+    """Stop a session of ours, for at most *within* seconds; called when its work is over.
 
     Its JVM ends with this Python process: ended sooner, PySpark's own threads would complain.
     """
@@ -107,9 +107,9 @@ def stop_session(session: SparkSession) -> None:
         target=_stop, args=(session,), name="headrace-spark-stop", daemon=True
     )
     stopping.start()
-    stopping.join(_STOP_SECONDS)
+    stopping.join(within)
     if stopping.is_alive():
-        _log.warning("The Spark session did not stop in %g s; it is cut off.", _STOP_SECONDS)
+        _log.warning("The Spark session did not stop in %g s; it is cut off.", within)
         cut_off()
 
 

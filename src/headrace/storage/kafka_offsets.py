@@ -13,7 +13,7 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.log import CompactedLog, LogRecord
 from headrace.kafka.sender import OffsetEntry, Sender
-from headrace.storage.offset_index import OffsetIndex, Place
+from headrace.storage.offset_index import LogPosition, OffsetIndex
 
 REFRESH_SECONDS = 60.0
 
@@ -123,7 +123,9 @@ class KafkaOffsetStore:
             self._sender = None
 
     def _take(self, record: LogRecord) -> None:
-        place = Place(partition=record.partition, offset=record.offset, timestamp=record.timestamp)
+        place = LogPosition(
+            partition=record.partition, offset=record.offset, timestamp=record.timestamp
+        )
         self._index.apply(record.key, record.value, place)
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
-from headrace.storage.offset_index import OffsetIndex, Place
+from headrace.storage.offset_index import LogPosition, OffsetIndex
 from headrace.storage.protocols import Status, StoredConnector, TaskCount
 
 
@@ -25,7 +25,9 @@ class MemoryOffsetStore:
         """See everything committed before this call."""
         for key, value in self._pending:
             self._written += 1
-            self._index.apply(key, value, Place(partition=0, offset=self._written, timestamp=0))
+            self._index.apply(
+                key, value, LogPosition(partition=0, offset=self._written, timestamp=0)
+            )
         self._pending.clear()
         self._index.replayed(topic_partitions=1)
 

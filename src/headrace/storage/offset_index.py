@@ -12,6 +12,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.partitioner import java_partition
 from headrace.kafka.sender import OffsetEntry
+from headrace.storage.log_position import LogPosition
 from headrace.storage.offset_codec import (
     OffsetKey,
     Unreadable,
@@ -32,7 +33,6 @@ from headrace.storage.packed_offset import (
 )
 from headrace.storage.packed_offsets import PackedOffsets
 from headrace.storage.packed_table import PackedTable
-from headrace.storage.place import Place
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class _Form:
     """The last record of a key in one partition of the topic; a *value* of ``None`` is a tombstone."""
 
     value: bytes | None
-    place: Place
+    place: LogPosition
 
 
 def _tables() -> dict[Names, PackedTable]:
@@ -84,7 +84,7 @@ class OffsetIndex:
         self._removed = set[_Removed]()
         self._removed_before = set[_Removed]()
 
-    def apply(self, key: bytes | None, value: bytes | None, place: Place) -> None:
+    def apply(self, key: bytes | None, value: bytes | None, place: LogPosition) -> None:
         """Take in one record; what neither we nor Kafka Connect wrote is logged and skipped."""
         offset = decoded_value(value)
         if key is not None and value is not None and not isinstance(offset, Unreadable):
@@ -108,7 +108,7 @@ class OffsetIndex:
         if form.value is None:
             self._removed.add((named.connector, named.partition, key))
 
-    def _pack(self, key: PackedKey, value: bytes, place: Place) -> bool:
+    def _pack(self, key: PackedKey, value: bytes, place: LogPosition) -> bool:
         """Whether the record could be packed, or is older than the one that is."""
         forms = self._forms.get(key.connector)
         if forms and unpacked_partition(key.partition) in forms:

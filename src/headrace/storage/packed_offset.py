@@ -14,13 +14,13 @@ from typing import Final, cast
 
 from headrace.connect.java_text import json_quoted
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.storage.log_position import LogPosition
 from headrace.storage.offset_codec import (
     Unreadable,
     decoded_key,
     encoded_members,
     in_java_order,
 )
-from headrace.storage.place import Place
 
 Names = tuple[str, ...]
 """The names in a partition, in the order in which its key has them."""
@@ -98,18 +98,18 @@ def _key(connector: str, partition: bytes) -> bytes:
     return b"[%b,{%b}]" % (json_quoted(connector).encode(errors="replace"), partition)
 
 
-def packed_value(value: bytes, place: Place) -> bytes | None:
+def packed_value(value: bytes, place: LogPosition) -> bytes | None:
     """The stored *value*, which can be decoded, with its *place*; ``None`` where its text is not packed."""
     if not value.startswith(b"{") or _NOT_PACKED.search(value):
         return None
     return b"%x,%x,%x\xfe%b" % (place.partition, place.offset, place.timestamp, value)
 
 
-def unpacked_value(packed: bytes) -> tuple[bytes, Place]:
+def unpacked_value(packed: bytes) -> tuple[bytes, LogPosition]:
     """The value and the place that :func:`packed_value` made *packed* of."""
     where, _, value = packed.partition(_PLACE)
     partition, offset, timestamp = (int(number, 16) for number in where.split(b","))
-    return value, Place(partition=partition, offset=offset, timestamp=timestamp)
+    return value, LogPosition(partition=partition, offset=offset, timestamp=timestamp)
 
 
 def offset_in(packed: bytes) -> SourceOffset:

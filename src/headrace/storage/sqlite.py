@@ -12,7 +12,7 @@ from typing import cast
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
-from headrace.storage.offset_index import OffsetIndex, Place
+from headrace.storage.offset_index import LogPosition, OffsetIndex
 from headrace.storage.protocols import Status, StoredConnector, TaskCount
 from headrace.storage.sqlite_file import Parameters, SqliteFile
 
@@ -52,7 +52,7 @@ class SqliteOffsetStore:
         unseen = self._stored() if self._unseen is None else self._unseen
         for key, value in unseen:
             self._seen += 1
-            self._index.apply(key, value, Place(partition=0, offset=self._seen, timestamp=0))
+            self._index.apply(key, value, LogPosition(partition=0, offset=self._seen, timestamp=0))
         self._unseen = []
         self._index.replayed(topic_partitions=1)
 

@@ -15,7 +15,7 @@ from connectors.stores.files_bucket import FilesBucket, Stored, values
 from headrace.connect import PlanRequest, SourcePartition, TaskFailedError
 from headrace.connect.schema import OPTIONAL_BYTES
 from headrace.connectors.files.aiven.connector import AivenS3Connector, AivenS3Task
-from headrace.storage.offset_index import OffsetIndex, Place
+from headrace.storage.offset_index import LogPosition, OffsetIndex
 from headrace.testing.task_runs import Delivered, LocalContext, LocalRun, StoredOffsets
 from sources.avro_files import avro_file
 
@@ -80,7 +80,7 @@ def offsets_topic(*records: tuple[str, int]) -> Stored:
     index = OffsetIndex()
     for number, (key, count) in enumerate(records):
         value = b'{"recordCount":%d}' % count
-        index.apply(key.encode(), value, Place(partition=0, offset=number, timestamp=0))
+        index.apply(key.encode(), value, LogPosition(partition=0, offset=number, timestamp=0))
     index.replayed(topic_partitions=1)
     return dict(index.known(NAME))
 

@@ -14,12 +14,12 @@ from headrace.connect.task import Split
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.naming.destinations import Destinations
-from headrace.connectors.files.naming.record_facts import LAST
-from headrace.connectors.files.naming.record_fields import RecordFields, says_last_field
-from headrace.connectors.files.naming.record_headers import RecordHeaders, says_last
-from headrace.connectors.files.naming.record_schema import RecordSchema
 from headrace.connectors.files.opening import OpenedSplit
 from headrace.connectors.files.progress import CLEANUP, PENDING, is_range, path_of
+from headrace.connectors.files.records.facts import LAST
+from headrace.connectors.files.records.fields import RecordFields, says_last_field
+from headrace.connectors.files.records.headers import RecordHeaders, says_last
+from headrace.connectors.files.records.schema import RecordSchema
 from headrace.sources.extractors.chunk import Chunk
 from headrace.sources.extractors.format import Format
 

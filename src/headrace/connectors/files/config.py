@@ -15,15 +15,15 @@ from headrace.connectors.files.encoding_problems import encoding_problems
 from headrace.connectors.files.format_config import FormatConfig
 from headrace.connectors.files.formats import plain_problems
 from headrace.connectors.files.naming.config import NamingConfig
-from headrace.connectors.files.naming.record_facts import FACTS, LAST
-from headrace.connectors.files.naming.record_fields import (
+from headrace.connectors.files.place_problems import place_problems
+from headrace.connectors.files.records.facts import FACTS, LAST
+from headrace.connectors.files.records.fields import (
     entries_problem,
     field_problems,
     fields_of,
 )
-from headrace.connectors.files.naming.record_headers import header_problems
-from headrace.connectors.files.naming.record_schema import text_problem
-from headrace.connectors.files.place_problems import place_problems
+from headrace.connectors.files.records.headers import header_problems
+from headrace.connectors.files.records.schema import text_problem
 from headrace.connectors.files.selecting.addresses import Root, Selector, root_of
 from headrace.connectors.files.selecting.config import SelectionConfig
 from headrace.connectors.files.selecting.round_config import RoundConfig

@@ -32,12 +32,12 @@ from headrace.connectors.files.selecting.selection import Selection
 from headrace.connectors.files.stored.selection import StoreSelection
 from headrace.connectors.files.task import FilesTask
 from headrace.connectors.files.tracking.asked import Asked
+from headrace.connectors.files.tracking.listings import Listings, ResumableListing
 from headrace.connectors.files.tracking.offsets_below_mark import (
     NoOffsets,
     check_below_mark,
     removed_marks,
 )
-from headrace.connectors.files.tracking.passes import Pass, Passes
 from headrace.connectors.files.tracking.tracking import Tracking
 from headrace.sources.sharing import Piece
 from headrace.sources.told_once import ToldOnce
@@ -73,7 +73,7 @@ class FilesConnector(PlannedConnector):
         self._tracking = Tracking(
             self._config, self._selection, ticks=self._ticks, clock=self._clock, tell=self._tell
         )
-        self._passes = Passes(self._tracking, self._selection, ticks=self._ticks)
+        self._listings = Listings(self._tracking, self._selection, ticks=self._ticks)
         self._destinations = Destinations(self._config)
         if self._config.after_commit != "keep":
             self._cleaning = Cleaning(
@@ -118,14 +118,14 @@ class FilesConnector(PlannedConnector):
         are removed.
         """
         known = by_file(request.offsets.known())
-        going_on = self._passes.going_on(known)
+        going_on = self._listings.going_on(known)
         if going_on is not None:
             plan = self._planned(request, going_on)
             if plan.has_work() or plan.offsets:
                 return plan
-        return self._planned(request, self._passes.begun(request.offsets, known))
+        return self._planned(request, self._listings.begun(request.offsets, known))
 
-    def _planned(self, request: PlanRequest, listing: Pass) -> Plan:
+    def _planned(self, request: PlanRequest, listing: ResumableListing) -> Plan:
         cleaning = None if self._cleaning is None else self._cleaning.planned(listing.asked)
         decisions = listing.decisions()
         taken = self._round()
@@ -148,7 +148,7 @@ class FilesConnector(PlannedConnector):
             offsets.update(cleaning.offsets(idle=not taken.pieces and not offsets))
             again_after = cleaning.waits()
             waits += [] if again_after is None else [again_after]
-        self._passes.keep(listing, taken.pieces)
+        self._listings.keep(listing, taken.pieces)
         return Plan(
             shares=self.share_out(taken.pieces, request.slots),
             offsets=offsets,
@@ -160,10 +160,8 @@ class FilesConnector(PlannedConnector):
     def explain(self, request: PlanRequest) -> Iterator[Explained]:
         """See :class:`~headrace.connect.connector.PlannedConnector`: what is there and is not read as well."""
         asked = Asked(by_file(request.offsets.known()))
-        selection = self._tracking.explained(request.offsets, asked)
-        explaining = Explaining(
-            self._config, selection, self._destinations, share_out=self.share_out
-        )
+        listing = self._tracking.explained(request.offsets, asked)
+        explaining = Explaining(self._config, listing, self._destinations, share_out=self.share_out)
         return explaining.objects(request, self._round())
 
     def share_out(self, pieces: Sequence[Piece], slots: int) -> list[list[Split]]:

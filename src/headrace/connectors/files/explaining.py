@@ -11,11 +11,11 @@ from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Split
 from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.formats import told_form
+from headrace.connectors.files.formats import form_shown
 from headrace.connectors.files.naming.destinations import Destinations
 from headrace.connectors.files.progress import CLEANUP, PENDING, Progress, by_file, number
 from headrace.connectors.files.selecting.round import Round
-from headrace.connectors.files.selecting.selection import Decides
+from headrace.connectors.files.tracking.tracked_listing import TrackedListing
 from headrace.sources.sharing import Piece
 
 ShareOut = Callable[[Sequence[Piece], int], Sequence[Sequence[Split]]]
@@ -32,19 +32,19 @@ _UNSELECTED = "It was begun, and is not selected any more."
 
 
 class Explaining:
-    """Asks a *selection* once, as a plan does, and goes on where that would fail or have enough."""
+    """Takes a *listing*, as a plan does, and goes on where that would fail or have enough."""
 
     def __init__(
         self,
         config: FilesConfig,
-        selection: Decides,
+        listing: TrackedListing,
         destinations: Destinations,
         *,
         share_out: ShareOut,
     ) -> None:
         self._share_out = share_out
         self._config = config
-        self._selection = selection
+        self._listing = listing
         self._destinations = destinations
         self._left_out = dict[str, str]()
         self._failed = dict[str, str]()
@@ -54,7 +54,7 @@ class Explaining:
         """All that is there, in the order of names."""
         known = by_file(request.offsets.known())
         decided = dict[str, tuple[Decision, Sequence[Piece]]]()
-        for path, decision in self._selection.decisions(
+        for path, decision in self._listing.decisions(
             known, left_out=self._left_out.__setitem__, failed=self._fails
         ):
             decided[path] = decision, self._taken(path, decision, taken)
@@ -88,7 +88,7 @@ class Explaining:
         for path, progress in known.items():
             if progress.finished or path in decided or path in self._failed:
                 continue
-            if not self._selection.has_lost(path):
+            if not self._listing.has_lost(path):
                 self._left_out.setdefault(path, _UNSELECTED)
             elif self._config.missing == "fail":
                 self._failed[path] = _LOST
@@ -119,7 +119,7 @@ class Explaining:
             slots=sorted({self._owners[each.split.partition] for each in pieces}),
             topic=goes_to.topic,
             partition=goes_to.partition,
-            form=told_form(path, self._config),
+            form=form_shown(path, self._config),
             size=sum(each.weight for each in pieces),
             reason=decision.told or whole or partly,
         )

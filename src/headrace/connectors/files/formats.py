@@ -59,7 +59,7 @@ def format_of(path: str, config: FilesConfig) -> Format:
     return FORMATS[name](config.format_options(extension))
 
 
-def told_form(path: str, config: FilesConfig) -> str:
+def form_shown(path: str, config: FilesConfig) -> str:
     """Format and packing of the file at *path* in words for people; of the packing what the name tells."""
     format_of(path, config)
     name = config.format if config.format != "auto" else _BY_EXTENSION[extension_of(path)]

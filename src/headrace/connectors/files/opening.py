@@ -24,7 +24,7 @@ from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
 from headrace.sources.extractors.object_reader import ObjectReader
 from headrace.sources.extractors.readable import Readable
-from headrace.sources.extractors.rows import Places
+from headrace.sources.extractors.rows import Int64Array
 from headrace.sources.extractors.streams import Compression
 
 _UNPACKED = " of the unpacked text"
@@ -48,7 +48,7 @@ class OpenedSplit:
         proof = self.witness.proof_at(anchor)
         return {CHECKED: proof.checked, CHECKSUM: proof.checksum}
 
-    def proofs(self, anchors: Places) -> Mapping[str, pa.Array]:
+    def proofs(self, anchors: Int64Array) -> Mapping[str, pa.Array]:
         """What offsets say of the bytes before each of *anchors*, as columns."""
         return {} if self.witness is None else self.witness.columns(anchors)
 

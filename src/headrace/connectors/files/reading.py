@@ -13,10 +13,10 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.counts import check_counted
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.formats import format_of
-from headrace.connectors.files.naming.last_record import LastRecord
 from headrace.connectors.files.opening import OpenedSplit, SplitOpening
 from headrace.connectors.files.place import Place
 from headrace.connectors.files.progress import OBJECT_KEY, is_range, number, path_of
+from headrace.connectors.files.records.last import LastRecord
 from headrace.connectors.files.stores.errors import ObjectChangedError, ObjectGoneError
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.extractors.unreadable import UnreadableRecordError

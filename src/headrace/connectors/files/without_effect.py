@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from headrace.connectors.files.formats import named_formats
-from headrace.connectors.files.naming.record_facts import POSITION
+from headrace.connectors.files.records.facts import POSITION
 from headrace.sources.extractors.compression import Compression
 
 if TYPE_CHECKING:

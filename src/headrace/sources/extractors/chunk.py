@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.connect.partition import OffsetValue
-from headrace.sources.extractors.rows import Places
+from headrace.sources.extractors.rows import Int64Array
 
 READ_ANEW: Final = (
     "Put the file back as it was when records of it were sent, or give the connector another name, under which "
@@ -42,9 +42,9 @@ class Chunk:
     """
 
     values: pa.Array
-    anchors: Places
-    skips: Places
-    counts: Places
+    anchors: Int64Array
+    skips: Int64Array
+    counts: Int64Array
     constants: Mapping[str, OffsetValue]
     last: bool
 
@@ -62,6 +62,6 @@ class Chunk:
         )
 
 
-def numbered(first: int, count: int) -> Places:
+def numbered(first: int, count: int) -> Int64Array:
     """The numbers *first*, *first* + 1 …, *count* of them."""
     return np.arange(first, first + count, dtype=np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import Schema
 from headrace.sources.extractors.row_extractor import BadRow, Extracted, RowExtractor
-from headrace.sources.extractors.rows import Places, RowBlock
+from headrace.sources.extractors.rows import Int64Array, RowBlock
 from headrace.sources.extractors.text_encoding import TextEncoding
 
 _FIRST_NOT_ASCII = 0x80
@@ -73,7 +73,7 @@ def decoded(rows: RowBlock, encoding: TextEncoding) -> RowBlock:
         return rows
     grown = np.concatenate(([0], np.cumsum(_more_bytes(encoding)[text[high]])))
 
-    def moved(places: Places) -> Places:
+    def moved(places: Int64Array) -> Int64Array:
         inside = places - first
         return inside + grown[np.searchsorted(high, inside)]
 
@@ -87,6 +87,6 @@ def decoded(rows: RowBlock, encoding: TextEncoding) -> RowBlock:
 
 
 @cache
-def _more_bytes(encoding: TextEncoding) -> Places:
+def _more_bytes(encoding: TextEncoding) -> Int64Array:
     """How many bytes each byte grows by."""
     return np.array([len(encoding.utf8(bytes([code]))) - 1 for code in range(256)], np.int64)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import JSON_DOCUMENT, Schema
 from headrace.sources.extractors.row_extractor import BadRow, Extracted
-from headrace.sources.extractors.rows import Places, RowBlock
+from headrace.sources.extractors.rows import Int64Array, RowBlock
 from headrace.sources.extractors.surrogates import without_halves
 from headrace.sources.extractors.text import not_utf8, text_column
 
@@ -67,7 +67,7 @@ def _extracted(rows: RowBlock) -> Extracted:
     return Extracted(values=_documents(values), rows=filled)
 
 
-def _not_empty(rows: RowBlock) -> Places | None:
+def _not_empty(rows: RowBlock) -> Int64Array | None:
     filled = rows.ends > rows.starts
     return None if filled.all() else np.flatnonzero(filled)
 
@@ -87,7 +87,7 @@ def _all_documents(rows: RowBlock) -> bool:
     return lengths is not None and np.array_equal(lengths, rows.ends - rows.starts)
 
 
-def _lengths(block: memoryview | bytes) -> Places | None:
+def _lengths(block: memoryview | bytes) -> Int64Array | None:
     """The lengths of the documents in *block*; ``None`` where something is no document."""
     try:
         documents = _DECODER.decode_lines(block)

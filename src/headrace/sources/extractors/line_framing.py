@@ -6,7 +6,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from headrace.sources.extractors.rows import Bytes, Places, RowBlock
+from headrace.sources.extractors.rows import Bytes, Int64Array, RowBlock
 
 LINE_FEED = 10
 CARRIAGE_RETURN = 13
@@ -59,7 +59,7 @@ def first_lines(buffer: Bytes, count: int, *, final: bool) -> tuple[int, int] | 
     return None if len(lines) < count else (int(lines.ends[-1]), int(lines.nexts[-1]))
 
 
-def rows_ending_at(feeds: Places, buffer: Bytes, *, base: int, final: bool) -> RowBlock:
+def rows_ending_at(feeds: Int64Array, buffer: Bytes, *, base: int, final: bool) -> RowBlock:
     """The rows of which each ends at one of the line feeds at *feeds*, and a last one when *final*."""
     nexts = feeds + 1
     ends = feeds
@@ -75,7 +75,7 @@ def rows_ending_at(feeds: Places, buffer: Bytes, *, base: int, final: bool) -> R
     )
 
 
-def _trimmed(buffer: Bytes, starts: Places, ends: Places) -> Places:
+def _trimmed(buffer: Bytes, starts: Int64Array, ends: Int64Array) -> Int64Array:
     """The ends of rows before their carriage return, if they have one."""
     if not len(ends):
         return ends

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import Schema
-from headrace.sources.extractors.rows import Places, RowBlock
+from headrace.sources.extractors.rows import Int64Array, RowBlock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Extracted:
     """
 
     values: pa.Array
-    rows: Places | None = None
+    rows: Int64Array | None = None
     bad: BadRow | None = None
 
 

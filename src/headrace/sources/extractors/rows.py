@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
-Places = NDArray[np.int64]
+Int64Array = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +22,9 @@ class RowBlock:
 
     buffer: Bytes
     base: int
-    starts: Places
-    ends: Places
-    nexts: Places
+    starts: Int64Array
+    ends: Int64Array
+    nexts: Int64Array
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -40,7 +40,7 @@ class RowBlock:
             nexts=self.nexts[cut],
         )
 
-    def pick(self, rows: Places) -> RowBlock:
+    def pick(self, rows: Int64Array) -> RowBlock:
         """The rows with these indexes."""
         return RowBlock(
             buffer=self.buffer,

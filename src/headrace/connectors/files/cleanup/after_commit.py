@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from headrace.connectors.files.selecting.addresses import Root, Selector, matched_by, root_of
+from headrace.connectors.files.selecting.local_paths import local_key, local_selector
 from headrace.connectors.files.stores.catalogue import KINDS
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class MoveTarget:
 def move_target(config: FilesConfig) -> MoveTarget:
     """Where the files of *config*, which are on one disk or in one store, are moved to."""
     found = root_of(config.move_to)
-    folder = found[1].text if found else _key(config.move_to)
+    folder = found[1].text if found else local_key(config.move_to)
     if folder and not folder.endswith("/"):
         folder += "/"
     selectors = config.selectors or tuple(map(local_selector, config.path))
@@ -143,14 +143,3 @@ IN_SELECTION = "What is moved there would be selected by files.path, and read ag
 
 def _within(root: Root) -> str:
     return f"the address must begin with {root.address('')}"
-
-
-def local_selector(path: str) -> Selector:
-    """What the entry *path* of ``files.path`` selects on local disk, of paths without their first slash."""
-    selector = Selector(text=_key(path))
-    # Whether it is a folder or a file can only the disk tell; a file is compared as a whole.
-    return selector if selector.has_glob else Selector(text=f"{selector.text}/".lstrip("/"))
-
-
-def _key(path: str) -> str:
-    return os.path.abspath(path).lstrip("/")  # noqa: PTH100 (keeps symbolic links)

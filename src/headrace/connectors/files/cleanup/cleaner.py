@@ -13,7 +13,7 @@ from headrace.connectors.files.cleanup.after_commit import IN_SELECTION, move_ta
 from headrace.connectors.files.cleanup.cleanups import Outcome
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import packing_of
-from headrace.connectors.files.local.listing import FileSeen, look_at
+from headrace.connectors.files.local.file_seen import FileSeen, look_at
 from headrace.connectors.files.local.prefix_check import PrefixCheck
 from headrace.connectors.files.progress import number
 from headrace.connectors.files.proof import proof_of

@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from headrace.connectors.files.local.listing import status_of
+from headrace.connectors.files.local.file_seen import status_of
 from headrace.connectors.files.progress import Progress
 
 if TYPE_CHECKING:

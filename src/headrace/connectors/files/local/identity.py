@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 
-HEAD_BYTES = 1024
-"""How many of a file's first bytes belong to its identity."""
+from headrace.connectors.files.place import HEAD_BYTES
 
 _VERSION = re.compile(r"([0-9a-f]+)-([0-9]+)-([0-9a-f]{8})")
 

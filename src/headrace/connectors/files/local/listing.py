@@ -8,17 +8,13 @@ import os
 import stat
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
-from io import FileIO
 
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.local.identity import HEAD_BYTES, same_object, version_of
+from headrace.connectors.files.local.file_seen import GONE, status_of, unreadable
 from headrace.connectors.files.selecting.exclusion import NOTHING_EXCLUDED, Exclusion
 from headrace.connectors.files.selecting.scope import LeftOut, unheard
 
 _LOG = logging.getLogger(__name__)
-GONE = (FileNotFoundError, NotADirectoryError)
-"""How the system says that a path leads nowhere, any more or yet."""
-
 _HIDDEN = "Its name begins with a dot."
 _NOT_BELOW = "It is no file. Files in the folders of a folder are read with files.recursive=true, but not through links."
 _NO_GLOB = "No glob of files.path matches it."
@@ -35,52 +31,7 @@ LOST_FOLDER = (
     "It is a link, and no folder is where it leads now. Bring that back, or remove the link."
 )
 """Why what may be below a link is left out."""
-_CHUNK = 64 * 1024
 _MAGIC = frozenset("*?[")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSeen:
-    """A regular file as a listing found it. *head* is its first bytes, at most ``HEAD_BYTES``.
-
-    *touched_ns* is when it was touched in any way, *modified_ns* when its content is said to have changed.
-    """
-
-    path: str
-    size: int
-    inode: int
-    modified_ns: int
-    touched_ns: int
-    head: bytes
-
-    @property
-    def modified_ms(self) -> int:
-        """See :class:`~headrace.connectors.files.seen.ObjectSeen`."""
-        return self.modified_ns // 1_000_000
-
-    @property
-    def version(self) -> str:
-        """See :class:`~headrace.connectors.files.seen.ObjectSeen`."""
-        return version_of(self.inode, self.head)
-
-    def is_still(self, version: str) -> bool:
-        """See :class:`~headrace.connectors.files.seen.ObjectSeen`."""
-        return same_object(self.inode, self.head, version)
-
-    def age_ms(self, now: float) -> float:
-        """How long it has been untouched at *now*, in seconds since 1970; a future change is no age."""
-        return now * 1000 - self.touched_ns / 1e6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
-    """How far a file may be read: the bytes before *stop*.
-
-    *open_ended* says that the last row there may be half written.
-    """
-
-    stop: int
-    open_ended: bool = False
 
 
 def list_files(
@@ -111,81 +62,6 @@ def list_files(
     for path in found:
         _check_name(path)
     return sorted(found)
-
-
-def look_at(path: str) -> FileSeen | None:
-    """The file at *path*, or ``None`` when it is gone.
-
-    Raises :class:`~headrace.connect.errors.TaskFailedError` when it may not be read.
-    """
-    try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (hot: once per file and plan)
-            return seen(path, os.fstat(file.fileno()), file.read(HEAD_BYTES))
-    except GONE:
-        return None
-    except OSError as error:
-        raise unreadable("file", path, error) from error
-
-
-def status_of(path: str) -> os.stat_result | None:
-    """What the system knows of the file at *path*, or ``None`` when it is gone.
-
-    Raises :class:`~headrace.connect.errors.TaskFailedError` when that may not be asked.
-    """
-    try:
-        return os.stat(path)  # noqa: PTH116 (hot: once per file and plan)
-    except GONE:
-        return None
-    except OSError as error:
-        raise unreadable("file", path, error) from error
-
-
-def last_line_end(path: str, *, start: int, size: int, at_most: int) -> Ready | None:
-    """Up to behind the last line feed in ``start … size`` of the file at *path*, or to *start*.
-
-    Where a line is longer than *at_most* bytes it is to *size*, so that it is told at once. ``None`` when
-    the file is gone. Raises :class:`~headrace.connect.errors.TaskFailedError` when it may not be read.
-    """
-    try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
-            return _last_line_end(file, start=start, size=size, at_most=at_most)
-    except GONE:
-        return None
-    except OSError as error:
-        raise unreadable("file", path, error) from error
-
-
-def _last_line_end(file: FileIO, *, start: int, size: int, at_most: int) -> Ready:
-    end = size
-    while end > start and size - end <= at_most:
-        begin = max(start, end - _CHUNK)
-        file.seek(begin)
-        feed = file.read(end - begin).rfind(b"\n")
-        if feed >= 0:
-            return Ready(stop=begin + feed + 1)
-        end = begin
-    return Ready(stop=start) if end <= start else Ready(stop=size, open_ended=True)
-
-
-def seen(path: str, status: os.stat_result, head: bytes) -> FileSeen:
-    """What *status* and *head* say about the file at *path*."""
-    return FileSeen(
-        path=path,
-        size=status.st_size,
-        inode=status.st_ino,
-        modified_ns=status.st_mtime_ns,
-        touched_ns=touched_ns(status),
-        head=head,
-    )
-
-
-def touched_ns(status: os.stat_result) -> int:
-    """When the file was written, renamed or given another time, in nanoseconds since 1970.
-
-    A time of modification may be set back while the file is still written, as copies that keep it do; the
-    time of change is the system's own.
-    """
-    return max(status.st_mtime_ns, status.st_ctime_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,14 +185,6 @@ def _is(kind: Callable[[os.DirEntry[str]], bool], entry: os.DirEntry[str]) -> bo
 def _is_astray(entry: os.DirEntry[str]) -> bool:
     """Whether *entry* is a symbolic link that leads nowhere, to which no kind holds."""
     return entry.is_symlink() and status_of(entry.path) is None
-
-
-def unreadable(noun: str, path: str, error: OSError) -> TaskFailedError:
-    """The error for a *noun* at *path* that the system does not let us read."""
-    return TaskFailedError(
-        f"{path}: This {noun} cannot be read: {error.strerror}. "
-        "Check files.path and the permissions of the user that runs headrace."
-    )
 
 
 def _check_name(path: str) -> None:

@@ -7,9 +7,8 @@ from io import FileIO
 
 from headrace.connect.errors import ConnectError
 from headrace.connectors.files.details import SplitDetails
-from headrace.connectors.files.local.identity import HEAD_BYTES
-from headrace.connectors.files.local.listing import GONE, FileSeen, look_at, seen, unreadable
-from headrace.connectors.files.place import Opened
+from headrace.connectors.files.local.file_seen import GONE, FileSeen, look_at, seen, unreadable
+from headrace.connectors.files.place import HEAD_BYTES, Opened
 
 
 class LocalPlace:

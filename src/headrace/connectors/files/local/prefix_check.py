@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from io import FileIO
 
 from headrace.connect.errors import RecordError
-from headrace.connectors.files.local.listing import GONE, FileSeen, unreadable
+from headrace.connectors.files.local.file_seen import GONE, FileSeen, unreadable
 from headrace.connectors.files.local.remembered import Remembered
 from headrace.connectors.files.local.witness import holds
 from headrace.connectors.files.proof import Proof

@@ -7,34 +7,25 @@ from dataclasses import replace
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.candidate import Candidate, Decision
-from headrace.connectors.files.cleanup.after_commit import local_selector
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import format_of, packing_of, quoted_framing
 from headrace.connectors.files.local.awaited import Awaited
-from headrace.connectors.files.local.listing import (
-    LOST_FILE,
-    LOST_FOLDER,
-    VANISHED,
-    FileSeen,
-    Ready,
-    last_line_end,
-    list_files,
-    look_at,
-    status_of,
-    touched_ns,
-)
+from headrace.connectors.files.local.file_seen import FileSeen, look_at, status_of, touched_ns
+from headrace.connectors.files.local.listing import LOST_FILE, LOST_FOLDER, VANISHED, list_files
 from headrace.connectors.files.local.prefix_check import PrefixCheck
+from headrace.connectors.files.local.ready import Ready, last_line_end
 from headrace.connectors.files.local.remembered import Remembered
 from headrace.connectors.files.local.row_ahead import RowAhead
 from headrace.connectors.files.local.torn import is_torn_at
 from headrace.connectors.files.planning import decide
 from headrace.connectors.files.progress import Progress
+from headrace.connectors.files.selecting.local_paths import local_selector
 from headrace.connectors.files.selecting.markers import Markers
+from headrace.connectors.files.selecting.observing import UNOBSERVED, ListingObserver
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
 from headrace.connectors.files.selecting.selection import Tell, rules_of
 from headrace.connectors.files.selecting.strays import Strays
 from headrace.connectors.files.splitting import why_whole
-from headrace.connectors.files.tracking.watching import UNWATCHED, Watcher
 from headrace.sources.extractors.line_framing import Framing
 from headrace.sources.extractors.streams import Compression
 
@@ -72,12 +63,12 @@ class LocalSelection:
         *,
         left_out: LeftOut = unheard,
         failed: Failed = fail,
-        watcher: Watcher = UNWATCHED,
+        observer: ListingObserver = UNOBSERVED,
     ) -> Iterator[tuple[str, Decision]]:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
 
         def is_left_out(path: str, reason: str) -> None:
-            if self._is_missed(path, reason, watcher) and reason != VANISHED:
+            if self._is_missed(path, reason, observer) and reason != VANISHED:
                 self._tell(path, reason)
             left_out(path, reason)
 
@@ -95,9 +86,9 @@ class LocalSelection:
         for each in (self._unchanged, self._prefixes, self._rows):
             each.keep(paths)
         for path in paths:
-            watcher.saw(path)
+            observer.saw(path)
             try:
-                reason, decision = self._judged(path, known.get(path, Progress()), watcher)
+                reason, decision = self._judged(path, known.get(path, Progress()), observer)
             except TaskFailedError as error:
                 failed(path, error)
                 continue
@@ -139,17 +130,17 @@ class LocalSelection:
         if not self._has_listed:
             self._tell(path, sentence)
 
-    def _is_missed(self, path: str, reason: str, watcher: Watcher) -> bool:
-        """Whether what *path* leads to might be read if it were there, and *watcher* has not seen it before."""
+    def _is_missed(self, path: str, reason: str, observer: ListingObserver) -> bool:
+        """Whether what *path* leads to might be read if it were there, and *observer* has not seen it before."""
         if reason == LOST_FILE:
-            return self._scope.against_name(path) is None and watcher.missed(path)
-        return reason in {VANISHED, LOST_FOLDER} and watcher.missed(f"{path}/")
+            return self._scope.against_name(path) is None and observer.missed(path)
+        return reason in {VANISHED, LOST_FOLDER} and observer.missed(f"{path}/")
 
     def _judged(
-        self, path: str, progress: Progress, watcher: Watcher
+        self, path: str, progress: Progress, observer: ListingObserver
     ) -> tuple[str | None, Decision]:
         """Why the file at *path* is not read at all, or what is decided about it."""
-        reason = self._scope.against_name(path) or self._passed(path, watcher)
+        reason = self._scope.against_name(path) or self._passed(path, observer)
         if reason is not None or self._is_as_it_was(path, progress):
             return reason, Decision()
         reason = self._strays.against(path, progress)
@@ -167,13 +158,13 @@ class LocalSelection:
             return None, Decision(waits=True, marker=marker)
         return None, self._decided(path, file, progress)
 
-    def _passed(self, path: str, watcher: Watcher) -> str | None:
+    def _passed(self, path: str, observer: ListingObserver) -> str | None:
         """Why the file at *path* counts as read; where its time is known for that, it must be in scope first."""
-        if not watcher.wants_time(path):
-            return watcher.passed(path, None)
+        if not observer.wants_time(path):
+            return observer.passed(path, None)
         modified_ms = _modified_ms(path)
         reason = None if modified_ms is None else self._scope.against_time(modified_ms)
-        return reason or watcher.passed(path, modified_ms)
+        return reason or observer.passed(path, modified_ms)
 
     def _decided(self, path: str, file: FileSeen | None, progress: Progress) -> Decision:
         candidate = None if file is None else self._candidate(file, progress)

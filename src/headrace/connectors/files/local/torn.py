@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from io import FileIO
 
-from headrace.connectors.files.local.listing import GONE, FileSeen, unreadable
+from headrace.connectors.files.local.file_seen import GONE, FileSeen, unreadable
 from headrace.connectors.files.progress import Progress
 from headrace.connectors.files.tail import is_torn
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.connectors.files.proof import CHECKED, CHECKSUM, EDGE_BYTES, Proof, proof_from
-from headrace.sources.extractors.rows import Places
+from headrace.sources.extractors.rows import Int64Array
 from headrace.sources.extractors.streams import ByteStream, Compression, open_stream, skipped
 
 # Each proof costs about a microsecond. Rows between two of them carry the one before.
@@ -73,7 +73,7 @@ class Witness:
             self._last = proof_from(position, head=self._head[:position], tail=tail)
         return self._last
 
-    def columns(self, anchors: Places) -> dict[str, pa.Array]:
+    def columns(self, anchors: Int64Array) -> dict[str, pa.Array]:
         """The fields of proofs in the offsets of rows that end at *anchors*; forgets what precedes the last.
 
         The first and the last row have their own proof, and many between them.

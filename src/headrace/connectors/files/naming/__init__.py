@@ -1,1 +1,1 @@
-"""What names of files tell, and what is told of them in each record."""
+"""What names of files tell: which files are read, and topic, partition and key of their records."""

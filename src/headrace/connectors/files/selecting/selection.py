@@ -8,15 +8,15 @@ from typing import Protocol
 from headrace.connectors.files.candidate import Decision, Rules
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import Progress
+from headrace.connectors.files.selecting.observing import UNOBSERVED, ListingObserver
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, fail, unheard
-from headrace.connectors.files.tracking.watching import UNWATCHED, Watcher
 
 Tell = Callable[[str, str], None]
 """Takes a path and a sentence about it, for the log; says the same only once."""
 
 
-class Decides(Protocol):
-    """The files or objects that a configuration selects, as one plan sees them. Used on one thread, by the driver."""
+class Selection(Protocol):
+    """The files or objects that a configuration selects, at all times. Used on one thread, by the driver."""
 
     def decisions(
         self,
@@ -24,12 +24,14 @@ class Decides(Protocol):
         *,
         left_out: LeftOut = unheard,
         failed: Failed = fail,
+        observer: ListingObserver = UNOBSERVED,
     ) -> Iterator[tuple[str, Decision]]:
         """List once, and decide about each path, of which *known* holds what was read of it so far.
 
         Each path comes once, in the order of names where the place has one; whoever has enough may stop
-        listening. *left_out* is told of what is there and is not selected. *failed* is told of a path that a
-        person has to mend; as long as it does not raise, the next path follows. Raises
+        listening. *left_out* is told of what is there and is not selected. *observer* is shown the listing, and
+        what it passes over is left out as well. *failed* is told of a path that a person has to mend; as long as
+        it does not raise, the next path follows. Raises
         :class:`~headrace.connect.errors.TaskFailedError` for what concerns all of them, and
         :class:`~headrace.connect.errors.RetriableError` while the place is away.
         """
@@ -40,21 +42,6 @@ class Decides(Protocol):
 
         Raises as :meth:`decisions`. A path of another place was not lost here.
         """
-        ...
-
-
-class Selection(Decides, Protocol):
-    """The files or objects that a configuration selects, at all times."""
-
-    def decisions(
-        self,
-        known: Mapping[str, Progress],
-        *,
-        left_out: LeftOut = unheard,
-        failed: Failed = fail,
-        watcher: Watcher = UNWATCHED,
-    ) -> Iterator[tuple[str, Decision]]:
-        """See :class:`Decides`. *watcher* follows the listing; what it passes over is left out."""
         ...
 
     def forget_markers(self) -> None:

@@ -6,8 +6,7 @@ from io import BufferedReader
 
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.connectors.files.details import SplitDetails
-from headrace.connectors.files.local.identity import HEAD_BYTES
-from headrace.connectors.files.place import Opened
+from headrace.connectors.files.place import HEAD_BYTES, Opened
 from headrace.connectors.files.selecting.addresses import Root
 from headrace.connectors.files.stores.errors import StoreUnavailableError
 from headrace.connectors.files.stores.later_reader import LaterReader

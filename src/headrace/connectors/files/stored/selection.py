@@ -13,13 +13,13 @@ from headrace.connectors.files.planning import decide
 from headrace.connectors.files.progress import Progress
 from headrace.connectors.files.selecting.addresses import Root, Selector, prefixes
 from headrace.connectors.files.selecting.markers import Markers, Nearby
+from headrace.connectors.files.selecting.observing import UNOBSERVED, ListingObserver
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
 from headrace.connectors.files.selecting.selection import Tell, rules_of
 from headrace.connectors.files.selecting.strays import Strays
 from headrace.connectors.files.splitting import why_whole
 from headrace.connectors.files.stores.errors import ObjectGoneError, retriable
 from headrace.connectors.files.stores.store import Store, StoredObject
-from headrace.connectors.files.tracking.watching import UNWATCHED, Watcher
 from headrace.sources.extractors.streams import Compression
 
 _NO_MATCH = (
@@ -77,14 +77,14 @@ class StoreSelection:
         *,
         left_out: LeftOut = unheard,
         failed: Failed = fail,
-        watcher: Watcher = UNWATCHED,
+        observer: ListingObserver = UNOBSERVED,
     ) -> Iterator[tuple[str, Decision]]:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`. Keeps one page in memory."""
         self._markers.begin()
         self._strays.begin()
-        for path, each in self._objects(left_out, watcher, known):
+        for path, each in self._objects(left_out, observer, known):
             reason = self._scope.against_name(path) or self._scope.against_time(each.modified_ms)
-            reason = reason or watcher.passed(path, each.modified_ms)
+            reason = reason or observer.passed(path, each.modified_ms)
             if reason is not None:
                 left_out(path, reason)
                 continue
@@ -102,7 +102,7 @@ class StoreSelection:
                 failed(path, error)
                 continue
             yield path, decision
-        self._strays.ended(known, failed, lists_all=not watcher.start_after)
+        self._strays.ended(known, failed, lists_all=not observer.start_after)
 
     def has_lost(self, path: str) -> bool:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`. Asks the store."""
@@ -156,15 +156,15 @@ class StoreSelection:
         return decide(self._candidate(seen), progress, self._rules)
 
     def _objects(
-        self, left_out: LeftOut, watcher: Watcher, known: Mapping[str, Progress]
+        self, left_out: LeftOut, observer: ListingObserver, known: Mapping[str, Progress]
     ) -> Iterator[tuple[str, StoredObject]]:
-        start = self._start(watcher)
+        start = self._start(observer)
         unmatched = self._never_selected
         for prefix in prefixes(one for one, _ in self._entries):
             with retriable():
                 for each in self._listed(prefix, start):
                     path = self._root.address(each.key)
-                    watcher.saw(path)
+                    observer.saw(path)
                     by, reason = self._selectors_of(each)
                     if unmatched:
                         unmatched.difference_update(by)
@@ -188,9 +188,9 @@ class StoreSelection:
                 advice = "" if recursive or one.has_glob else f" {_NOT_BELOW}"
                 self._tell(self._root.address(one.text), f"{_NO_MATCH}{advice}")
 
-    def _start(self, watcher: Watcher) -> str:
+    def _start(self, observer: ListingObserver) -> str:
         """The key behind which the listing begins."""
-        return max(self._scope.start_after, self._root.key(watcher.start_after) or "")
+        return max(self._scope.start_after, self._root.key(observer.start_after) or "")
 
     def _listed(self, prefix: str, start: str) -> Iterator[StoredObject]:
         objects = self._store.list(prefix, start)

@@ -56,11 +56,11 @@ class BelowMark:
         return self.mark.key if first is None else min(self.mark.key, first[:-1])
 
     def wants_time(self, path: str) -> bool:
-        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        """See :class:`~headrace.connectors.files.selecting.observing.ListingObserver`."""
         return self.lists_all and self.mark.covers(path)
 
     def passed(self, path: str, modified_ms: int | None) -> str | None:
-        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        """See :class:`~headrace.connectors.files.selecting.observing.ListingObserver`."""
         if not self.mark.covers(path) or path in self._known:
             return None
         if not self.mark.is_too_late(modified_ms, now_ms=self._now_ms):

@@ -111,8 +111,8 @@ class Forgetting:
         return self._selection.selects(path)
 
 
-class ObjectFollower:
-    """A :class:`~headrace.connectors.files.tracking.following.Follower` that looks for what is gone."""
+class ObjectTracker:
+    """A :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker` that looks for what is gone."""
 
     def __init__(self, below: BelowMark, asked: Asked, forgetting: Forgetting) -> None:
         self._below = below
@@ -128,7 +128,7 @@ class ObjectFollower:
         self.start_after = ""
 
     def saw(self, path: str) -> None:
-        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        """See :class:`~headrace.connectors.files.selecting.observing.ListingObserver`."""
         self._seen.append(hash(path))
         folder = _folder(path)
         if folder != self._folder or not self._folders:
@@ -136,7 +136,7 @@ class ObjectFollower:
             self._folders.add(hash(folder))
 
     def missed(self, path: str) -> bool:
-        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        """See :class:`~headrace.connectors.files.selecting.observing.ListingObserver`."""
         if path.endswith("/"):
             self._has_missed = True
             return True
@@ -145,30 +145,30 @@ class ObjectFollower:
         return path not in self._asked and not self._below.mark.covers(path)
 
     def wants_time(self, path: str) -> bool:
-        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        """See :class:`~headrace.connectors.files.selecting.observing.ListingObserver`."""
         return self._below.wants_time(path)
 
     def passed(self, path: str, modified_ms: int | None) -> str | None:
-        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        """See :class:`~headrace.connectors.files.selecting.observing.ListingObserver`."""
         return self._below.passed(path, modified_ms) if self._below.mark.key else None
 
     def decided(self, path: str, decision: Decision) -> None:
-        """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
         # What is read now gets its next entry from the slot.
         if path in self._asked.returned and not (decision.pieces or decision.offsets):
             self._returned.append(path)
 
     def ended(self) -> None:
-        """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
         self._has_ended = True
 
     @property
     def is_through(self) -> bool:
-        """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
         return self._has_ended
 
     def offsets(self) -> Offsets:
-        """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
         known = self._asked.known
         shown = without_notes(self._returned[:MOST], known)
         # Another plan may go on with the listing, and need not say so again.

@@ -62,8 +62,8 @@ class Ordering:
         return [path for path, at in self._missing.items() if now - at < self._seconds]
 
 
-class OrderedFollower:
-    """A :class:`~headrace.connectors.files.tracking.following.Follower` that finds out how far the mark may go.
+class OrderedTracker:
+    """A :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker` that finds out how far the mark may go.
 
     It stays before the first file that is not done. One that is done and not listed any more is passed only
     where its folder shows something, or when it has been missing for long: a folder that shows nothing may be a
@@ -89,7 +89,7 @@ class OrderedFollower:
         self.start_after = below.start_after
 
     def saw(self, path: str) -> None:
-        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        """See :class:`~headrace.connectors.files.selecting.observing.ListingObserver`."""
         self._count += 1
         self._rises &= path > self._last
         self._last = path
@@ -98,25 +98,25 @@ class OrderedFollower:
             self._folders.add(folder)
 
     def missed(self, path: str) -> bool:
-        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        """See :class:`~headrace.connectors.files.selecting.observing.ListingObserver`."""
         if path in self._closed or self._below.mark.covers(_last_below(path)):
             return False
         self._stop_at(path)
         return True
 
     def wants_time(self, path: str) -> bool:
-        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        """See :class:`~headrace.connectors.files.selecting.observing.ListingObserver`."""
         return path in self._closed or self._below.wants_time(path)
 
     def passed(self, path: str, modified_ms: int | None) -> str | None:
-        """See :class:`~headrace.connectors.files.tracking.watching.Watcher`."""
+        """See :class:`~headrace.connectors.files.selecting.observing.ListingObserver`."""
         if path not in self._closed:
             return self._below.passed(path, modified_ms)
         self._shown[path] = modified_ms
         return _DONE if self._ordering.ignores_changes else None
 
     def decided(self, path: str, decision: Decision) -> None:
-        """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
         if path in self._closed and not _is_active(decision):
             return
         if self._below.mark.covers(path):
@@ -125,17 +125,17 @@ class OrderedFollower:
             self._stop_at(path)
 
     def ended(self) -> None:
-        """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
         self._is_complete = True
 
     @property
     def is_through(self) -> bool:
-        """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
         beyond = self._ordering.trusts_order and self._last > self._below.mark.key
         return self._is_complete or beyond
 
     def offsets(self) -> Offsets:
-        """See :class:`~headrace.connectors.files.tracking.following.Follower`."""
+        """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
         self._ordering.listed(self._count, rises=self._rises)
         if not self._is_sure():
             return {}

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Final
 
 from headrace.connect.partition import OffsetReader
-from headrace.connect.task import Offsets
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.selecting.selection import Decides, Selection, Tell
+from headrace.connectors.files.selecting.selection import Selection, Tell
 from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.below_mark import BelowMark
-from headrace.connectors.files.tracking.following import Follower, Following
-from headrace.connectors.files.tracking.forgetting import Forgetting, ObjectFollower
+from headrace.connectors.files.tracking.forgetting import Forgetting, ObjectTracker
 from headrace.connectors.files.tracking.marks import Mark, mark_of, mark_partition, place_of
-from headrace.connectors.files.tracking.ordering import OrderedFollower, Ordering
+from headrace.connectors.files.tracking.ordering import OrderedTracker, Ordering
+from headrace.connectors.files.tracking.tracked_listing import ListingTracker, TrackedListing
 
 _SETTING, _CHECK = "files.tracking", "files.late.check.ms"
 _HONOURED: Final = (
@@ -53,25 +52,25 @@ class Tracking:
             Ordering(config, ticks=ticks, clock=clock) if config.tracking == "ordered" else None
         )
 
-    def tracked(self, offsets: OffsetReader, asked: Asked) -> Tracked:
-        """The selection as the next listing sees it, which asks for what is known by *asked*."""
+    def tracked(self, offsets: OffsetReader, asked: Asked) -> TrackedListing:
+        """The next listing, which asks for what is known by *asked*."""
         mark = self._mark(offsets)
         if self._ordering is None and mark.key:
             self._tell(_SETTING, _HONOURED.format(mark=mark.key))
-        lists_all = self._ticks() >= self._check_at
+        return self._listing(mark, asked, lists_all=self._ticks() >= self._check_at)
+
+    def explained(self, offsets: OffsetReader, asked: Asked) -> TrackedListing:
+        """One that lists everything."""
+        return self._listing(self._mark(offsets), asked, lists_all=True)
+
+    def _listing(self, mark: Mark, asked: Asked, *, lists_all: bool) -> TrackedListing:
         below = self._below(mark, asked, lists_all=lists_all)
-        follower = self._follower(below, asked)
-        return Tracked(
-            Following(self._selection, follower),
-            follower,
+        return TrackedListing(
+            self._selection,
+            self._tracker(below, asked),
             lambda: self._checked(below),
             spans_rounds=self._ordering is None and not mark.key,
         )
-
-    def explained(self, offsets: OffsetReader, asked: Asked) -> Decides:
-        """The selection as one that lists everything sees it."""
-        below = self._below(self._mark(offsets), asked, lists_all=True)
-        return Following(self._selection, self._follower(below, asked))
 
     def _mark(self, offsets: OffsetReader) -> Mark:
         return mark_of(offsets.offset(mark_partition(self._root)))
@@ -85,13 +84,13 @@ class Tracking:
             now_ms=self._clock() * 1000,
         )
 
-    def _follower(self, below: BelowMark, asked: Asked) -> Follower:
+    def _tracker(self, below: BelowMark, asked: Asked) -> ListingTracker:
         if self._ordering is None:
-            return ObjectFollower(below, asked, self._forgetting)
-        return OrderedFollower(below, asked.known, self._ordering)
+            return ObjectTracker(below, asked, self._forgetting)
+        return OrderedTracker(below, asked.known, self._ordering)
 
     def _checked(self, below: BelowMark) -> None:
-        """A listing in which *below* was followed has shown all names up to the mark."""
+        """A listing in which *below* was heeded has shown all names up to the mark."""
         if not below.lists_all:
             return
         self._check_at = self._ticks() + self._check_seconds
@@ -100,30 +99,3 @@ class Tracking:
                 count=below.too_late, mark=below.mark.key, first=below.first_too_late
             )
             self._tell(_CHECK, told)
-
-
-class Tracked:
-    """What is listed once, and what plans are to write about that.
-
-    *spans_rounds*: several plans may share the listing. With a mark each of them begins there anew.
-    """
-
-    def __init__(
-        self,
-        selection: Decides,
-        follower: Follower,
-        listed: Callable[[], None],
-        *,
-        spans_rounds: bool,
-    ) -> None:
-        self.selection = selection
-        self.spans_rounds = spans_rounds
-        self._follower = follower
-        self._listed = listed
-
-    def offsets(self) -> Offsets:
-        """After the listing: what is of no use any more, as tombstones, and the mark where it moves."""
-        offsets = self._follower.offsets()
-        if self._follower.is_through:
-            self._listed()
-        return offsets

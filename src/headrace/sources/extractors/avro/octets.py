@@ -1,6 +1,6 @@
 """Values of many Avro records at once, out of the places at which they begin in the records' bytes.
 
-See https://avro.apache.org/docs/1.12.0/specification/#binary-encoding for the forms. Places are those of
+See https://avro.apache.org/docs/1.12.0/specification/#binary-encoding for the forms. Int64Array are those of
 whole values: a scan has been over them. What is unusual all the same raises ``ValueError``.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from headrace.sources.extractors.rows import Bytes, Places
+from headrace.sources.extractors.rows import Bytes, Int64Array
 
 _LOW = 0x7F
 _VARINT_BITS = 70
 
 
-def integers(octets: Bytes, at: Places) -> tuple[Places, Places]:
+def integers(octets: Bytes, at: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Integers in variable length, zigzag coded, and the places behind them."""
     octet = octets[at]
     found = (octet & _LOW).astype(np.uint64)
@@ -33,7 +33,7 @@ def integers(octets: Bytes, at: Places) -> tuple[Places, Places]:
     return (found >> 1).astype(np.int64) ^ -(found & 1).astype(np.int64), ends
 
 
-def pieces(octets: Bytes, starts: Places, ends: Places) -> pa.LargeBinaryArray:
+def pieces(octets: Bytes, starts: Int64Array, ends: Int64Array) -> pa.LargeBinaryArray:
     """The bytes from each of *starts* to its end; no piece begins before the end of another."""
     # Arrow copies faster than an index of each byte would: every second of these pieces is a gap.
     borders = np.zeros(2 * len(starts) + 1, np.int64)
@@ -44,12 +44,12 @@ def pieces(octets: Bytes, starts: Places, ends: Places) -> pa.LargeBinaryArray:
     return both.take(pa.array(np.arange(1, len(borders), 2)))
 
 
-def floats(octets: Bytes, at: Places, kind: np.dtype[np.floating]) -> pa.Array:
+def floats(octets: Bytes, at: Int64Array, kind: np.dtype[np.floating]) -> pa.Array:
     """Floating-point numbers of *kind*."""
     return pa.array(octets[at[:, None] + np.arange(kind.itemsize)].view(kind)[:, 0])
 
 
-def booleans(octets: Bytes, at: Places) -> pa.BooleanArray:
+def booleans(octets: Bytes, at: Int64Array) -> pa.BooleanArray:
     """Truths; anything but 0 and 1 is unusual."""
     found = octets[at]
     if (found > 1).any():

@@ -11,12 +11,12 @@ from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import Schema
 from headrace.sources.extractors.avro.block import AvroBlock, name_of
+from headrace.sources.extractors.avro.chunk_parts import ChunkPart, first_unfit, joined_parts
 from headrace.sources.extractors.avro.codecs import BlockTooLargeError
 from headrace.sources.extractors.avro.container import BlockHead, BlockSource
 from headrace.sources.extractors.avro.datums import DatumReader
 from headrace.sources.extractors.avro.leaves import UNFIT
 from headrace.sources.extractors.avro.lost import LostRecords, LostRecordsError
-from headrace.sources.extractors.avro.pieces import Piece, first_unfit, joined_pieces
 from headrace.sources.extractors.avro.scan import Scan
 from headrace.sources.extractors.avro.shape import AvroShape
 from headrace.sources.extractors.avro.taken import Scanned, Standings, Taken, joined
@@ -93,9 +93,9 @@ class AvroReader:
 
     def next_chunk(self) -> Chunk | None:
         """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`."""
-        pieces = self._pieces() if self._refused is None else []
-        if pieces:
-            return joined_pieces(pieces, constants=self._constants, last=self._at_end())
+        parts = self._parts() if self._refused is None else []
+        if parts:
+            return joined_parts(parts, constants=self._constants, last=self._at_end())
         if self._refused is None and self._lost is not None:
             self._count = self._lost.record.behind.record_count
             self._refused, self._lost = self._lost, None
@@ -104,20 +104,20 @@ class AvroReader:
             raise error
         return None
 
-    def _pieces(self) -> list[Piece]:
-        """The next records, in small pieces, up to what a chunk may hold or what is refused."""
-        pieces = list[Piece]()
+    def _parts(self) -> list[ChunkPart]:
+        """The next records, in small parts, up to what a chunk may hold or what is refused."""
+        parts = list[ChunkPart]()
         rows, size = self._limits.rows, self._limits.chunk_bytes
         while rows > 0 and size > 0 and self._refused is None:
             taken = self._waiting.pop() if self._waiting else self._take(rows, size)
             if taken is None:
                 break
-            piece = self._built(taken)
-            if len(piece.values):
-                pieces.append(piece)
-            rows -= len(piece.values)
-            size -= piece.size
-        return pieces
+            part = self._built(taken)
+            if len(part.values):
+                parts.append(part)
+            rows -= len(part.values)
+            size -= part.size
+        return parts
 
     def _take(self, rows: int, size: int) -> Taken | Scanned | None:
         """Some records that were not taken before; ``None`` at the end, or after a failure."""
@@ -235,18 +235,18 @@ class AvroReader:
             )
             self._lost = told.error(damage, self._native_key, self._constants)
 
-    def _built(self, taken: Taken | Scanned) -> Piece:
+    def _built(self, taken: Taken | Scanned) -> ChunkPart:
         """The column of the records that fit, before the first that does not; that one is refused."""
         if isinstance(taken, Scanned):
             try:
-                return self._piece(taken.built(), taken.standings, taken.size)
+                return self._part(taken.built(), taken.standings, taken.size)
             except UNFIT:
                 if len(taken) > _PIECE:
                     self._waiting.append(taken.behind(_PIECE))
                 taken = taken.read(_PIECE, self._datums)
         return self._built_of(taken)
 
-    def _built_of(self, taken: Taken) -> Piece:
+    def _built_of(self, taken: Taken) -> ChunkPart:
         build = self._shape.column.build
         try:
             values = build(taken.values)
@@ -254,13 +254,13 @@ class AvroReader:
             good, reason = first_unfit(build, taken.values)
             self._refuse(taken, good, reason)
             values = build(taken.values[:good])
-        return self._piece(values, taken.standings, values.nbytes)
+        return self._part(values, taken.standings, values.nbytes)
 
-    def _piece(self, values: pa.Array, standings: Standings, size: int) -> Piece:
-        """The piece of *values*; they count, and so does one that is refused."""
+    def _part(self, values: pa.Array, standings: Standings, size: int) -> ChunkPart:
+        """The part of *values*; they count, and so does one that is refused."""
         first = self._count + 1
         self._count += len(values) + (self._refused is not None)
-        return Piece(
+        return ChunkPart(
             values=values,
             size=max(size, values.nbytes),
             anchors=standings.anchors[: len(values)],

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from headrace.sources.extractors.avro.columns import Column, NullableColumn, StructColumn
 from headrace.sources.extractors.avro.leaves import LeafColumn, spread
 from headrace.sources.extractors.avro.octets import booleans, floats, integers, pieces
-from headrace.sources.extractors.rows import Bytes, Places
+from headrace.sources.extractors.rows import Bytes, Int64Array
 
 UNUSUAL = (IndexError, ValueError)
 """What a scan raises when it gives up."""
@@ -214,7 +214,7 @@ def _size(layout: object) -> int:
     return layout["size"] if isinstance(layout, dict) else _SIZES[str(layout)]
 
 
-def _found(layout: object, octets: Bytes, at: Places) -> pa.Array:
+def _found(layout: object, octets: Bytes, at: Int64Array) -> pa.Array:
     """The values at *at*, as Arrow has what they are written as."""
     if layout in ("int", "long"):
         return pa.array(integers(octets, at)[0])

@@ -13,7 +13,7 @@ import pyarrow as pa
 from headrace.sources.extractors.avro.datums import DatumReader
 from headrace.sources.extractors.avro.leaves import Values
 from headrace.sources.extractors.avro.scan import FieldPlaces, Scan
-from headrace.sources.extractors.rows import Places
+from headrace.sources.extractors.rows import Int64Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +24,10 @@ class Standings:
     records behind ``anchors[i]``.
     """
 
-    starts: Places
-    numbers: Places
-    anchors: Places
-    skips: Places
+    starts: Int64Array
+    numbers: Int64Array
+    anchors: Int64Array
+    skips: Int64Array
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headrace.sources.extractors.csv.dialect import CsvDialect
 from headrace.sources.extractors.line_framing import CARRIAGE_RETURN, LINE_FEED
-from headrace.sources.extractors.rows import Bytes, Places, RowBlock
+from headrace.sources.extractors.rows import Bytes, Int64Array, RowBlock
 
 _Mask = NDArray[np.bool_]
 
@@ -33,7 +33,9 @@ def filled_rows(rows: RowBlock, blanks: str) -> _Mask:
     return filled & (first < np.searchsorted(others, rows.ends))
 
 
-def beside(opening: Places, closing: Places, text: Bytes, blanks: str) -> tuple[Places, Places]:
+def beside(
+    opening: Int64Array, closing: Int64Array, text: Bytes, blanks: str
+) -> tuple[Int64Array, Int64Array]:
     """What stands in *text* before *opening* quotes and behind *closing* ones, besides *blanks*.
 
     -1 and the text's length where nothing does.
@@ -50,7 +52,7 @@ def beside(opening: Places, closing: Places, text: Bytes, blanks: str) -> tuple[
     return before, bordered[np.searchsorted(others, closing) + 2]
 
 
-def without_blanks(text: Bytes, quotes: Places, dialect: CsvDialect) -> Bytes:
+def without_blanks(text: Bytes, quotes: Int64Array, dialect: CsvDialect) -> Bytes:
     """*text*, whole rows with a quote at each of *quotes* where it should stand, without the blanks around fields."""
     if not dialect.blanks:
         return text
@@ -68,7 +70,7 @@ def without_blanks(text: Bytes, quotes: Places, dialect: CsvDialect) -> Bytes:
     return text[kept]
 
 
-def _inside(starts: Places, ends: Places) -> Places:
+def _inside(starts: Int64Array, ends: Int64Array) -> Int64Array:
     """The places from each of *starts* to before its end."""
     lengths = ends - starts
     behind = np.cumsum(lengths)

@@ -16,7 +16,7 @@ from headrace.sources.extractors.line_framing import (
     LineFraming,
     rows_ending_at,
 )
-from headrace.sources.extractors.rows import Bytes, Places, RowBlock
+from headrace.sources.extractors.rows import Bytes, Int64Array, RowBlock
 
 
 def csv_framing(dialect: CsvDialect) -> Framing:
@@ -65,11 +65,11 @@ class QuotedFraming:
                 feeds = feeds[np.searchsorted(quotes, feeds) % 2 == 0]
         return rows_ending_at(feeds, buffer, base=base, final=final and closed)
 
-    def quotes(self, buffer: Bytes) -> Places:
+    def quotes(self, buffer: Bytes) -> Int64Array:
         """Where the quotes are."""
         return np.flatnonzero(buffer == self._quote) if self._quote >= 0 else _NOWHERE
 
-    def _comments(self, buffer: Bytes, feeds: Places) -> tuple[Places, Places]:
+    def _comments(self, buffer: Bytes, feeds: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Where lines that look like comments begin, and where they end."""
         if not self._dialect.comment or not len(buffer):
             return _NOWHERE, _NOWHERE
@@ -79,7 +79,7 @@ class QuotedFraming:
         ends = np.concatenate((feeds, [len(buffer)]))
         return starts, ends[np.searchsorted(feeds, starts)]
 
-    def _outside(self, comments: tuple[Places, Places], quotes: Places) -> Places:
+    def _outside(self, comments: tuple[Int64Array, Int64Array], quotes: Int64Array) -> Int64Array:
         """The *quotes* that are not in *comments*.
 
         As long as an even number of them is before each of these, they are comments: the first one is, so
@@ -91,7 +91,7 @@ class QuotedFraming:
         at = np.searchsorted(starts, quotes) - 1
         return quotes[(at < 0) | (quotes > ends[at])]
 
-    def regular(self, quotes: Places, buffer: Bytes) -> bool:
+    def regular(self, quotes: Int64Array, buffer: Bytes) -> bool:
         """Whether *quotes* open only where a field begins, and close only where one ends."""
         if not len(quotes):
             return True

@@ -17,7 +17,7 @@ from headrace.sources.extractors.csv.dialect import CsvDialect
 from headrace.sources.extractors.csv.framing import QuotedFraming
 from headrace.sources.extractors.line_framing import CARRIAGE_RETURN
 from headrace.sources.extractors.row_extractor import BadRow
-from headrace.sources.extractors.rows import Places, RowBlock
+from headrace.sources.extractors.rows import Int64Array, RowBlock
 from headrace.sources.extractors.text import not_utf8
 
 # The csv module's own limit of 128 KiB for a field would undercut the one for rows.
@@ -35,7 +35,7 @@ class Columns:
     """
 
     columns: Sequence[pa.StringArray]
-    rows: Places
+    rows: Int64Array
     bad: BadRow | None = None
 
 
@@ -81,7 +81,7 @@ class CsvRows:
             found &= rows.buffer[rows.starts] != ord(self._dialect.comment)
         return found
 
-    def _without_comments(self, rows: RowBlock, kept: Places) -> RowBlock:
+    def _without_comments(self, rows: RowBlock, kept: Int64Array) -> RowBlock:
         """The rows from the first one that is *kept* on; those that are not may still be blank ones."""
         comment = self._dialect.comment
         if comment and len(kept) < len(rows) - kept[0]:
@@ -130,7 +130,7 @@ class CsvRows:
             return None
         return [column.combine_chunks() for column in table.columns]
 
-    def _one_by_one(self, rows: RowBlock, kept: Places, width: int) -> Columns:
+    def _one_by_one(self, rows: RowBlock, kept: Int64Array, width: int) -> Columns:
         """The same up to the first bad row, which is returned, too."""
         found = list[Sequence[str | None]]()
         bad = None

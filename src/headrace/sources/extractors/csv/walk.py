@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from headrace.sources.extractors.csv.dialect import CsvDialect
-from headrace.sources.extractors.rows import Places
+from headrace.sources.extractors.rows import Int64Array
 
 
 class RowWalk:
@@ -22,7 +22,7 @@ class RowWalk:
             f"[{re.escape(dialect.blanks)}]*".encode() if dialect.blanks else b""
         )
 
-    def feeds(self, text: bytes) -> tuple[Places, bool]:
+    def feeds(self, text: bytes) -> tuple[Int64Array, bool]:
         """The line feeds that end rows, comments among them, and whether *text* ends outside quotes."""
         found = list[int]()
         start, closed = self._behind_comments(text, 0, found), True

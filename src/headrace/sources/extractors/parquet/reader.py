@@ -15,7 +15,7 @@ from headrace.sources.extractors.chunk import READ_ANEW, Chunk, Resume, numbered
 from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.extractors.parquet.file import ParquetSource
 from headrace.sources.extractors.parquet.structs import ParquetStructs
-from headrace.sources.extractors.rows import Places
+from headrace.sources.extractors.rows import Int64Array
 from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
 
 
@@ -148,7 +148,7 @@ class ParquetReader:
             record=Unread(behind=self.place, reference=reference),
         )
 
-    def _places(self, count: int) -> tuple[Places, Places, Places]:
+    def _places(self, count: int) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Anchor, skip and number of the next *count* records; behind a row group the next one begins."""
         anchors = np.full(count, self._group, np.int64)
         skips = numbered(self._row + 1, count)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.connect.header_columns import HeaderColumns
 from headrace.connect.record import Headers
 from headrace.connectors.files.details import SplitDetails
-from headrace.connectors.files.naming.record_facts import LAST, RECORD, RecordFacts
+from headrace.connectors.files.records.facts import LAST, RECORD, RecordFacts
 from headrace.sources.extractors.chunk import Chunk
 
 if TYPE_CHECKING:

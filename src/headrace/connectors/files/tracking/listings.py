@@ -12,21 +12,22 @@ from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.progress import KnownFiles, Progress, path_of
 from headrace.connectors.files.selecting.selection import Selection
 from headrace.connectors.files.tracking.asked import Asked
-from headrace.connectors.files.tracking.tracking import Tracked, Tracking
+from headrace.connectors.files.tracking.tracked_listing import TrackedListing
+from headrace.connectors.files.tracking.tracking import Tracking
 from headrace.sources.sharing import Piece
 
 LONGEST_SECONDS: Final = 600.0
 """For so long a listing goes on: what comes late and sorts before its place waits for the next one."""
 
 
-class Pass:
-    """From the first name to the last one. Used by one plan after the other; made by :class:`Passes`."""
+class ResumableListing:
+    """From the first name to the last one. Used by one plan after the other; made by :class:`Listings`."""
 
-    def __init__(self, tracked: Tracked, asked: Asked, *, began_at: float) -> None:
+    def __init__(self, tracked: TrackedListing, asked: Asked, *, began_at: float) -> None:
         self.asked = asked
         self.began_at = began_at
         self._tracked = tracked
-        self._decisions = tracked.selection.decisions(asked)
+        self._decisions = tracked.decisions(asked)
         self._is_first = True
         self._is_full = False
         self._next = ""
@@ -48,7 +49,7 @@ class Pass:
         return self.asked.unfinished() if self._is_first or not self._is_full else ()
 
     def offsets(self) -> Offsets:
-        """See :meth:`~headrace.connectors.files.tracking.tracking.Tracked.offsets`."""
+        """See :meth:`~headrace.connectors.files.tracking.tracked_listing.TrackedListing.offsets`."""
         return self._tracked.offsets()
 
     def took(self, pieces: Sequence[Piece]) -> bool:
@@ -72,7 +73,7 @@ class Pass:
         )
 
 
-class Passes:
+class Listings:
     """One for each start of a connector. Used by its thread; *ticks* tells seconds that only rise."""
 
     def __init__(
@@ -81,10 +82,10 @@ class Passes:
         self._tracking = tracking
         self._selection = selection
         self._ticks = ticks
-        self._kept: Pass | None = None
+        self._kept: ResumableListing | None = None
 
-    def going_on(self, known: KnownFiles) -> Pass | None:
-        """The pass that the last plan has not finished, where the next one may go on with it."""
+    def going_on(self, known: KnownFiles) -> ResumableListing | None:
+        """The listing that the last plan has not finished, where the next one may go on with it."""
         kept, self._kept = self._kept, None
         if kept is None or self._ticks() - kept.began_at > LONGEST_SECONDS:
             return None
@@ -93,13 +94,13 @@ class Passes:
         self._selection.forget_markers()
         return kept
 
-    def begun(self, offsets: OffsetReader, known: KnownFiles) -> Pass:
+    def begun(self, offsets: OffsetReader, known: KnownFiles) -> ResumableListing:
         """A new one."""
         asked = Asked(known)
         tracked = self._tracking.tracked(offsets, asked)
-        return Pass(tracked, asked, began_at=self._ticks())
+        return ResumableListing(tracked, asked, began_at=self._ticks())
 
-    def keep(self, listing: Pass, pieces: Sequence[Piece]) -> None:
+    def keep(self, listing: ResumableListing, pieces: Sequence[Piece]) -> None:
         """A plan is made that reads *pieces*: keep *listing* for the next one, where that may go on with it."""
         self._kept = listing if listing.took(pieces) else None
 

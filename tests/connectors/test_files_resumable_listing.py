@@ -17,7 +17,7 @@ from headrace.connectors.files.local import selection
 from headrace.connectors.files.progress import KnownFiles, by_file, whole
 from headrace.connectors.files.stores.store import Refuse, StoredObject, refuse
 from headrace.connectors.files.tracking.asked import Asked
-from headrace.connectors.files.tracking.passes import LONGEST_SECONDS, Pass, Passes
+from headrace.connectors.files.tracking.listings import LONGEST_SECONDS, Listings, ResumableListing
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
 TWO = {"files_max_objects_per_round": "2"}
@@ -137,12 +137,12 @@ def test_behind_a_file_in_ranges_a_round_begins_anew():
 def test_where_nothing_follows_a_plan_begins_anew_at_once(monkeypatch: pytest.MonkeyPatch):
     """An empty plan would end the run, although nobody has looked from the beginning."""
 
-    def exhausted(self: Passes, known: KnownFiles) -> Pass:
+    def exhausted(self: Listings, known: KnownFiles) -> ResumableListing:
         found = self.begun(StoredOffsets({}), known)
         deque(found.decisions(), maxlen=0)
         return found
 
-    monkeypatch.setattr(Passes, "going_on", exhausted)
+    monkeypatch.setattr(Listings, "going_on", exhausted)
 
     assert ["a"] == Played(CountedStore("a"), **TWO).round()
 

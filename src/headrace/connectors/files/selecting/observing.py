@@ -1,12 +1,12 @@
-"""The seam between a listing and what follows it."""
+"""The seam between a listing and what is to be remembered of it."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 
-class Watcher(Protocol):
-    """Follows one listing and says what it may pass over. Called by a selection, for paths or addresses."""
+class ListingObserver(Protocol):
+    """Is shown one listing and says what it may pass over. Called by a selection, for paths or addresses."""
 
     @property
     def start_after(self) -> str:
@@ -36,25 +36,25 @@ class Watcher(Protocol):
         ...
 
 
-class Unwatched:
-    """A :class:`Watcher` that lists everything and passes over nothing."""
+class Unobserved:
+    """A :class:`ListingObserver` that lists everything and passes over nothing."""
 
     start_after = ""
 
     def saw(self, path: str) -> None:
-        """See :class:`Watcher`."""
+        """See :class:`ListingObserver`."""
 
     def missed(self, path: str) -> bool:
-        """See :class:`Watcher`."""
+        """See :class:`ListingObserver`."""
         return True
 
     def wants_time(self, path: str) -> bool:
-        """See :class:`Watcher`."""
+        """See :class:`ListingObserver`."""
         return False
 
     def passed(self, path: str, modified_ms: int | None) -> str | None:
-        """See :class:`Watcher`."""
+        """See :class:`ListingObserver`."""
         return None
 
 
-UNWATCHED = Unwatched()
+UNOBSERVED = Unobserved()

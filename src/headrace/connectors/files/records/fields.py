@@ -14,8 +14,8 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.header_columns import HeaderColumn
 from headrace.connect.schema import JSON_DOCUMENT, Field, Schema, SchemaType, arrow_type
 from headrace.connectors.files.details import SplitDetails
-from headrace.connectors.files.naming.record_facts import FACTS, RecordFacts
-from headrace.connectors.files.naming.record_schema import schema_of_text
+from headrace.connectors.files.records.facts import FACTS, RecordFacts
+from headrace.connectors.files.records.schema import schema_of_text
 from headrace.sources.extractors.chunk import Chunk
 
 if TYPE_CHECKING:

@@ -11,29 +11,29 @@ import pyarrow as pa
 from headrace.connect.partition import OffsetValue
 from headrace.sources.extractors.avro.leaves import UNFIT, Values
 from headrace.sources.extractors.chunk import Chunk
-from headrace.sources.extractors.rows import Places
+from headrace.sources.extractors.rows import Int64Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class ChunkPart:
     """A part of a chunk. *size* is what it takes of the chunk's bytes."""
 
     values: pa.Array
     size: int
-    anchors: Places
-    skips: Places
-    counts: Places
+    anchors: Int64Array
+    skips: Int64Array
+    counts: Int64Array
 
 
-def joined_pieces(
-    pieces: Sequence[Piece], *, constants: Mapping[str, OffsetValue], last: bool
+def joined_parts(
+    parts: Sequence[ChunkPart], *, constants: Mapping[str, OffsetValue], last: bool
 ) -> Chunk:
-    """The chunk of *pieces*, of which there is one at least."""
+    """The chunk of *parts*, of which there is one at least."""
     return Chunk(
-        values=pa.concat_arrays([each.values for each in pieces]),
-        anchors=np.concatenate([each.anchors for each in pieces]),
-        skips=np.concatenate([each.skips for each in pieces]),
-        counts=np.concatenate([each.counts for each in pieces]),
+        values=pa.concat_arrays([each.values for each in parts]),
+        anchors=np.concatenate([each.anchors for each in parts]),
+        skips=np.concatenate([each.skips for each in parts]),
+        counts=np.concatenate([each.counts for each in parts]),
         constants=constants,
         last=last,
     )
