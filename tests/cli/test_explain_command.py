@@ -160,3 +160,14 @@ def test_names_stay_on_one_line():
 
     assert "0,1   -      -      -          -       a\\nb\\udc80" == row
     assert "a\\nb\\udc80: read: x\\ty" == reason
+
+
+def test_what_a_connector_does_not_know_is_not_counted():
+    """No bytes where it tells none; and of nothing, that it is."""
+    read = Explained(name="a", slots=(0,))
+
+    summary, *_ = explained_lines("c", [read], slots=2)
+    nothing = list(explained_lines("c", [], slots=2))
+
+    assert "c would read 1 of 1 objects, in 1 of 2 slots." == summary
+    assert ["c has nothing to read."] == nothing

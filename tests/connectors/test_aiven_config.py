@@ -129,7 +129,7 @@ class TestDocumented:
         """It has two topics, no template, and a key that was never read."""
         with pytest.raises(ConfigError) as caught:
             admitted(README, WorkerConfig.parse(WORKER))
-        assert ["file.name.template"] == [key for key, _ in caught.value.problems]
+        assert {"topics", "input.type", "file.name.template"} == set(dict(caught.value.problems))
 
         given = {**README, "file.name.template": ".*"}
         with pytest.raises(ConfigError) as caught:
@@ -351,6 +351,47 @@ class TestKeys:
 
         assert [key] == list(problems)
         assert told in problems[key]
+
+    @pytest.mark.parametrize(
+        ("more", "keys"),
+        [
+            (
+                {
+                    "input.format": "xml",
+                    "distribution.type": "all",
+                    "aws.sts.role.arn": "arn:x",
+                    "file.compression.type": "lz4",
+                    "files.changed": "never",
+                    "s3.region": "x",
+                },
+                [
+                    "aws.sts.role.arn",
+                    "distribution.type",
+                    "file.compression.type",
+                    "files.changed",
+                    "input.format",
+                    "s3.region",
+                ],
+            ),
+            (
+                {
+                    "topics": "a",
+                    "aws.sts.role.arn": "arn:x",
+                    "files.tracking": "ordered",
+                    "files.path": "s3://b/",
+                },
+                ["aws.sts.role.arn", "files.path", "files.tracking", "topics"],
+            ),
+            ({"topic": "a b", "input.format": "xml"}, ["input.format", "topic"]),
+            (
+                {"files.name.template": "{{topic}}", "distribution.type": "partition"},
+                ["distribution.type", "files.name.template"],
+            ),
+        ],
+    )
+    def test_all_problems_are_told_at_once(self, more: dict[str, str], keys: list[str]):
+        """Those of the original's keys, of ours, and of both together; each key once."""
+        assert keys == sorted(key for key, _ in AivenS3Config.problems({**LEAST, **more}))
 
     def test_sentences_speak_of_the_keys_that_the_user_has(self):
         """Also of an address that another setting says."""

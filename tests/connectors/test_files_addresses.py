@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.files.selecting.addresses import Root, Selector, prefixes, root_of
+from headrace.connectors.files.selecting.addresses import (
+    BELOW,
+    ELSEWHERE,
+    HIDDEN,
+    NO_GLOB,
+    Root,
+    Selector,
+    prefixes,
+    root_of,
+)
 
 KEYS = st.text(st.sampled_from("ab/.*"), max_size=8)
 
@@ -76,6 +85,18 @@ def test_an_address_gives_its_key_back(key: str):
         (".in/b*", ".in/b.txt", True, True),
         ("in/p*/", "in/part", False, False),
         ("A*", "a", False, False),
+        ("in/.*/*.txt", "in/.b/a.txt", True, True),
+        ("in/.*/*.txt", "in/.b/.a.txt", False, False),
+        ("in/.*.txt", "in/.a.txt", True, True),
+        ("in/*.txt", "in/.txt", False, False),
+        ("in/[.]a", "in/.a", False, False),
+        ("in/**/.*/*.txt", "in/b/c/.d/a.txt", True, True),
+        ("in/**/.*/*.txt", "in/b/.c/d/a.txt", False, False),
+        ("in/**/.*/**", "in/b/.c/d/a.txt", True, True),
+        ("in/", "in/x/../c.txt", False, True),
+        ("in/", "in/./c.txt", False, True),
+        ("in/", "in/...", False, False),
+        ("in/**", "in/x/../c.txt", True, True),
     ],
 )
 def test_which_keys_are_selected(text: str, key: str, flat: bool, deep: bool):  # noqa: FBT001
@@ -102,3 +123,20 @@ def test_each_key_is_listed_once(texts: list[str], key: str):
     listed = [prefix for prefix in prefixes(selectors) if key.startswith(prefix)]
 
     assert any(key.startswith(each.prefix) for each in selectors) == len(listed)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "reason"),
+    [
+        ("in/", "in/b/.a.txt", HIDDEN),
+        ("in/", "in/b/a.txt", BELOW),
+        ("in/*.txt", "in/.a.txt", HIDDEN),
+        ("in/*.txt", "in/.a.csv", NO_GLOB),
+        ("in/*.txt", "in/a.csv", NO_GLOB),
+        ("in/", "out/a.txt", ELSEWHERE),
+        ("in/", "in/a.txt", None),
+    ],
+)
+def test_one_reason_is_told_why_a_key_is_not_selected(text: str, key: str, reason: str | None):
+    """The true one."""
+    assert reason == Selector(text=text).against(key, recursive=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -167,4 +168,77 @@ def test_objects_of_a_store_are_told_in_the_same_way():
     told = {each.name: each.reason for each in rows}
     assert [True, False, False] == [bool(each.slots) for each in rows]
     assert "only shows a folder" in str(told["s3://b/in/"])
-    assert "No entry of files.path selects it" in str(told["s3://b/in/b.jsonl"])
+    assert "It lies in a folder below the prefix, and files.recursive is false." == str(
+        told["s3://b/in/b.jsonl"]
+    )
+
+
+def explained_one(path: Path, stored: dict[SourcePartition, SourceOffset], **more: str) -> str:
+    """What is told of the only file."""
+    (row,) = Steps(path, stored, **more).explained().values()
+    return str(row.reason)
+
+
+@pytest.mark.parametrize(("name", "form"), [("a.jsonl", "auto"), ("a.bin", "bytes")])
+def test_an_empty_file_is_told_to_be_empty(tmp_path: Path, name: str, form: str):
+    """Whether a slot opens it or not."""
+    (tmp_path / name).touch()
+
+    told = explained_one(tmp_path, {}, files_format=form)
+    assert "It is empty: it is done without a record." == told
+
+
+def test_what_a_young_file_waits_for_is_told(tmp_path: Path):
+    """Its age, or the end of its last record, which a followed file has to get."""
+    path, old = tmp_path / "a.jsonl", {"files_min_age_ms": "60000"}
+    path.write_text("1")
+
+    unended = explained_one(tmp_path, {}, **old)
+    followed = explained_one(tmp_path, {}, files_follow="true")
+    path.write_text("1\n")
+    young = explained_one(tmp_path, {}, files_headers="last", **old)
+
+    assert "Its last record is not complete" in unended
+    assert unended.endswith("or when it has been untouched for files.min.age.ms.")
+    assert followed.endswith("it is read when its line end is there.")
+    assert young.startswith("It is too young")
+
+
+def test_a_file_that_goes_on_by_tail_is_told_to(tmp_path: Path):
+    """Though not at each plan; one that is new is not."""
+    path = tmp_path / "a.jsonl"
+    path.write_text("1\n")
+    steps = Steps(tmp_path, files_changed="tail")
+    assert "None" == explained_one(tmp_path, {}, files_changed="tail")
+    LocalRun(steps.connector, steps.props, steps.stored).until_idle()
+    path.write_text("1\n2\n")
+
+    told = explained_one(tmp_path, steps.stored, files_changed="tail")
+    assert "read on from where it was read to, as files.changed=tail says." in told
+
+
+@pytest.mark.parametrize("marker", ["{name}.done", "_SUCCESS"])
+def test_what_is_explained_is_not_logged_as_well(
+    folder: Path, caplog: pytest.LogCaptureFixture, marker: str
+):
+    """Only what belongs to no object is."""
+    props = {"files_complete_marker": marker, "files_recursive": "true"}
+    steps = Steps(f"{folder},{folder}/none*", **props)
+
+    with caplog.at_level(logging.WARNING):
+        told = reasons(dict(steps.explained()))
+
+    waits = f"It waits for its marker {marker.format(name='b.jsonl')} (files.complete.marker)."
+    assert waits == told["b.jsonl"]
+    (record,) = caplog.records
+    assert "No file matches this pattern" in record.getMessage()
+    steps.plan()
+    assert "waits for its marker" in caplog.text
+
+
+def test_why_a_file_of_the_future_waits_is_told(tmp_path: Path):
+    """With what can be done about it."""
+    (tmp_path / "a.jsonl").write_text("1")
+    os.utime(tmp_path / "a.jsonl", (4e9, 4e9))
+
+    assert "changed in the future" in explained_one(tmp_path, {})

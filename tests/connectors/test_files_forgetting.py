@@ -11,17 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.files_steps import Stored
-from connectors.tracked_store import BEGUN, FilledStore, Played, entry_of
+from connectors.tracked_store import FilledStore, Played, entry_of
 from headrace.connect import SourcePartition
 from headrace.connect.connector import Plan, PlanRequest
-from headrace.connect.errors import OffsetsError
-from headrace.connect.partition import OffsetValue
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local import listing
 from headrace.connectors.files.stores.store import StoredObject
-from headrace.connectors.files.tracking.missing import Missing
-from headrace.storage.log_position import LogPosition
-from headrace.storage.packed_offset import packed_value
+from headrace.connectors.files.tracking.missing import Missing, Recalled
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
 HOUR = {"files_forget_after_ms": "3600000"}
@@ -78,126 +74,6 @@ def test_an_object_that_comes_back_is_not_read_again(store: FilledStore):
     played.now = 6700.0
     played.rounds()
     assert ["a", "c"] == played.entries
-
-
-def test_time_counts_over_short_runs(store: FilledStore):
-    """As those of a scheduled job: the entry says since when its object is missing."""
-    played = Played(store, **HOUR)
-    played.rounds()
-    del store.objects["b"]
-    for played.now in (100.0, 2000.0, 3699.0):
-        played.restart(**HOUR).rounds()
-        assert ["a", "b", "c"] == played.entries
-    assert (BEGUN + 100) * 1000 == played.stored[entry_of("b")]["missing"]
-    FilesConnector().validate_offsets({}, played.stored)
-    played.now = 3700.0
-
-    played.restart(**HOUR).rounds()
-
-    assert ["a", "c"] == played.entries
-
-
-def test_time_begins_anew_when_the_object_is_seen_again(store: FilledStore):
-    """In any listing of any run; an object that is to be read then has its entry from its slot."""
-    played = Played(store, **HOUR)
-    played.rounds()
-    before = dict(played.stored)
-    away = {key: store.objects.pop(key) for key in "bc"}
-    played.now = 100.0
-    played.restart(**HOUR).rounds()
-    store.objects |= away
-    store.put("c", version="v2")
-    played.now = 3000.0
-    assert ["c"] == played.restart(**HOUR, files_changed="reread").rounds()
-    assert before[entry_of("b")] == played.stored[entry_of("b")]
-    assert "missing" not in played.stored[entry_of("c")]
-    del store.objects["b"]
-
-    for played.now in (3100.0, 6699.0):
-        played.restart(**HOUR).rounds()
-        assert ["a", "b", "c"] == played.entries
-    played.now = 6700.0
-    played.restart(**HOUR).rounds()
-    assert ["a", "c"] == played.entries
-
-
-def test_an_empty_folder_is_forgotten_by_short_runs_too(store: FilledStore):
-    """After a day."""
-    played = Played(store, **AT_ONCE)
-    played.rounds()
-    store.objects.clear()
-    for played.now in (1.0, 24 * 3600.0):
-        played.restart(**AT_ONCE).rounds()
-        assert ["a", "b", "c"] == played.entries
-    played.now += 1.0
-
-    played.restart(**AT_ONCE).rounds()
-
-    assert [] == played.entries
-
-
-def test_a_note_of_the_future_is_written_anew(store: FilledStore):
-    """By a clock that was wrong; nothing would ever be forgotten."""
-    played = Played(store, **HOUR)
-    played.rounds()
-    del store.objects["b"]
-    later = int((BEGUN + 10**6) * 1000)
-    played.stored[entry_of("b")] = {**played.stored[entry_of("b")], "missing": later}
-    for played.now in (1.0, 3601.0):
-        assert "b" in played.entries
-        played.restart(**HOUR).rounds()
-
-    assert ["a", "c"] == played.entries
-
-
-def test_notes_are_few_in_a_transaction_and_written_once(
-    store: FilledStore, monkeypatch: pytest.MonkeyPatch
-):
-    """The next plan goes on with those that are left."""
-    monkeypatch.setattr("headrace.connectors.files.tracking.forgetting.MOST", 2)
-    played = Played(store, **HOUR)
-    played.rounds()
-    store.put("d")
-    played.rounds()
-    for key in "abc":
-        del store.objects[key]
-    played.now = PAUSE
-
-    assert [2, 1, 0] == [len(played.plan().offsets) for _ in range(3)]
-    played.now = 2 * PAUSE
-    assert {} == played.plan().offsets
-
-
-def test_notes_of_what_is_there_again_go_in_a_full_round_too(store: FilledStore):
-    """Each is removed once, although the next plan goes on with the same listing."""
-    played = Played(store, **HOUR)
-    played.rounds()
-    for key in "ab":
-        played.stored[entry_of(key)] = {**played.stored[entry_of(key)], "missing": 1}
-    store.put("d", "e")
-    played.restart(**HOUR, files_max_objects_per_round="1")
-
-    assert ["d"] == played.round()
-    assert not any("missing" in each for each in played.stored.values())
-    plan = played.plan()
-    assert ({}, ["e"]) == (
-        dict(plan.offsets),
-        [str(split.partition["filename"])[-1] for share in plan.shares for split in share],
-    )
-
-
-def test_an_entry_with_a_note_is_packed_like_any_other():
-    """There may be millions."""
-    entry = b'{"recordCount":1,"done":true,"missing":1800000000000}'
-
-    assert packed_value(entry, LogPosition(partition=0, offset=1, timestamp=2)) is not None
-
-
-@pytest.mark.parametrize("value", [-1, "yesterday", True])
-def test_a_note_that_is_no_time_is_vetoed(value: OffsetValue):
-    """It would be taken for nothing."""
-    with pytest.raises(OffsetsError, match="'missing'"):
-        FilesConnector().validate_offsets({}, {entry_of("a"): {"done": True, "missing": value}})
 
 
 def test_without_a_time_the_first_listing_counts(store: FilledStore):
@@ -531,18 +407,35 @@ def test_what_has_been_missing_is_what_no_listing_has_shown(
         assert due == missing.missed(known, seconds=seconds, now=now)
 
 
-def test_what_is_recalled_is_missing_since_then():
-    """Unless it is known to be for longer, or is let be; of others nothing is recalled."""
+def test_what_is_recalled_counts_for_half_at_most():
+    """Each of what a note says and of what passed since then; of what is there nothing is recalled."""
     missing, known = Missing(), ["a", "b", "c"]
     missing.compare(known, array("q", [hash("c")]), now=10)
     missing.recall([])
-    missing.recall([("c", 1.0), ("a", 4.0), ("b", 20.0)])
+    earlier = {"c": (9.0, 9.0), "a": (3.0, 9.0), "b": (0.0, 99.0)}
+    missing.recall(
+        Recalled(path=path, earlier=before, between=between)
+        for path, (before, between) in earlier.items()
+    )
     assert ["a"] == missing.missed(known, seconds=6, now=10)
+    assert [("b", 100.0), ("a", 13.0)] == list(missing.observed(["b", "a"], now=11))
     missing.let_be(["a"])
 
-    missing.recall([("a", 1.0)])
+    assert ["b"] == missing.missed(known, seconds=6, now=13)
 
-    assert ["b"] == missing.missed(known, seconds=0, now=10)
+
+def test_what_is_noted_is_not_to_be_noted_again():
+    """Until it was there again."""
+    missing, known, nothing = Missing(), ["a", "b"], array("q")
+    missing.compare(known, nothing, now=0)
+    assert [] == missing.unnoted(known, seconds=5, now=4)
+    missing.noted(["a"])
+    missing.compare(known, nothing, now=5)
+    assert ["b"] == missing.unnoted(known, seconds=5, now=5)
+    missing.shown(array("q", [hash("a")]))
+    missing.compare(known, nothing, now=6)
+
+    assert ["a", "b"] == missing.unnoted(known, seconds=0, now=6)
 
 
 def test_what_is_let_be_is_not_named_until_it_was_there_again():

@@ -189,6 +189,27 @@ def test_listing_selects_folders_files_and_globs(tmp_path: Path) -> None:
     assert ["in/c.txt"] == listed("*/c.*")
 
 
+def test_a_dot_that_a_glob_writes_out_stands_for_that_of_a_name(tmp_path: Path) -> None:
+    """As in a shell: neither one star nor two stand for it."""
+    for name in (".a.txt", "a.txt", ".in/b.txt", ".in/.c.txt", "in/.x/d.txt", "in/.x/y/e.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    folder, told = str(tmp_path), dict[str, str]()
+
+    def listed(glob: str) -> list[str]:
+        found = list_files([f"{folder}/{glob}"], recursive=False, left_out=told.__setitem__)
+        return [each.removeprefix(f"{folder}/") for each in found]
+
+    assert [".a.txt"] == listed(".*.txt")
+    assert "No glob of files.path matches it." == told[f"{folder}/.in"]
+    assert [".in/b.txt"] == listed(".*/*.txt")
+    assert [".in/.c.txt"] == listed(".in/.*")
+    assert [".in/b.txt", "in/.x/d.txt"] == listed("**/.*/*.txt")
+    assert ["in/.x/d.txt", "in/.x/y/e.txt"] == listed("in/**/.*/**")
+    assert ["a.txt"] == listed("**")
+    assert "Its name begins with a dot." == told[f"{folder}/.in"]
+
+
 def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
     """No offset could be stored for it."""
     (tmp_path / os.fsdecode(b"\xff.txt")).touch()

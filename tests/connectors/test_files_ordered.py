@@ -17,6 +17,7 @@ from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import by_file
 from headrace.connectors.files.stores.store import StoredObject
+from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.below_mark import BelowMark
 from headrace.connectors.files.tracking.folding import fold
 from headrace.connectors.files.tracking.marks import NO_MARK, Mark
@@ -357,13 +358,15 @@ def test_what_is_looked_at_again_stops_the_mark(decision: Decision):
         {"files.path": "/", "topic": "t", "files.tracking": "ordered", "files.lookback": "0"}
     )
     below = BelowMark(NO_MARK, known, place="/", lists_all=True, now_ms=9)
-    tracker = OrderedTracker(below, known, Ordering(config, ticks=lambda: 0.0, clock=lambda: 9.0))
+    tracker = OrderedTracker(
+        below, Asked(known), Ordering(config, ticks=lambda: 0.0, clock=lambda: 9.0)
+    )
     for name, each in (("a", Decision()), ("b", decision), ("c", Decision())):
         tracker.passed(f"/{name}", 1)
         tracker.decided(f"/{name}", each)
     tracker.ended()
 
-    assert {"key": "/a", "modified": 1} == tracker.offsets()[SourcePartition(mark="/")]
+    assert {"key": "/a", "modified": 1} == tracker.offsets(is_idle=True)[SourcePartition(mark="/")]
 
 
 def test_what_could_not_be_seen_does_not_make_a_listing_complete():
@@ -375,12 +378,14 @@ def test_what_could_not_be_seen_does_not_make_a_listing_complete():
         | {"files.forget.after.ms": "0"}
     )
     below = BelowMark(Mark(key="/b"), known, place="/", lists_all=True, now_ms=9)
-    tracker = OrderedTracker(below, known, Ordering(config, ticks=lambda: 0.0, clock=lambda: 9.0))
+    tracker = OrderedTracker(
+        below, Asked(known), Ordering(config, ticks=lambda: 0.0, clock=lambda: 9.0)
+    )
     assert tracker.missed("/e")
     tracker.saw("/a")
     tracker.decided("/a", Decision(waits=True))
 
-    assert {} == tracker.offsets()
+    assert {} == tracker.offsets(is_idle=True)
     assert not tracker.is_through
 
 

@@ -12,6 +12,8 @@ import pytest
 from connectors.files_steps import Stored
 from connectors.tracked_store import FilledStore, Played, entry_of
 from headrace.connect import SourceOffset, TaskFailedError
+from headrace.connectors.files.candidate import Decision
+from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local import selection
 from headrace.connectors.files.progress import KnownFiles, by_file, whole
@@ -19,6 +21,7 @@ from headrace.connectors.files.stores.store import Refuse, StoredObject, refuse
 from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.listings import LONGEST_SECONDS, Listings, ResumableListing
 from headrace.testing.task_runs import LocalRun, StoredOffsets
+from headrace.testing.waiting import until
 
 TWO = {"files_max_objects_per_round": "2"}
 HALF: SourceOffset = {"recordCount": 1, "anchor": 3, "skip": 0, "version": "v1", "size": 9}
@@ -185,6 +188,90 @@ def test_what_was_begun_and_is_gone_is_told_at_the_end():
 
     with pytest.raises(TaskFailedError, match="vanished before it was read to its end"):
         played.round()
+
+
+class CleanedStore(CountedStore):
+    """Objects can be deleted, after a listing has taken them into its page."""
+
+    def list(
+        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
+    ) -> Iterator[StoredObject]:
+        """See ``Store``."""
+        self.lists += 1
+        page = [self.objects[key] for key in sorted(self.objects)]
+        yield from (each for each in page if each.key > start_after)
+
+    def delete(self, key: str, version: str) -> bool:
+        """See ``Store``."""
+        return self.objects.pop(key, None) is not None
+
+
+@pytest.mark.parametrize("marker", [{}, {"files_complete_marker": "{name}.done"}])
+def test_what_is_deleted_while_a_listing_lasts_is_not_taken_for_new(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, marker: dict[str, str]
+):
+    """It is met again where the listing goes on."""
+    keys = ("a", "b", "c", "d", "e", "y", "z")
+    ends = [f"{key}.done" for key in keys] if marker else []
+    store = CleanedStore(*keys, *ends)
+    monkeypatch.setattr(FilesConfig, "open_store", lambda *_: store)
+    more = TWO | marker | {"files_after_commit": "delete", "files_exclude": "*.done"}
+    played = Played(store, **more)
+    for key in ("y", "z"):
+        played.stored[entry_of(key)] = {**played.done(key), "cleanup": "pending"}
+
+    assert ["a", "b"] == played.round()
+    until(lambda: not {"y", "z"} & store.objects.keys(), seconds=10)
+    assert ["c", "d"] == played.round()
+
+    assert ["e"] == played.round()
+    assert not {entry_of("y"), entry_of("z")} & played.stored.keys()
+    assert "waits for its marker" not in caplog.text
+
+
+def test_what_comes_under_the_name_of_what_was_deleted_is_read_by_the_next_listing(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """This one cannot tell whether it is there."""
+    store = CleanedStore("a", "b", "c", "d", "e", "z")
+    monkeypatch.setattr(FilesConfig, "open_store", lambda *_: store)
+    played = Played(store, files_after_commit="delete", **TWO)
+    played.stored[entry_of("z")] = {**played.done("z"), "cleanup": "pending"}
+    played.round()
+    until(lambda: "z" not in store.objects, seconds=10)
+    played.round()
+    store.put("z", version="v2")
+
+    assert ["e"] == played.round()
+    assert ["z"] == played.round()
+
+
+def test_only_what_is_behind_its_place_is_remembered_by_a_listing():
+    """Names may be millions; and one of a single plan has met nothing before."""
+    done: SourceOffset = {"anchor": 9, "size": 9, "done": True}
+    known = by_file({whole("/b"): done})
+    asked = Asked(known)
+    asked.cleaned(["/c"])
+    assert not asked.leaves_out("/c")
+    assert asked.get("/b")
+
+    asked.go_on(known)
+    asked.cleaned(["/a", "/c"])
+
+    assert [False, True, False] == [asked.leaves_out(each) for each in ("/a", "/c", "/c")]
+
+
+def test_rounds_do_not_wrap_each_other():
+    """A thousand of them, each with one more around it, would cost more and more, and in the end fail."""
+    tracked = mock.Mock()
+    tracked.decisions.return_value = iter([("a", Decision())])
+    listing = ResumableListing(tracked, Asked(by_file({})), began_at=0)
+
+    for _ in range(100_000):
+        path, decision = next(iter(listing.decisions()))
+        listing.give_back(path, decision)
+
+    assert ["a"] == [path for path, _ in listing.decisions()]
 
 
 def test_with_a_mark_each_round_begins_there():

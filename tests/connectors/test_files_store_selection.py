@@ -129,7 +129,7 @@ def test_another_version_is_another_object(done: bool, size: int):  # noqa: FBT0
     changed = replace(OBJECT, version="v2", size=size)
     known = stored(done=True) if done else stored()
 
-    with pytest.raises(TaskFailedError, match=f"{PATH}: The file was replaced"):
+    with pytest.raises(TaskFailedError, match=f"{PATH}: The object was replaced"):
         decided(changed, stored=known)
     assert not decided(changed, stored=known, files_changed="ignore")[PATH].pieces
     again = decided(changed, stored=known, files_changed="reread")[PATH]
@@ -241,3 +241,23 @@ def test_that_nothing_is_selected_is_told_where_nothing_ever_was():
     assert 1 == unmatched([], stored={})
     assert 0 == unmatched([OBJECT], [], stored={})
     assert 0 == unmatched([], stored=stored())
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("s3://b/in/.x", "matches _tmp"),
+        ("s3://b/in/*/*.jsonl", "A name in it begins with a dot"),
+        ("s3://b/*.jsonl", "No glob of files.path matches it"),
+        ("s3://b/in/.x/", "matches _tmp"),
+        ("s3://b/*.jsonl,s3://b/in/.x/", "matches _tmp"),
+    ],
+)
+def test_of_an_object_that_is_not_selected_the_true_reason_is_told(path: str, reason: str):
+    """One, and of several entries that of the one that comes nearest."""
+    store, told = ListedStore(replace(OBJECT, key="in/.x/_tmp.jsonl")), dict[str, str]()
+
+    chosen = selection(store, path=path, files_exclude="_tmp*")
+    list(chosen.decisions({}, left_out=told.__setitem__))
+
+    assert reason in "".join(told.values())

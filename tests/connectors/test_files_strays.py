@@ -39,6 +39,17 @@ def test_it_is_left_out_and_told_once(
     assert not any(each.fails for each in rows.values())
 
 
+def test_a_hundred_extensions_are_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Names that end with numbers have one each."""
+    for number in range(150):
+        (folder / f"x.{number:06}").touch()
+
+    with caplog.at_level(logging.WARNING):
+        Steps(folder).plan()
+
+    assert 100 == sum("Its extension does not tell" in each for each in caplog.messages)
+
+
 @pytest.mark.parametrize("path", ["a.odd", "*.odd"])
 def test_what_is_named_fails(folder: Path, path: str) -> None:
     """It was meant to be read."""

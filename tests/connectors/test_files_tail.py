@@ -187,7 +187,7 @@ def test_an_object_of_the_same_size_is_the_same() -> None:
     assert not same.pieces
     assert "of the same size" in str(same.told)
     for offset in (known, stored()):
-        with pytest.raises(TaskFailedError, match=f"{PATH}: The file shrank to 99 bytes"):
+        with pytest.raises(TaskFailedError, match=f"{PATH}: The object shrank to 99 bytes"):
             decided(replace(OBJECT, version="v2", size=99), stored=offset, **IN_STORE)
 
 
@@ -262,3 +262,20 @@ def test_what_cannot_go_on_is_refused(more: dict[str, str], words: str) -> None:
     """Each with what it needs."""
     with pytest.raises(ConfigError, match=words):
         FilesConfig.parse({"files.path": "/x", "topic": "t", "files.changed": "tail", **more})
+
+
+def test_of_a_file_that_only_grew_tail_is_named_first() -> None:
+    """And not of one that tail would refuse; an object of a store is called one."""
+    known, plain = stored(anchor=100, done=True), {"files_compression": "none"}
+
+    def advice(size: int, **more: str) -> str:
+        with pytest.raises(TaskFailedError) as caught:
+            decided(replace(OBJECT, version="v2", size=size), stored=known, **more)
+        return str(caught.value)
+
+    longer = advice(101, **plain)
+    assert longer.index("files.changed=tail") < longer.index("files.changed=reread")
+    assert "Put the object back" in longer
+    for other in (advice(99, **plain), advice(101), advice(101, files_split_bytes="9", **plain)):
+        assert "tail" not in other
+    assert "file" not in advice(99, **plain).replace("files.changed", "")

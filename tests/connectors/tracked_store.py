@@ -58,13 +58,14 @@ class FilledStore:
 class Played:
     """Plans over *store*, one after the other, at a time that the test moves; :meth:`restart` is a new process.
 
-    Seconds that only rise begin anew in each process.
+    Seconds that only rise begin anew in each process. By *skew* the clock is wrong.
     """
 
     def __init__(self, store: FilledStore, stored: Stored | None = None, /, **props: str) -> None:
         self.store = store
         self.stored: Stored = {} if stored is None else stored
         self.now = 0.0
+        self.skew = 0.0
         self.read: list[str] = []
         self.restart(**props)
 
@@ -74,7 +75,7 @@ class Played:
         given = {"files.path": ROOT, "topic": "t", "files.format": "jsonl", **named}
         begun = self.now
         self.connector = FilesConnector(
-            ticks=lambda: self.now - begun, clock=lambda: BEGUN + self.now
+            ticks=lambda: self.now - begun, clock=lambda: BEGUN + self.now + self.skew
         )
         with mock.patch.object(FilesConfig, "open_store", return_value=cast("Store", self.store)):
             self.connector.start(given)

@@ -25,6 +25,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import ClientSender, make_sender
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.errors import Context, translated
 from headrace.kafka.producer import TrackedProducer
 from headrace.kafka.sender import EncodedRecords, Sender
 from headrace.kafka.undelivered import LateRefusalError, Undelivered
@@ -36,6 +37,17 @@ def lost(name: str, value_bytes: int | None = 1) -> Undelivered:
     """A record that failed with the client's error of that name."""
     error = KafkaError(getattr(KafkaError, name))
     return Undelivered(error=error, topic="t", key_bytes=None, value_bytes=value_bytes)
+
+
+def test_a_partition_that_lacks_after_all_is_told() -> None:
+    """The topic may have been made anew with fewer of them since it was asked for."""
+    error = KafkaError(KafkaError._UNKNOWN_PARTITION)
+    late = Undelivered(error=error, topic="t", key_bytes=None, value_bytes=1, partition=7)
+
+    told = str(translated(error, Context(doing=late.doing, topic=late.topic)))
+
+    assert told.startswith("Kafka refused writing to partition 7 of topic 't': ")
+    assert "writing to" == lost("INVALID_RECORD").doing
 
 
 @pytest.mark.parametrize(

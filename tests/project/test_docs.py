@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -190,6 +193,31 @@ def test_python_of_the_author_guide_is_the_examples_own():
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
     assert [*[True] * 4, False] == [block in example for block in blocks]
+
+
+def test_the_test_of_the_author_guide_runs(tmp_path: Path):
+    """As it stands on the page, with the example's folder in the path."""
+    page = (ROOT / "docs" / "write-a-native-source.md").read_text()
+    (tmp_path / "test_letters.py").write_text(
+        re.findall(r"```python\n(.*?)```", page, re.DOTALL)[-1]
+    )
+    paths = os.pathsep.join([str(ROOT / "examples"), str(ROOT / "src")])
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_letters.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+
+    assert 0 == done.returncode, done.stdout
+
+
+def test_the_author_guide_counts_its_example_right():
+    """A whole connector is as small as the page says."""
+    lines = len((ROOT / "examples" / "letters.py").read_text().splitlines())
+
+    assert f"of {lines} lines" in (ROOT / "docs" / "write-a-native-source.md").read_text()
 
 
 def test_imports_of_the_author_guide_are_the_tests_own():

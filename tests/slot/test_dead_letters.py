@@ -220,7 +220,25 @@ def test_a_long_reason_does_not_make_the_letter_too_large() -> None:
 
     loop.run()
 
-    assert sum(map(len, headers(loop).values())) < 50_000
+    found = headers(loop)
+    assert sum(map(len, found.values())) < 50_000
+    for name in ("message", "stacktrace"):
+        assert found[f"__connect.errors.exception.{name}"].strip().endswith("xxx")
+
+
+def test_a_long_trace_keeps_its_beginning_and_its_end() -> None:
+    """Its last line says what happened."""
+    first = ValueError("The first error.")
+    first.add_note("It came from here. " * 1000)
+    error = bad(b"{b", 2)
+    error.__cause__ = first
+    loop = Loop(ScriptedTask(error), errors=TOLD)
+
+    loop.run()
+
+    trace = headers(loop)["__connect.errors.exception.stacktrace"]
+    assert trace.startswith("ValueError: The first error.\n")
+    assert trace.endswith("headrace.connect.errors.RecordError: f, byte 2: It is bad.\n")
 
 
 def test_a_reason_that_is_no_unicode_text_is_told_all_the_same() -> None:

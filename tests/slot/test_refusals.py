@@ -13,7 +13,7 @@ from headrace.connect.schema import STRING
 from headrace.kafka.sender import EncodedRecords
 from headrace.kafka.undelivered import LateRefusalError
 from headrace.slot.sent import SentRows
-from headrace.slot.work import BoundaryKind
+from headrace.slot.work import BoundaryKind, ErrorPolicy
 from slot.loop import Loop, ScriptedTask, batch, both_modes
 
 
@@ -63,6 +63,31 @@ def test_a_refused_message_leaves_nothing_of_its_transaction() -> None:
 
     assert [] == loop.values()
     assert loop.position() is None
+
+
+def test_a_partition_that_the_topic_lacks_fails_the_task() -> None:
+    """What comes before stays, and the error names the place."""
+    astray = replace(batch("b", "c", end=3), partition=7)
+    loop = Loop(ScriptedTask(batch("a", end=1), astray), kind=BoundaryKind.INTERVAL)
+    loop.sender.partitions = 3
+
+    with pytest.raises(RecordError, match=r"filename f.*'position': 2}: There is no such"):
+        loop.run()
+
+    assert (["a"], 1) == (loop.values(), loop.position())
+
+
+@both_modes
+def test_a_partition_that_the_topic_lacks_is_tolerated(*, transactional: bool) -> None:
+    """Each of its records is passed over at the door, and those around them are sent."""
+    astray = replace(batch("b", "c", "d", end=4), partition=7)
+    task = ScriptedTask(batch("a", end=1), astray, batch("e", end=5))
+    loop = Loop(task, transactional=transactional, errors=ErrorPolicy(tolerate=True))
+    loop.sender.partitions = 3
+
+    loop.run()
+
+    assert (["a", "e"], 5, 3) == (loop.values(), loop.position(), loop.progress.skipped)
 
 
 @both_modes

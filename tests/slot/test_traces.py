@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import traceback
 
 import pytest
@@ -28,9 +29,46 @@ def raised(error: Exception, *, before: Exception | None = None, told: bool = Tr
 
 def without_marks(text: str) -> str:
     """*text* of Python's, without the lines that mark a part of the line above."""
-    return "".join(
-        line for line in text.splitlines(keepends=True) if line.strip(" ~^\n") or line == "\n"
-    )
+    return re.sub(r"^[ |]+[~^]+\n", "", text, flags=re.MULTILINE)
+
+
+def recursive(depth: int) -> Exception:
+    """An error from a function that called itself so often."""
+
+    def down(left: int) -> None:
+        if left:
+            down(left - 1)
+        else:
+            raise RecordError("Deep.")
+
+    try:
+        down(depth)
+    except RecordError as error:
+        return error
+    raise AssertionError
+
+
+def suppressed() -> Exception:
+    """An error whose context is not told."""
+    error = raised(RecordError("It is bad."), before=ValueError(), told=False)
+    error.__suppress_context__ = True
+    return error
+
+
+def circular() -> Exception:
+    """An error whose cause came from itself, while a third was handled."""
+    first, second = RecordError("first"), RecordError("second")
+    first.__cause__, second.__cause__ = second, first
+    second.__context__, second.__suppress_context__ = RecordError("third"), False
+    return first
+
+
+class SilentError(Exception):
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        """As no error should."""
+        raise ValueError
 
 
 NOTED = RecordError("It is bad.")
@@ -45,11 +83,28 @@ NOTED.add_note("And noted.")
         raised(RecordError("It is bad."), before=ValueError(), told=False),
         raised(NOTED),
         RecordError("Never raised."),
+        raised(RecordError("")),
+        raised(RecordError("It is bad."), before=ValueError("\ud800")),
+        raised(SilentError()),
+        suppressed(),
+        circular(),
+        raised(ExceptionGroup("Two.", [raised(ValueError("1")), raised(NOTED)])),
+        *(recursive(depth) for depth in (2, 3, 4, 5, 900)),
     ],
 )
 def test_a_trace_is_pythons_but_for_the_marks(error: Exception):
-    """With causes, what was handled meanwhile, and notes."""
-    assert without_marks("".join(traceback.format_exception(error))) == trace_of(error)
+    """With causes, what was handled meanwhile, notes, groups and recursion."""
+    expected = "".join(traceback.format_exception(error))
+
+    assert without_marks(expected) == without_marks(trace_of(error))
+
+
+def test_a_group_that_an_error_came_from_is_told_with_its_parts():
+    """Wherever it is in the chain."""
+    error = RecordError("It is bad.")
+    error.__cause__ = ExceptionGroup("Two.", [ValueError("1"), TypeError("2")])
+
+    assert "".join(traceback.format_exception(error)) == trace_of(error)
 
 
 def test_an_error_that_comes_from_itself_ends():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from headrace.sources.extractors.by_name import FORMATS, FormatOptions
 from headrace.sources.extractors.csv.dialect import CsvDialect, Ragged
 from headrace.sources.extractors.csv.format import csv_format
 from headrace.testing.format_suite import Found, check_passing_over, pieces_of, reader_of
@@ -61,6 +62,16 @@ def test_what_is_cut_is_told_once(caplog: pytest.LogCaptureFixture):
 
     (told,) = caplog.messages
     assert "has 4 fields, but 2 are expected" in told
+
+
+def test_of_a_thousand_files_one_is_told(caplog: pytest.LogCaptureFixture):
+    """Of those that are read with the same options, as by one task."""
+    options = FormatOptions(dialect=CsvDialect(ragged="cut"))
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert pieces_of(reader_of(FORMATS["csv"](options), CONTENT))
+
+    assert 1 == len(caplog.messages)
 
 
 def test_what_is_cut_tells_no_type_and_breaks_none():

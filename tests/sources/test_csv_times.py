@@ -85,6 +85,30 @@ def test_what_is_none_is_a_bad_record(kind: str, text: str):
     assert f"The field 'v' holds {text!r}, which is not of type {kind}." == refused
 
 
+@pytest.mark.parametrize(
+    ("kind", "first", "last", "outside"),
+    [
+        ("date", "0001-01-01", "9999-12-31", ["0000-01-01", "0000-02-29"]),
+        (
+            "timestamp",
+            "0001-01-01T00:00Z",
+            "9999-12-31T23:59:59.999",
+            ["0000-12-31T23:59", "0001-01-01T00:59+01:00", "9999-12-31T23:00-01:00"],
+        ),
+    ],
+)
+def test_years_that_python_does_not_know_are_bad_records(
+    kind: str, first: str, last: str, outside: list[str]
+):
+    """Of timestamps those as UTC; a row that nobody can look at would end the task."""
+    found = values_of(kind, first, *outside, last)
+
+    assert [
+        f"The field 'v' holds {text!r}, which is not of the years 1 to 9999." for text in outside
+    ] == found[1:-1]
+    assert [1, 9999] == [each.year for each in (found[0], found[-1])]  # pyright: ignore[reportAttributeAccessIssue]
+
+
 @given(some.dates())
 def test_any_date_is_read(day: date):
     """As it is written."""

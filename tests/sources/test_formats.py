@@ -1,4 +1,4 @@
-"""What all formats have in common: reading goes on behind every record."""
+"""The format bytes: reading goes on behind every record, and what is cut off is an error."""
 
 from __future__ import annotations
 

@@ -41,9 +41,30 @@ class OddBook(Book):
         """Whatever."""
         return self.gives.get("open", super().open())
 
+    def estimated_length(self) -> Any:  # noqa: ANN401
+        """Whatever."""
+        return self.gives.get("estimated_length", super().estimated_length())
+
     def context(self) -> Any:  # noqa: ANN401
         """Whatever."""
         return self.gives.get("context", super().context())
+
+
+class PropertyBook(Book):
+    """Takes a method for a property."""
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        """As a property."""
+        return "1"
+
+
+class ShadowBook(Book):
+    """Hides a method behind a value."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.context = Context(native_key=name)  # type: ignore[method-assign, assignment]
 
 
 class OddShelf(ShelfSource):
@@ -53,19 +74,25 @@ class OddShelf(ShelfSource):
 
     def items(self, start_from: str | None) -> Any:  # noqa: ANN401
         """Whatever."""
-        return OddBook.gives.get("items", [OddBook(name) for name in sorted(SHELF.objects)])
+        found = OddBook.gives.get("items", [OddBook(name) for name in sorted(SHELF.objects)])
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     def item(self, native_key: str) -> Any:  # noqa: ANN401
         """Whatever."""
-        return OddBook.gives.get("item", OddBook(native_key))
+        found = OddBook.gives.get("item", OddBook(native_key))
+        if isinstance(found, Exception):
+            raise found
+        return found
 
 
 class OddTask(ShelfTask):
     """Reads it."""
 
-    def source(self, config: object) -> OddShelf:
+    def source(self, config: object) -> Any:  # noqa: ANN401
         """The odd one."""
-        return OddShelf()
+        return OddBook.gives.get("source", OddShelf())
 
 
 class OddConnector(ShelfConnector):
@@ -92,6 +119,18 @@ class PlannedOddConnector(PlannedShelfConnector):
             ["a"],
             "OddShelf.items gave an object of class str. It must give what extends NativeItem",
         ),
+        (
+            "items",
+            [PropertyBook("a")],
+            r"PropertyBook\.version must be a method, not a property\.",
+        ),
+        ("items", [ShadowBook("a")], r"ShadowBook\.context must be a method, not a value\."),
+        (
+            "items",
+            ValueError("no"),
+            r"shelf: OddShelf\.items raised ValueError: no\. It must raise an OSError where",
+        ),
+        ("source", None, r"OddTask\.source gave None\. It must give a NativeSource\."),
         ("version", 3, "OddBook.version gave an object of class int. It must give a str or None"),
         (
             "open",
@@ -122,6 +161,53 @@ def test_what_an_author_must_not_give_is_told(
 
     with pytest.raises(TaskFailedError, match=told):
         run({}, kind=kind)
+
+
+@pytest.mark.parametrize("kind", [OddConnector, PlannedOddConnector])
+def test_the_trace_of_the_authors_own_error_is_in_the_log(
+    shelf: Shelf,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    kind: type[ShelfConnector],
+):
+    """Also of one in the middle of a listing."""
+
+    def broken() -> Iterator[Book]:
+        yield OddBook("a")
+        raise KeyError("page")
+
+    shelf.objects = {"a": b"1\n"}
+    monkeypatch.setitem(OddBook.gives, "items", broken())
+
+    with pytest.raises(TaskFailedError, match=r"OddShelf\.items raised KeyError: 'page'") as caught:
+        run({}, kind=kind)
+
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert "in broken" in caplog.text
+
+
+@pytest.mark.parametrize("length", ["12", None, True])
+def test_a_length_that_is_none_is_told(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, length: object
+):
+    """Where work is shared out by it."""
+    shelf.objects = {"a": b"1\n"}
+    monkeypatch.setitem(OddBook.gives, "estimated_length", length)
+
+    with pytest.raises(
+        TaskFailedError,
+        match=r"OddBook\.estimated_length gave .*\. It must give a whole number of bytes, or",
+    ):
+        run({}, kind=PlannedOddConnector)
+
+
+def test_what_looking_up_an_item_raises_is_told(shelf: Shelf, monkeypatch: pytest.MonkeyPatch):
+    """With the method of the author."""
+    shelf.objects = {"a": b"1\n"}
+    monkeypatch.setitem(OddBook.gives, "item", ZeroDivisionError("by 0"))
+
+    with pytest.raises(TaskFailedError, match=r"OddShelf\.item raised ZeroDivisionError: by 0\."):
+        run({}, kind=PlannedOddConnector)
 
 
 def test_an_item_that_is_none_is_told(shelf: Shelf, monkeypatch: pytest.MonkeyPatch):

@@ -108,20 +108,96 @@ def test_a_connector_with_fixed_settings_runs(shelf: Shelf):
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"no.such.key": "1"}, "no.such.key"),
-        ({"ring.buffer.size": "many"}, "ring.buffer.size"),
+        (
+            {"no.such.key": "1"},
+            "Mistaken.fixed names no.such.key. It must name settings of its own.",
+        ),
+        (
+            {"ring.buffer.size": "many"},
+            (
+                "Mistaken.fixed names ring.buffer.size. It must name values that can be: "
+                "Invalid value many for configuration ring.buffer.size: Not a number of type INT"
+            ),
+        ),
     ],
 )
 def test_a_mistake_of_the_author_is_told_at_once(keys: dict[str, str], message: str):
-    """It is no problem of the user's configuration."""
+    """As a problem of the class, not of what the user has set."""
 
     class Mistaken(SourceConfig):
         """Fixes what there is not."""
 
         fixed: ClassVar = keys
 
-    with pytest.raises(TypeError, match=message):
-        Mistaken.parse({})
+    assert (("connector.class", message),) == Mistaken.problems({})
+
+
+class NarrowTask(ShelfTask):
+    """Reads by settings of its own, which extend the connector's."""
+
+    config_class = FixedConfig
+
+
+class NarrowConnector(ShelfConnector):
+    """Does not know what its task fixes."""
+
+    task_class = NarrowTask
+
+
+class WideConnector(ShelfConnector):
+    """Its task does not know what it fixes."""
+
+    config_class = FixedConfig
+
+
+class PlannedNarrowConnector(PlannedShelfConnector):
+    """The same, listed on the driver."""
+
+    task_class = NarrowTask
+
+
+@pytest.mark.parametrize(
+    ("connector", "told"),
+    [
+        (
+            NarrowConnector,
+            "NarrowTask.config_class is FixedConfig, and NarrowConnector.config_class is SourceConfig.",
+        ),
+        (
+            PlannedNarrowConnector,
+            "NarrowTask.config_class is FixedConfig, and PlannedNarrowConnector.config_class is SourceConfig.",
+        ),
+        (
+            WideConnector,
+            "ShelfTask.config_class is SourceConfig, and WideConnector.config_class is FixedConfig.",
+        ),
+    ],
+)
+def test_a_connector_and_its_task_have_the_same_settings(
+    connector: type[SourceConnector], told: str
+):
+    """Otherwise what the connector fixes and knows would not hold."""
+    ((key, sentence),) = connector().problems({"topic": "t"})
+
+    assert "connector.class" == key
+    assert f"{told} Both must be the same class" in sentence
+
+
+def test_a_task_may_read_by_less():
+    """By a parent of the connector's settings, where nothing else is fixed; its rules hold."""
+
+    class More(SourceConfig):
+        """One setting more, for the connector alone."""
+
+        colour: str = setting(doc="Of the books.")
+
+    class Connector(ShelfConnector):
+        """Runs the usual task."""
+
+        config_class = More
+
+    assert [] == list(Connector().problems({"topic": "t", "colour": "red"}))
+    assert ["colour"] == [key for key, _ in Connector().problems({"topic": "t"})]
 
 
 class Thing(NativeItem[str]):

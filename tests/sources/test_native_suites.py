@@ -182,18 +182,28 @@ class LosingConnector(ShelfConnector):
     task_class = LosingTask
 
 
+class SettingConfig(ShelfConnector.config_class):
+    """Lets the user set what it fixes."""
+
+    fixed = {"ring.buffer.size": "1"}  # noqa: RUF012
+
+    @classmethod
+    def problems(cls, props: Mapping[str, str]) -> tuple[tuple[str, str], ...]:  # noqa: ARG003
+        """None."""
+        return ()
+
+
+class SettingTask(ShelfTask):
+    """Reads with it."""
+
+    config_class = SettingConfig
+
+
 class SettingConnector(ShelfConnector):
     """Its own rules forget what it fixes."""
 
-    class config_class(ShelfConnector.config_class):  # noqa: N801
-        """Lets the user set it."""
-
-        fixed = {"ring.buffer.size": "1"}  # noqa: RUF012
-
-        @classmethod
-        def problems(cls, props: Mapping[str, str]) -> tuple[tuple[str, str], ...]:  # noqa: ARG003
-            """None."""
-            return ()
+    config_class = SettingConfig
+    task_class = SettingTask
 
 
 def test_a_connector_that_sends_records_twice_is_found() -> None:

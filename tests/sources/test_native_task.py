@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -190,15 +191,17 @@ class BrokenTask(ShelfTask):
 
 
 def test_what_ends_the_reading_thread_is_the_reason_of_the_task(shelf: Shelf):
-    """D10: with its own traceback, not that a thread has died."""
+    """D10: with its own traceback behind the method's name, not that a thread has died."""
     task = BrokenTask()
     task.initialize(LocalContext(offsets=StoredOffsets({})))
     task.start(PROPS)
-    with pytest.raises(ZeroDivisionError, match="a mistake") as caught:
+    with pytest.raises(TaskFailedError, match="ZeroDivisionError: a mistake") as caught:
         task.poll()
     task.stop()
 
-    assert "items" in [frame.name for frame in caught.traceback]
+    cause = caught.value.__cause__
+    assert cause is not None
+    assert "items" in [frame.name for frame in traceback.extract_tb(cause.__traceback__)]
 
 
 def test_nothing_tells_the_topic(shelf: Shelf):

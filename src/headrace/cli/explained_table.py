@@ -24,14 +24,21 @@ def _summary(
     connector: str, read: Sequence[Explained], *, failing: int, objects: int, slots: int
 ) -> str:
     """What would happen; as long as an object fails the connector, nothing is read."""
+    if not objects:
+        return f"{connector} has nothing to read."
     used = {slot for each in read for slot in each.slots}
-    size = sum(each.size or 0 for each in read)
-    much = f"{size} bytes, in {len(used)} of {slots} slots."
+    much = f"{_size(read)}in {len(used)} of {slots} slots."
     if not failing:
         return f"{connector} would read {len(read)} of {objects} objects, {much}"
     stops, them = ("stops", "it") if failing == 1 else ("stop", "them")
     told = f"{connector} would fail: {failing} of {objects} objects {stops} it."
     return f"{told} Without {them} {len(read)} would be read, {much}"
+
+
+def _size(read: Sequence[Explained]) -> str:
+    """How many bytes that is, where the connector knows it."""
+    known = [each.size for each in read if each.size is not None]
+    return f"{sum(known)} bytes, " if known or not read else ""
 
 
 def _block(lines: Iterable[str]) -> Iterator[str]:

@@ -17,16 +17,16 @@ from headrace.kafka.client_rows import (
     Message,
     MessageRows,
     Row,
-    first_too_large,
     needs_rows,
     pieces,
     rows,
 )
 from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.door import Door
 from headrace.kafka.errors import kafka_error
 from headrace.kafka.partitioner import java_partition
 from headrace.kafka.producer import TrackedProducer, Waiting
-from headrace.kafka.sender import EncodedRecords, OffsetEntry, Sender, TooLargeError
+from headrace.kafka.sender import EncodedRecords, OffsetEntry, Sender
 
 OPEN_SECONDS = 60.0
 _ANY_PARTITION = -1
@@ -87,12 +87,12 @@ class ClientSender:
     ) -> None:
         self._producer = producer
         self._opening = opening
-        self._max_bytes = max_bytes
         self._is_transactional = is_transactional
         self._tells_places = tells_places
         self._places_keys = places_keys
         self._rows = MessageRows()
         self._clock = opening().clock
+        self._door = Door(self._partitions, max_bytes=max_bytes, clock=self._clock)
 
     def open(self) -> None:
         """Become the owner of the transactional id; nothing when idempotent."""
@@ -139,7 +139,7 @@ class ClientSender:
     def send(self, records: EncodedRecords) -> None:
         """Hand over *records*; returns when all are in the client's queue, waiting while it is full."""
         self._producer.raise_undelivered()
-        self._refuse_too_large(records)
+        self._door.admit(records)
         self._producer.writes_to(records.topic)
         for start, end in pieces(records, len(records)):
             if needs_rows(records):
@@ -150,7 +150,7 @@ class ClientSender:
     def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
         """Like ``send``, one by one; needs a sender that ``tells_places``."""
         self._producer.raise_undelivered()
-        self._refuse_too_large(records)
+        self._door.admit(records)
         if not self._tells_places:
             raise ValueError("send_each needs a sender made with tells_places=True.")
         self._producer.writes_to(records.topic)
@@ -168,13 +168,16 @@ class ClientSender:
         """
         self._producer.writes_to(topic)
         asked = not self._places_keys
-        partitions = self._producer.partitions(topic, self._opening()) if asked else None
+        partitions = self._partitions(topic) if asked else None
         for key, value in entries:
             partition = java_partition(key, partitions) if partitions else _ANY_PARTITION
             try:
                 self._produce_row(topic, partition, (value, key, 0, ()))
             except RecordError as error:
                 raise TaskFailedError(f"Source offsets cannot be stored: {error}") from error
+
+    def _partitions(self, topic: str) -> int:
+        return self._producer.partitions(topic, self._opening())
 
     # -------------------------------------------------------------- handing over
 
@@ -268,16 +271,6 @@ class ClientSender:
             return RecordError(reason, row=row)
         self._producer.poll()
         return self._producer.translated(inner, "writing to", topic)
-
-    def _refuse_too_large(self, records: EncodedRecords) -> None:
-        row = first_too_large(records, self._max_bytes)
-        if row is not None:
-            raise TooLargeError(
-                f"a record for topic {records.topic!r} is too large: with its key and headers it does not "
-                f"fit into {self._max_bytes} bytes.",
-                row=row,
-                advice="Raise max.request.size of this producer and max.message.bytes of the topic.",
-            )
 
 
 # The client's own, of which both put a key where Java's clients put it.

@@ -25,7 +25,10 @@ Waiting = Callable[[str], None]
 """Told about once a second, with what for, while a producer waits. May raise to end the wait."""
 
 _STEP_SECONDS = 1.0
+# How long a topic that its first record makes may take.
+_MAKING_SECONDS = 10.0
 _UNKNOWN_TOPIC = ("_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART")
+_BEING_MADE = (*_UNKNOWN_TOPIC, "LEADER_NOT_AVAILABLE")
 # Delivery reports of records that were thrown away on purpose are not failures.
 _PURGED = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
 
@@ -102,7 +105,7 @@ class TrackedProducer:
         lost = self._undelivered
         if lost is not None:
             refusal = None if self.is_broken else lost.refusal()
-            raise refusal or self.translated(lost.error, "writing to", lost.topic)
+            raise refusal or self.translated(lost.error, lost.doing, lost.topic)
         if self._fatal is not None:
             raise self.translated(self._fatal, "writing")
 
@@ -154,16 +157,23 @@ class TrackedProducer:
                 return
 
     def partitions(self, topic: str, deadline: Deadline) -> int:
-        """How many partitions *topic* has now; asks a broker."""
+        """How many partitions *topic* has now; asks a broker, which may make the topic for it."""
+        doing = f"the partitions of topic {topic!r}"
         told: list[int] = []
 
         def ask(seconds: float) -> None:
-            answer = self.raw.list_topics(topic, seconds).topics[topic]
-            if answer.error is not None:
-                raise KafkaException(answer.error)
-            told.append(len(answer.partitions))
+            made = Deadline.after(_MAKING_SECONDS, self._clock)
+            while True:
+                answer = self.raw.list_topics(topic, seconds).topics[topic]
+                if answer.error is None:
+                    told.append(len(answer.partitions))
+                    return
+                if made.expired or answer.error.name() not in _BEING_MADE:
+                    raise KafkaException(answer.error)
+                self.poll(0.1)
+                self.tell_waiting(doing)
 
-        self.persist(ask, f"the partitions of topic {topic!r}", deadline)
+        self.persist(ask, doing, deadline)
         return told[-1]
 
     def _raise_final(self, error: KafkaError, doing: str) -> None:
@@ -237,6 +247,7 @@ class TrackedProducer:
         lost = Undelivered(
             error=error,
             topic=message.topic(),
+            partition=message.partition(),
             key_bytes=_length(message.key()),
             value_bytes=_length(message.value()),
         )

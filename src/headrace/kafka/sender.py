@@ -38,8 +38,16 @@ OffsetEntry = tuple[bytes, bytes | None]
 """Key and value of a record of an offsets topic."""
 
 
-class TooLargeError(RecordError):
-    """A row is larger than the producer's limit; of the same call nothing was handed over."""
+class UnsendableError(RecordError):
+    """A row cannot be sent, as was found before sending; of the same call nothing was handed over."""
+
+
+class TooLargeError(UnsendableError):
+    """A row is larger than the producer's limit."""
+
+
+class NoPartitionError(UnsendableError):
+    """A row is to go to a partition that its topic lacks."""
 
 
 class Sender(Protocol):
@@ -66,9 +74,10 @@ class Sender(Protocol):
     def send(self, records: EncodedRecords) -> None:
         """Hand over *records*; returns when all are in the client's queue, waiting while it is full.
 
-        Raises :class:`TooLargeError` with ``row`` for the first record that is too large, before anything,
-        and :class:`~headrace.connect.errors.RecordError` with ``row`` for one that the client refuses for
-        another reason: other rows are in the queue then, and the caller must not commit.
+        Raises :class:`UnsendableError` with ``row`` for the first record that is too large, or whose partition
+        the topic lacks, before anything, and :class:`~headrace.connect.errors.RecordError` with ``row`` for one
+        that the client refuses for another reason: other rows are in the queue then, and the caller must not
+        commit.
         """
         ...
 

@@ -47,6 +47,14 @@ class Undelivered:
     topic: str | None
     key_bytes: int | None
     value_bytes: int | None
+    partition: int | None = None
+
+    @property
+    def doing(self) -> str:
+        """What was refused; with the partition where it is the partition that lacks."""
+        if self.error.name() != "_UNKNOWN_PARTITION":
+            return "writing to"
+        return f"writing to partition {self.partition} of"
 
     def tells_less_than(self, other: Undelivered) -> bool:
         """Whether *other*, which failed later, says more about why its request failed.

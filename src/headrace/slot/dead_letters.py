@@ -109,7 +109,9 @@ def class_name(of: object) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
+    """The beginning and the end of *text*: a trace tells at its end what happened."""
+    half = _MOST_CHARACTERS // 2
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:half]}…{text[-half:]}"
 
 
 def _json(values: Mapping[str, object]) -> bytes:

@@ -11,7 +11,7 @@ from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
 from headrace.connect.task import SourceTask
-from headrace.kafka.sender import EncodedRecords, Sender, TooLargeError
+from headrace.kafka.sender import EncodedRecords, Sender, TooLargeError, UnsendableError
 from headrace.kafka.undelivered import LateRefusalError
 from headrace.slot.boundary import Boundary
 from headrace.slot.commits import Commits
@@ -173,7 +173,7 @@ class WritingHalf:
         batch, error.row = frame.batch, 0
         stage, by = (
             ("KAFKA_PRODUCE", self._outlet.sender)
-            if isinstance(error, TooLargeError)
+            if isinstance(error, UnsendableError)
             else self._outlet.encoder.refused_by(batch)
         )
         self._let_go(
@@ -208,7 +208,7 @@ class WritingHalf:
         self._uncommitted = True
         self._pending.put(passed.bad.source_partition, passed.bad.source_offset)
 
-    def _hand_over(self, frame: Records, encoded: EncodedRecords) -> TooLargeError | None:
+    def _hand_over(self, frame: Records, encoded: EncodedRecords) -> UnsendableError | None:
         """Hand over all rows, or none and return why; raises for a row that is refused in between."""
         if not len(encoded):
             return None
@@ -221,7 +221,7 @@ class WritingHalf:
             else:
                 self._outlet.sender.send(encoded)
                 self._hooks.sent(frame, [])
-        except TooLargeError as error:
+        except UnsendableError as error:
             self._sent.take_back()
             return error
         except RecordError as error:

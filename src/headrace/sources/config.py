@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from headrace.connect.config import Config, Problem, setting
@@ -136,15 +136,14 @@ class SourceConfig(Config):
     def _read(cls, props: Mapping[str, str]) -> tuple[dict[str, Any], list[Problem]]:
         unknown = cls.fixed.keys() - {each.name for each in cls._attributes()}
         if unknown:
-            raise TypeError(f"{cls.__name__}.fixed names {unknown}, which are no settings of it.")
+            raise _mistaken(cls, sorted(unknown), "It must name settings of its own.")
         always = {key: value for key, value in cls.fixed.items() if value is not None}
         theirs = {key: value for key, value in props.items() if key not in cls.fixed}
         values, problems = super()._read({**theirs, **always})
         wrong = [key for key, _ in problems if key in always]
         if wrong:
-            raise TypeError(
-                f"{cls.__name__}.fixed has a value for {wrong} that cannot be: {problems}"
-            )
+            told = " ".join(sentence for key, sentence in problems if key in wrong)
+            raise _mistaken(cls, wrong, f"It must name values that can be: {told}")
         refused = [(key, _refusal(value)) for key, value in cls.fixed.items() if key in props]
         return values, [*refused, *problems]
 
@@ -159,6 +158,11 @@ def start_key(text: str, codec: KeyCodec[Any], source: str) -> Any:  # noqa: ANN
     except ValueError as error:
         told = f"{text!r} is no key of {source}: {error}. Write one as the source has it, or remove it."
         raise ConfigError([(START_KEY, told)]) from error
+
+
+def _mistaken(config: type[SourceConfig], keys: Sequence[str], needed: str) -> ConfigError:
+    told = ", ".join(keys)
+    return ConfigError([("connector.class", f"{config.__name__}.fixed names {told}. {needed}")])
 
 
 def _refusal(value: str | None) -> str:

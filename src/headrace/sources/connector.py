@@ -6,11 +6,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from headrace.connect.config import Problem
+from headrace.connect.config import Config, Problem
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.connect.errors import ConfigError
 from headrace.connect.task import SourceTask
-from headrace.sources.config import START_KEY
+from headrace.sources.config import START_KEY, SourceConfig
 from headrace.sources.item import NativeItem
 from headrace.sources.marks import TASK_ID, TASKS, marks_for
 from headrace.sources.offset_entry import QUARANTINED
@@ -36,7 +36,7 @@ class NativeConnector(SourceConnector):
     def problems(self, props: Mapping[str, str]) -> Sequence[Problem]:
         """See :class:`~headrace.connect.connector.SourceConnector`; an extractor that cannot read the items."""
         lacking = lacking_classes(type(self))
-        return lacking or native_problems(self.source_class, self.task_class, props)
+        return lacking or native_problems(type(self), self.source_class, props)
 
     def schemaless(self, props: Mapping[str, str]) -> str | None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
@@ -127,14 +127,17 @@ def check_native(
 
 
 def native_problems(
-    source: type[NativeSource[Any]], task_class: type[SourceTask], props: Mapping[str, str]
+    connector: type[SourceConnector], source: type[NativeSource[Any]], props: Mapping[str, str]
 ) -> Sequence[Problem]:
     """What is wrong with *props*, an extractor of streams where items are none included.
 
-    For connectors of native sources.
+    Also classes of *connector* that do not fit together. For connectors of native sources.
     """
+    task_class = connector.task_class
     assert issubclass(task_class, NativeSourceTask)
-    problems = list(task_class.config_class.problems(props))
+    if not _reads_by(connector.config_class, task_class.config_class):
+        return [("connector.class", _differing(connector, task_class))]
+    problems = list(connector.config_class.problems(props))
     if START_KEY in props and source.key_codec is NativeSource.key_codec:
         problems.append((START_KEY, f"The keys of {source.name} have no text form. Remove it."))
     if not problems and source.item_class.open is NativeItem.open:
@@ -147,3 +150,16 @@ def native_problems(
             told = f"The items of {source.name} are no streams of bytes"
             problems.append(("extractor.class", f"{told}; choose an extractor that needs none."))
     return problems
+
+
+def _reads_by(connectors: type[Config], tasks: type[SourceConfig]) -> bool:
+    """Whether what a connector promises of its settings holds in tasks that read them by *tasks*."""
+    return issubclass(connectors, tasks) and connectors.fixed == tasks.fixed
+
+
+def _differing(connector: type[SourceConnector], task: type[NativeSourceTask]) -> str:
+    return (
+        f"{task.__name__}.config_class is {task.config_class.__name__}, and {connector.__name__}.config_class "
+        f"is {connector.config_class.__name__}. Both must be the same class, or the task's a parent of the "
+        "connector's with the same fixed settings."
+    )

@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from http.client import HTTPResponse
 from io import TextIOBase
 from typing import TYPE_CHECKING, Any
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import ConnectError, TaskFailedError
 from headrace.sources.extractors.readable import Readable
 from headrace.sources.extractors.response import Response
+from headrace.sources.item import UNKNOWN_LENGTH, NativeItem
+from headrace.sources.source import NativeSource
 
 if TYPE_CHECKING:
-    from headrace.sources.item import NativeItem
+    from headrace.sources.config import SourceConfig
     from headrace.sources.keys import K
-    from headrace.sources.source import NativeSource
+    from headrace.sources.task import NativeSourceTask
+
+_log = logging.getLogger(__name__)
+_METHODS_OF_ITEMS = ("context", "version", "open", "estimated_length")
+
+
+def made_source(task: NativeSourceTask, settings: SourceConfig) -> NativeSource[Any]:
+    """The source of *task*; raises ``TaskFailedError`` for what is none."""
+    found: Any = task.source(settings)
+    if isinstance(found, NativeSource):
+        return found
+    raise wrong(task, "source", found, "a NativeSource")
 
 
 def listed_items(source: NativeSource[K], start: K | None) -> Iterator[NativeItem[K]]:
-    """What *source* lists; raises ``TaskFailedError`` for what are no items."""
-    found: Any = source.items(start)
-    if not isinstance(found, Iterable):
-        raise wrong(source, "items", found, "an iterator of items, an empty one for none")
-    for item in found:
-        yield _checked_item(source, "items", item)
+    """What *source* lists; raises ``TaskFailedError`` for what are no items, and for errors of an author's code."""
+    try:
+        found: Any = source.items(start)
+        if not isinstance(found, Iterable):
+            raise wrong(source, "items", found, "an iterator of items, an empty one for none")
+        for item in found:
+            yield _checked_item(source, "items", item)
+    except (OSError, ConnectError):
+        raise
+    except Exception as error:
+        raise _raised(source, "items", error) from error
 
 
 def found_item(source: NativeSource[K], key: K) -> NativeItem[K]:
-    """The item that *source* has for *key*; raises ``TaskFailedError`` for what is none."""
-    return _checked_item(source, "item", source.item(key))
+    """The item that *source* has for *key*; raises ``TaskFailedError`` as :func:`listed_items` does."""
+    try:
+        return _checked_item(source, "item", source.item(key))
+    except (OSError, ConnectError):
+        raise
+    except Exception as error:
+        raise _raised(source, "item", error) from error
 
 
 def opened(item: NativeItem[Any]) -> Readable:
@@ -46,6 +70,14 @@ def version_of(item: NativeItem[Any]) -> str | None:
     if found is None or isinstance(found, str):
         return found
     raise wrong(item, "version", found, "a str or None")
+
+
+def length_of(item: NativeItem[Any]) -> int | None:
+    """How long *item* is, about, or ``None``; raises ``TaskFailedError`` for what is no length."""
+    found: Any = item.estimated_length()
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise wrong(item, "estimated_length", found, "a whole number of bytes, or UNKNOWN_LENGTH")
+    return None if found == UNKNOWN_LENGTH else found
 
 
 def key_of(item: NativeItem[K]) -> K:
@@ -73,9 +105,22 @@ def wrong(author: object, method: str, found: object, needed: str) -> TaskFailed
 
 
 def _checked_item(source: NativeSource[K], method: str, found: Any) -> NativeItem[K]:  # noqa: ANN401 (whatever came)
-    if callable(getattr(found, "context", None)) and callable(getattr(found, "version", None)):
-        return found
-    raise wrong(source, method, found, "what extends NativeItem")
+    if not isinstance(found, NativeItem):
+        raise wrong(source, method, found, "what extends NativeItem")
+    for each in _METHODS_OF_ITEMS:
+        is_property = isinstance(getattr(type(found), each), property)
+        if is_property or not callable(getattr(found, each)):
+            kind = "property" if is_property else "value"
+            raise TaskFailedError(f"{_named(found, each)} must be a method, not a {kind}.")
+    return found
+
+
+def _raised(source: NativeSource[Any], method: str, error: Exception) -> TaskFailedError:
+    told = f"{_named(source, method)} raised {type(error).__name__}: {str(error).rstrip('.')}."
+    _log.error("%s: %s", source.name, told, exc_info=error)
+    return TaskFailedError(
+        f"{source.name}: {told} It must raise an OSError where the source does not answer, and nothing else."
+    )
 
 
 def _named(author: object, method: str) -> str:

@@ -23,10 +23,10 @@ from headrace.sources.connector import (
     native_schemaless,
     native_support,
 )
-from headrace.sources.item import UNKNOWN_LENGTH, NativeItem, NotAStreamError
+from headrace.sources.item import NativeItem, NotAStreamError
 from headrace.sources.keys import KeyCodec
 from headrace.sources.listing import Lister
-from headrace.sources.misuse import version_of
+from headrace.sources.misuse import length_of, made_source, version_of
 from headrace.sources.offset_entry import DONE, QUARANTINED, VERSION, is_closed
 from headrace.sources.overwritten import Overwritten, is_changed
 from headrace.sources.quarantine import quarantine_told, sent_nothing
@@ -57,7 +57,7 @@ class PlannedNativeConnector(PlannedConnector):
         An extractor that cannot read the items, and a source that cannot be planned, are problems.
         """
         return lacking_classes(type(self)) or (
-            *native_problems(self.source_class, self.task_class, props),
+            *native_problems(type(self), self.source_class, props),
             *_planning_problems(self.source_class),
         )
 
@@ -74,7 +74,7 @@ class PlannedNativeConnector(PlannedConnector):
         self._task = self.task_class()
         assert isinstance(self._task, NativeSourceTask)
         self._settings = self._task.configure(props)
-        self._source = self._task.source(self._settings)
+        self._source = made_source(self._task, self._settings)
         self._codec = _codec_of(self._source)
         first = self._settings.native_start_key
         self._first = None if first is None else start_key(first, self._codec, self._source.name)
@@ -185,7 +185,7 @@ def _codec_of(source: NativeSource[Any]) -> KeyCodec[Any]:
 
 def _bytes_of(item: NativeItem[Any]) -> int:
     try:
-        length = item.estimated_length()
+        length = length_of(item)
     except NotAStreamError:
         return _USUAL_BYTES
-    return _USUAL_BYTES if length == UNKNOWN_LENGTH else length
+    return _USUAL_BYTES if length is None else length

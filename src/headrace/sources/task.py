@@ -24,7 +24,7 @@ from headrace.sources.item import Context, NativeItem
 from headrace.sources.json_numbers import Numbers
 from headrace.sources.lookback import Lookback
 from headrace.sources.marks import TaskMark
-from headrace.sources.misuse import found_item
+from headrace.sources.misuse import found_item, made_source
 from headrace.sources.offset_entry import KEPT, is_closed
 from headrace.sources.pump import Bounds, Pump
 from headrace.sources.scanning import BrokenOff, Ended, Finished, Idle, Read, Scanned, Scanner
@@ -99,7 +99,7 @@ class NativeSourceTask(SourceTask):
         self._evolves = _evolves(type(self))
         settings = self.configure(config)
         self._numbers: Numbers = settings.json_numbers
-        self._native = source = self.source(settings)
+        self._native = source = made_source(self, settings)
         unfinished = unfinished_of(source, config)
         self._scanner = Scanner(
             source,

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from headrace.connect.errors import FencedError, RecordError
 from headrace.connect.record import RecordMetadata
-from headrace.kafka.sender import EncodedHeaders, EncodedRecords, OffsetEntry, TooLargeError
+from headrace.kafka.sender import (
+    EncodedHeaders,
+    EncodedRecords,
+    NoPartitionError,
+    OffsetEntry,
+    TooLargeError,
+)
 from headrace.kafka.undelivered import LateRefusalError
 
 Sent = tuple[str, bytes | None, bytes | None]
@@ -20,7 +27,8 @@ class MemorySender:
 
     Set *fenced* to make every later call fail as after a newer owner's ``open``; put values into
     *refuses* that the client is to refuse, into *refuses_late* those that the broker is to refuse. Values
-    that have more than *most_bytes* with their headers are too large. *headers* has those of each committed record.
+    that have more than *most_bytes* with their headers are too large, and *partitions* is how many each topic
+    has. *headers* has those of each committed record.
     """
 
     transactional: bool = True
@@ -31,6 +39,7 @@ class MemorySender:
     fenced: bool = False
     headers: list[EncodedHeaders] = field(default_factory=list[EncodedHeaders])
     most_bytes: int | None = None
+    partitions: float = inf
     refuses: set[bytes] = field(default_factory=set[bytes])
     refuses_late: set[bytes] = field(default_factory=set[bytes])
     closed: bool = False
@@ -59,6 +68,8 @@ class MemorySender:
         keys = [None] * len(values) if records.keys is None else records.keys.to_pylist()
         headers = records.headers or [()] * len(values)
         self._refuse_too_large(values, headers)
+        if records.partition is not None and records.partition >= self.partitions:
+            raise NoPartitionError("There is no such partition.", row=0)
         refused: int | None = None
         for row, (key, value) in enumerate(zip(keys, values, strict=True)):
             if value in self.refuses:

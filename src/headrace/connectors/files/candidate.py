@@ -64,7 +64,8 @@ class Decision:
 
     *waits* says that something of it is left for when it has been unchanged for long enough, *again_after*
     in how many seconds to look at it again; or for when there is *marker*, of which that is where it will be.
-    *unsplit* says why a large file is read whole, where it was to be split.
+    *unended* says that what is left is a last record whose end is not there yet. *unsplit* says why a large file
+    is read whole, where it was to be split. *note* is a sentence for whoever asks, which nobody has to be told.
     """
 
     pieces: Sequence[Piece] = ()
@@ -76,6 +77,8 @@ class Decision:
     again_after: float | None = None
     marker: str | None = None
     unsplit: str | None = None
+    unended: bool = False
+    note: str | None = None
 
 
 _KEPT = ("header", "types", CHECKED, CHECKSUM)

@@ -48,7 +48,7 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
         valid=lambda paths: None if paths else "Name at least one folder, file or glob.",
         doc="Folders, files or globs on local disk, or prefixes or globs in one store, such as "
         "s3://bucket/prefix, comma separated. Every machine that runs a slot must see local files under the "
-        "same path. Names that begin with a dot are left out.",
+        "same path. Names that begin with a dot are left out, unless their dot is written out, as in .*/*.jsonl.",
     )
     format: Literal["auto", "jsonl", "csv", "avro", "parquet", "lines", "bytes"] = setting(
         "files.format",

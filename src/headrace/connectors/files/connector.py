@@ -65,6 +65,7 @@ class FilesConnector(PlannedConnector):
         self._told = ToldOnce(_LOG)
         self._cleaning: Cleaning | None = None
         self._unsplit: str | None = None
+        self._heard: dict[str, str] | None = None
 
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
@@ -143,7 +144,7 @@ class FilesConnector(PlannedConnector):
             offsets.update(decision.offsets)
             waits += [] if decision.again_after is None else [decision.again_after]
         self._check_missing(listing.unfinished())
-        offsets.update(listing.offsets())
+        offsets.update(listing.offsets(is_idle=not taken.pieces and not offsets))
         if cleaning is not None:
             offsets.update(cleaning.offsets(idle=not taken.pieces and not offsets))
             again_after = cleaning.waits()
@@ -158,11 +159,22 @@ class FilesConnector(PlannedConnector):
         )
 
     def explain(self, request: PlanRequest) -> Iterator[Explained]:
-        """See :class:`~headrace.connect.connector.PlannedConnector`: what is there and is not read as well."""
+        """See :class:`~headrace.connect.connector.PlannedConnector`: what is there and is not read as well.
+
+        What it tells of an object is not logged.
+        """
         asked = Asked(by_file(request.offsets.known()))
         listing = self._tracking.explained(request.offsets, asked)
-        explaining = Explaining(self._config, listing, self._destinations, share_out=self.share_out)
-        return explaining.objects(request, self._round())
+        self._heard = heard = dict[str, str]()
+        explaining = Explaining(
+            self._config, listing, self._destinations, share_out=self.share_out, heard=heard
+        )
+        try:
+            return iter(list(explaining.objects(request, self._round())))
+        finally:
+            self._heard = None
+            for name, sentence in heard.items():
+                self._tell(name, sentence)
 
     def share_out(self, pieces: Sequence[Piece], slots: int) -> list[list[Split]]:
         """At most *slots* non-empty shares of *pieces*, as ``files.distribution`` says."""
@@ -201,5 +213,8 @@ class FilesConnector(PlannedConnector):
             self._tell("files.split.bytes", self._unsplit)
 
     def _tell(self, path: str, sentence: str | None) -> None:
-        """Log *sentence* once, not at every plan."""
-        self._told.tell(path, sentence)
+        """Log *sentence* once, not at every plan, or keep it for what is explained."""
+        if self._heard is None:
+            self._told.tell(path, sentence)
+        elif sentence is not None:
+            self._heard[path] = sentence

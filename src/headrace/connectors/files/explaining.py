@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 
 from headrace.connect.connector import PlanRequest
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.explained import Explained
-from headrace.connect.partition import SourcePartition
+from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.config import FilesConfig
@@ -24,7 +24,10 @@ ShareOut = Callable[[Sequence[Piece], int], Sequence[Sequence[Split]]]
 _LATER = "It waits for a later round (files.max.objects.per.round, files.max.bytes.per.round)."
 _PARTLY = "What is left of it waits for a later round (files.max.bytes.per.round)."
 _WHOLE = "It is read whole, although it has more bytes than files.split.bytes."
-_YOUNG = "It is too young, or its last record is not complete (files.min.age.ms)."
+_YOUNG = "It is too young: it is read when it has been untouched for files.min.age.ms."
+_UNENDED = "Its last record is not complete: it is read when its line end is there"
+_EMPTY = "It is empty: it is done without a record."
+_EMPTY_PACKED = "It is empty, and opened all the same: that may be an error."
 _NO_MORE = "Nothing is left of it that is complete."
 _PENDING = "What files.after.commit says is not done to it yet."
 _LOST = "The file vanished before it was read to its end."
@@ -32,7 +35,10 @@ _UNSELECTED = "It was begun, and is not selected any more."
 
 
 class Explaining:
-    """Takes a *listing*, as a plan does, and goes on where that would fail or have enough."""
+    """Takes a *listing*, as a plan does, and goes on where that would fail or have enough.
+
+    *heard* holds what would be logged of it, by names; what is told with an object is taken out.
+    """
 
     def __init__(
         self,
@@ -41,7 +47,9 @@ class Explaining:
         destinations: Destinations,
         *,
         share_out: ShareOut,
+        heard: MutableMapping[str, str] | None = None,
     ) -> None:
+        self._heard = {} if heard is None else heard
         self._share_out = share_out
         self._config = config
         self._listing = listing
@@ -69,7 +77,7 @@ class Explaining:
             elif path in decided:
                 yield self._explained(path, *decided[path], known.get(path, Progress()))
             else:
-                yield Explained(name=path, reason=self._left_out[path])
+                yield Explained(name=path, reason=self._heard.pop(path, self._left_out[path]))
 
     def _fails(self, path: str, error: TaskFailedError) -> None:
         self._failed[path] = str(error).removeprefix(f"{path}: ")
@@ -108,20 +116,24 @@ class Explaining:
         progress: Progress,
     ) -> Explained:
         if not pieces:
-            return Explained(
-                name=path, reason=_LATER if decision.pieces else _why(decision, progress)
-            )
+            reason = _LATER if decision.pieces else _why(decision, progress)
+            if decision.marker:
+                # A marker of a folder is told of that, for all that waits in it.
+                self._heard.pop(path[: path.rfind("/") + 1], None)
+            return Explained(name=path, reason=self._heard.pop(path, reason))
         goes_to = self._destinations.of(path)
         whole = None if decision.unsplit is None else f"{_WHOLE} {decision.unsplit}"
         partly = _PARTLY if len(pieces) < len(decision.pieces) else None
+        form, size = form_shown(path, self._config), sum(each.weight for each in pieces)
+        empty = None if size else _EMPTY if form == "bytes" else _EMPTY_PACKED
         return Explained(
             name=path,
             slots=sorted({self._owners[each.split.partition] for each in pieces}),
             topic=goes_to.topic,
             partition=goes_to.partition,
-            form=form_shown(path, self._config),
-            size=sum(each.weight for each in pieces),
-            reason=decision.told or whole or partly,
+            form=form,
+            size=size,
+            reason=decision.told or decision.note or whole or partly or empty,
         )
 
 
@@ -129,14 +141,30 @@ def _why(decision: Decision, progress: Progress) -> str:
     """Why nothing is read."""
     if decision.told:
         return decision.told
-    if decision.marker:
-        return f"It waits for its marker {decision.marker} (files.complete.marker)."
-    if decision.waits:
-        return _YOUNG
+    if decision.waits or decision.unended:
+        return _awaited(decision)
     if progress.done:
-        told = f"It was read to its end: {number(progress.entry, 'recordCount')} records."
+        told = _read(progress.entry)
         return f"{told} {_PENDING}" if (progress.entry or {}).get(CLEANUP) == PENDING else told
-    return _NO_MORE
+    end = next((each for each in decision.offsets.values() if each and each.get("done")), None)
+    if end is None:
+        return _NO_MORE
+    return _read(end) if end.get("size") else _EMPTY
+
+
+def _awaited(decision: Decision) -> str:
+    """What has to come before it is read."""
+    if decision.marker:
+        name = decision.marker.rpartition("/")[2]
+        return f"It waits for its marker {name} (files.complete.marker)."
+    if not decision.unended:
+        return _YOUNG
+    old = ", or when it has been untouched for files.min.age.ms" if decision.waits else ""
+    return f"{_UNENDED}{old}."
+
+
+def _read(entry: SourceOffset | None) -> str:
+    return f"It was read to its end: {number(entry, 'recordCount')} records."
 
 
 def _ends_of_folders(path: str) -> Iterator[int]:

@@ -10,6 +10,7 @@ from headrace.connectors.files.progress import (
     CLEANUP,
     FILENAME,
     GONE,
+    MISSED,
     MISSING,
     PENDING,
     number,
@@ -22,7 +23,7 @@ from headrace.sources.extractors.avro.search import FIRST_BLOCK
 from headrace.sources.offset_entry import QUARANTINED
 
 _COUNTS = frozenset(
-    {"recordCount", "anchor", "skip", "size", CHECKED, CHECKSUM, FIRST_BLOCK, MISSING}
+    {"recordCount", "anchor", "skip", "size", CHECKED, CHECKSUM, FIRST_BLOCK, MISSED, MISSING}
 )
 _TEXTS = frozenset({"version", "format", "header", "types", QUARANTINED, CLEANUP})
 _FIELDS = _COUNTS | _TEXTS | {"done"}

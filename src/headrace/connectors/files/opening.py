@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.task import Split
+from headrace.connectors.files.changed import put_back, replaced
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.formats import packing_of, packing_told
 from headrace.connectors.files.local.witness import Witness, open_witness
 from headrace.connectors.files.place import Place
-from headrace.connectors.files.planning import CHANGED_ADVICE, REPLACED
 from headrace.connectors.files.progress import number, path_of
 from headrace.connectors.files.proof import CHECKED, CHECKSUM, proof_of
 from headrace.connectors.files.tail import behind_line_end
@@ -132,7 +132,7 @@ class SplitOpening:
     def _left_to_the_plan(self, packing: Compression) -> None:
         # With `fail`, plans trust the inode and size of a packed file, to unpack it here only.
         if packing is not Compression.NONE and self._config.changed == "fail":
-            raise TaskFailedError(f"{self._path}: {REPLACED} {CHANGED_ADVICE}")
+            raise TaskFailedError(f"{self._path}: {replaced()} {put_back()}")
 
     def _resume(self) -> Resume:
         offset = self._split.offset

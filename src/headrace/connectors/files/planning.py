@@ -16,7 +16,21 @@ from headrace.connectors.files.candidate import (
     details_of,
     finished,
 )
-from headrace.connectors.files.cleanup.free_names import SUCCESSOR, has_free_name
+from headrace.connectors.files.changed import (
+    READ_ON,
+    advice,
+    grew,
+    noun_of,
+    replaced,
+    same_size,
+    shrank,
+)
+from headrace.connectors.files.cleanup.free_names import (
+    SUCCESSOR,
+    has_free_name,
+    is_back,
+    of_returned,
+)
 from headrace.connectors.files.counts import check_counts
 from headrace.connectors.files.progress import (
     CLEANUP,
@@ -29,7 +43,6 @@ from headrace.connectors.files.progress import (
 from headrace.connectors.files.quarantine import RELEASE
 from headrace.connectors.files.ranges import of_ranges
 from headrace.connectors.files.seen import ObjectSeen
-from headrace.connectors.files.tail import ADVICE as TAIL_ADVICE
 from headrace.connectors.files.tail import TAIL, can_go_on, torn_told
 from headrace.sources.quarantine import quarantine_told
 from headrace.sources.sharing import Piece
@@ -67,6 +80,8 @@ def _decided(candidate: Candidate, progress: Progress, rules: Rules) -> Decision
             if progress.ranges:
                 return _anew(candidate, None, progress, rules)
             progress = Progress()
+    if is_back(candidate, progress, rules):
+        return of_returned(candidate, progress)
     return _of_progress(candidate, progress, rules)
 
 
@@ -119,7 +134,7 @@ def _of_done(candidate: Candidate, progress: Progress, rules: Rules) -> Decision
         return _of_unfinished(tailed, progress, replace(rules, split_bytes=0))
     if rules.follow:
         return _of_unfinished(candidate, progress, rules)
-    return _of_changed(candidate, progress, rules=rules, complaint=_grew(grown))
+    return _of_changed(candidate, progress, rules=rules, complaint=grew(grown))
 
 
 def _of_tail(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
@@ -127,27 +142,12 @@ def _of_tail(candidate: Candidate, progress: Progress, rules: Rules) -> Decision
     tailed = can_go_on(candidate, progress)
     grown = candidate.file.size - progress.size
     if progress.done and not grown:
-        return Decision(told=_SAME_SIZE)
+        return Decision(told=same_size(noun_of(rules)))
     if progress.done and not tailed:
-        return _of_changed(candidate, progress, rules=rules, complaint=_grew(grown))
-    return _of_unfinished(replace(candidate, tailed=tailed), progress, rules)
-
-
-def _grew(count: int) -> str:
-    return f"The file grew by {count} bytes after it was read to its end."
-
-
-_SAME_SIZE = (
-    "The file was replaced by one of the same size after it was read to its end, which is taken for the same, as "
-    "files.changed=tail says."
-)
-CHANGED_ADVICE = (
-    "Put the file back, or say with files.changed=reread that it is to be read again from its beginning, "
-    "or with files.changed=ignore that it is to be left alone."
-)
-
-
-REPLACED = "The file was replaced by another one after records of it were sent."
+        return _of_changed(candidate, progress, rules=rules, complaint=grew(grown))
+    decision = _of_unfinished(replace(candidate, tailed=tailed), progress, rules)
+    goes_on = tailed and grown > 0 and bool(progress.size)
+    return replace(decision, note=READ_ON) if goes_on else decision
 
 
 def _change(candidate: Candidate, progress: Progress, rules: Rules) -> str | None:
@@ -161,27 +161,20 @@ def _change(candidate: Candidate, progress: Progress, rules: Rules) -> str | Non
     file = candidate.file
     tails = rules.changed == TAIL and can_go_on(candidate, progress)
     if not rules.grow and not tails:
-        return None if _is_same(file, progress) else REPLACED
+        return None if _is_same(file, progress) else replaced(noun_of(rules))
     read = 0 if candidate.packed else progress.furthest
     expected = read if progress.proven and not progress.done else max(progress.size, read)
     if file.size < expected:
-        return _shrank(file.size, progress.size, read)
+        return shrank(file.size, progress.size, read, noun_of(rules))
     moved = progress.ranges and not candidate.byte_anchors and file.size > progress.size > 0
     if not candidate.kept or moved:
-        return REPLACED
+        return replaced(noun_of(rules))
     if not rules.grow or (tails and not progress.size):
         return None
     complete = progress.done and not rules.follow
     if progress.proven and (tails or not complete):
         return None
-    return None if _is_same(file, progress) else REPLACED
-
-
-def _shrank(size: int, before: int, read: int) -> str:
-    told = f"The file shrank to {size} bytes"
-    if size < read:
-        return f"{told}; records of its first {read} were sent."
-    return f"{told}; it had {before} when records of it were sent."
+    return None if _is_same(file, progress) else replaced(noun_of(rules))
 
 
 def _is_same(file: ObjectSeen, progress: Progress) -> bool:
@@ -235,8 +228,8 @@ def _of_changed(
     candidate: Candidate, progress: Progress, *, rules: Rules, complaint: str
 ) -> Decision:
     if rules.changed in ("fail", TAIL):
-        told = f"{complaint} {TAIL_ADVICE}" if rules.changed == TAIL else complaint
-        raise TaskFailedError(f"{candidate.file.path}: {told} {CHANGED_ADVICE}")
+        told = advice(candidate, progress, rules)
+        raise TaskFailedError(f"{candidate.file.path}: {complaint} {told}")
     if rules.changed == "ignore":
         return Decision(told=f"{complaint} It is left alone, as files.changed=ignore says.")
     told = f"{complaint} It is read again from its beginning, as files.changed=reread says."
@@ -245,11 +238,12 @@ def _of_changed(
 
 def _of_unfinished(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     decision = _of_what_is_ready(candidate, progress, rules)
-    if decision.pieces or candidate.settled:
+    if decision.pieces:
         return decision
+    unended = not candidate.packed and candidate.readable < candidate.file.size
     # A followed file's last line waits for its line end, however old it gets.
-    tail = candidate.readable < candidate.file.size and not rules.follow
-    return replace(decision, waits=candidate.packed or tail)
+    young = candidate.packed or (unended and not rules.follow)
+    return replace(decision, waits=young and not candidate.settled, unended=unended)
 
 
 def _of_what_is_ready(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:

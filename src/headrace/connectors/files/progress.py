@@ -19,7 +19,9 @@ PENDING = "pending"
 GONE = "gone"
 """It was not there any more; should it come back as it was, there is something to do."""
 MISSING = "missing"
-"""Since when no complete listing has shown an object that was read to its end, in milliseconds since 1970."""
+"""When it was last noted that no complete listing shows an object that was read to its end, in milliseconds since 1970."""
+MISSED = "missed"
+"""For how many milliseconds runs had missed it then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +146,7 @@ def number(offset: SourceOffset | None, key: str) -> int:
 
 def as_shown(entry: SourceOffset) -> SourceOffset:
     """*entry* of an object that is not missing, or where that makes no difference."""
-    return {key: value for key, value in entry.items() if key != MISSING}
+    return {key: value for key, value in entry.items() if key not in (MISSING, MISSED)}
 
 
 def whole(path: str) -> SourcePartition:

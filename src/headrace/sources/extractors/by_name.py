@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from headrace.sources.extractors.avro.format import DEFAULT_BLOCK_BYTES, AvroFormat
 from headrace.sources.extractors.bytes_format import BytesFormat
 from headrace.sources.extractors.compression import Compression
+from headrace.sources.extractors.csv.cut_rows import CutRows
 from headrace.sources.extractors.csv.dialect import CsvDialect
 from headrace.sources.extractors.csv.format import csv_format
 from headrace.sources.extractors.extractor import StreamExtractor
@@ -40,7 +41,8 @@ class FormatOptions:
 
     *record_bytes* is for bytes, *dialect* for CSV, *tombstones* (whether ``null`` is a record without value)
     for JSONL, *block_bytes* (the most of a block) for Avro, *columns* for Parquet, all of them when empty.
-    *encoding* is that of JSONL, CSV and lines, ``None`` for UTF-8.
+    *encoding* is that of JSONL, CSV and lines, ``None`` for UTF-8. *cut* tells of the rows of CSV that are cut, once
+    for all files that are read with these options.
     """
 
     record_bytes: int = _RECORD_BYTES
@@ -49,12 +51,13 @@ class FormatOptions:
     block_bytes: int = DEFAULT_BLOCK_BYTES
     columns: tuple[str, ...] = ()
     encoding: TextEncoding | None = None
+    cut: CutRows = field(default_factory=CutRows, compare=False, repr=False)
 
 
 FORMATS: Final[Mapping[str, Callable[[FormatOptions], Format]]] = {
     "avro": lambda options: AvroFormat(block_bytes=options.block_bytes),
     "bytes": lambda options: BytesFormat(record_bytes=options.record_bytes),
-    "csv": lambda options: csv_format(options.dialect, options.encoding),
+    "csv": lambda options: csv_format(options.dialect, options.encoding, cut=options.cut),
     "jsonl": lambda options: _encoded(JSONL_TOMBSTONES if options.tombstones else JSONL, options),
     "lines": lambda options: _encoded(LINES, options),
     "parquet": lambda options: ParquetFormat(columns=options.columns),

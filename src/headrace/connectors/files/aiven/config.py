@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, Self
@@ -11,11 +10,12 @@ from typing import Final, Self
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting import Setting
-from headrace.connectors.files.aiven.keys import OLD_NAMES, REFUSED, TRANSLATED, UNUSED
+from headrace.connectors.files.aiven.keys import OLD_NAMES, REFUSED, UNUSED
 from headrace.connectors.files.aiven.naming import regex_of
 from headrace.connectors.files.aiven.peer_config import PeerConfig
+from headrace.connectors.files.aiven.words import SAID_BY, problems_in_peers_words
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.selecting.addresses import Selector
+from headrace.connectors.files.selecting.addresses import ELSEWHERE, Selector
 
 _MOST_KEYS_PER_PAGE: Final = 1000
 _NO_MARKS: Final = (
@@ -24,15 +24,6 @@ _NO_MARKS: Final = (
 )
 _DEFAULTS: Final[Mapping[str, str]] = {"json.null": "tombstone", "files.exclude": ""}
 """Defaults of the original for what it has no key for; a user may set them otherwise."""
-_SAID_BY: Final[Mapping[str, str]] = {
-    # Backwards, so that the bucket, which is required, speaks for files.path.
-    each.becomes: each.name
-    for each in reversed(TRANSLATED)
-    if each.becomes != each.name and " " not in each.becomes
-} | {"files.recursive": "aws.s3.prefix", "files.distribution": "distribution.type"}
-"""Which key of the original says each key of ours that a user may not set besides."""
-_OUR_KEY: Final = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, _SAID_BY))})(?!\w|\.\w)")
-"""One of these keys within a sentence, and not within a longer key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +35,9 @@ class WholePrefix(Selector):
         """See :class:`~headrace.connectors.files.selecting.addresses.Selector`."""
         return self.text
 
-    def selects(self, key: str, *, recursive: bool) -> bool:
+    def against(self, key: str, *, recursive: bool) -> str | None:
         """See :class:`~headrace.connectors.files.selecting.addresses.Selector`."""
-        return key.startswith(self.text)
+        return None if key.startswith(self.text) else ELSEWHERE
 
 
 class AivenS3Config(FilesConfig):
@@ -59,16 +50,30 @@ class AivenS3Config(FilesConfig):
     def parse(cls, props: Mapping[str, str], *, where: str = "") -> Self:
         """Read *props*; problems are told under the original's keys."""
         given = renamed(props)
-        peer = PeerConfig.parse(given, where=where)
-        doubled = [
-            (key, f"{_SAID_BY[key]} says it. Remove {key}.") for key in given if key in _SAID_BY
-        ]
-        if doubled:
-            raise ConfigError(doubled, where=where)
-        try:
-            return super().parse({**_DEFAULTS, **given, **translated(peer)}, where=where)
-        except ConfigError as error:
-            raise ConfigError(tuple(_in_peers_words(error.problems)), where=where) from error
+        peer, problems = PeerConfig.read(given)
+        told = [*_refused(given), *problems, *_doubled(given)]
+        if peer is None:
+            told += cls._wrong_besides(given)
+        else:
+            besides = {key: value for key, value in given.items() if key not in SAID_BY}
+            try:
+                config = super().parse({**_DEFAULTS, **besides, **translated(peer)})
+            except ConfigError as error:
+                # What the original's checks complain about may be wrong for ours as well.
+                before = {key for key, _ in told}
+                ours = problems_in_peers_words(error.problems)
+                told += (each for each in ours if each[0] not in before)
+            else:
+                if not told:
+                    return config
+        raise ConfigError(told, where=where)
+
+    @classmethod
+    def _wrong_besides(cls, given: Mapping[str, str]) -> Iterator[Problem]:
+        """Settings of ours that are wrong for themselves, while nothing is known of the original's."""
+        peers = {each.name for each in PeerConfig.settings()} | SAID_BY.keys()
+        _, problems = cls._read({**_DEFAULTS, **given})
+        return (each for each in problems if each[0] in given and each[0] not in peers)
 
     @classmethod
     def settings(cls) -> tuple[Setting, ...]:
@@ -80,7 +85,7 @@ class AivenS3Config(FilesConfig):
         old = (
             Setting(name=was, doc=f"Write {name}.", default=None) for was, name in OLD_NAMES.items()
         )
-        taken = {each.name for each in peers} | _SAID_BY.keys()
+        taken = {each.name for each in peers} | SAID_BY.keys()
         ours = (each for each in super().settings() if each.name not in taken)
         return (*peers, *unused, *old, *ours)
 
@@ -93,7 +98,7 @@ class AivenS3Config(FilesConfig):
     @property
     def given(self) -> AbstractSet[str]:
         """Without the keys that the original's are translated to, and those with defaults of the original."""
-        return super().given - _SAID_BY.keys() - _DEFAULTS.keys()
+        return super().given - SAID_BY.keys() - _DEFAULTS.keys()
 
     @property
     def peer(self) -> PeerConfig:
@@ -110,6 +115,18 @@ def renamed(props: Mapping[str, str]) -> dict[str, str]:
     """*props* under today's names; a key that has both names keeps what the one of today says."""
     new = {OLD_NAMES[key]: value for key, value in props.items() if key in OLD_NAMES}
     return {**new, **{key: value for key, value in props.items() if key not in OLD_NAMES}}
+
+
+def _refused(given: Mapping[str, str]) -> Iterator[Problem]:
+    for each in REFUSED:
+        if each.name in given:
+            yield each.name, f"It cannot be obeyed here. {each.told}"
+
+
+def _doubled(given: Mapping[str, str]) -> Iterator[Problem]:
+    for key in given:
+        if key in SAID_BY:
+            yield key, f"{SAID_BY[key]} says it. Remove {key}."
 
 
 def translated(peer: PeerConfig) -> dict[str, str]:
@@ -149,8 +166,3 @@ def _where_set(peer: PeerConfig) -> dict[str, str]:
 
 def _with_scheme(endpoint: str | None) -> str | None:
     return f"https://{endpoint}" if endpoint and "://" not in endpoint else endpoint
-
-
-def _in_peers_words(problems: Iterable[Problem]) -> Iterator[Problem]:
-    for key, sentence in problems:
-        yield _SAID_BY.get(key, key), _OUR_KEY.sub(lambda found: _SAID_BY[found[0]], sentence)

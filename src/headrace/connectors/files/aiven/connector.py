@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow as pa
 from headrace.connect.batch import SourceBatch
 from headrace.connect.config import Config
 from headrace.connect.connector import Plan, PlanRequest
-from headrace.connect.errors import OffsetsError
+from headrace.connect.errors import ConnectError, OffsetsError
 from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.schema import OPTIONAL_BYTES
@@ -26,6 +27,7 @@ from headrace.connectors.files.aiven.keys import UNUSED
 from headrace.connectors.files.aiven.partitions import KnownByAddress, as_ours, as_theirs, key_of
 from headrace.connectors.files.aiven.peer_config import PARTITION
 from headrace.connectors.files.aiven.shares import java_hash, shared
+from headrace.connectors.files.aiven.words import in_peers_words, say_in_peers_words
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.offsets import check_offsets
@@ -42,7 +44,8 @@ class AivenS3Task(FilesTask):
 
     def poll(self) -> list[SourceBatch] | None:
         """See :class:`~headrace.connectors.files.task.FilesTask`."""
-        batches = super().poll()
+        with _in_peers_words():
+            batches = super().poll()
         return None if batches is None else [self._with_key(each) for each in batches]
 
     def _with_key(self, batch: SourceBatch) -> SourceBatch:
@@ -62,7 +65,8 @@ class AivenS3Connector(FilesConnector):
 
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
-        super().start(props)
+        with _in_peers_words():
+            super().start(props)
         for each in UNUSED:
             if each.name in props:
                 _LOG.info("%s has no effect: %s", each.name, each.told)
@@ -70,7 +74,8 @@ class AivenS3Connector(FilesConnector):
 
     def plan(self, request: PlanRequest) -> Plan:
         """As ``files`` plans, under the original's names of partitions."""
-        plan = super().plan(_by_address(request))
+        with _in_peers_words():
+            plan = super().plan(_by_address(request))
         renamed = [
             [dataclasses.replace(split, partition=as_theirs(split.partition)) for split in share]
             for share in plan.shares
@@ -80,7 +85,10 @@ class AivenS3Connector(FilesConnector):
 
     def explain(self, request: PlanRequest) -> Iterator[Explained]:
         """See :class:`~headrace.connect.connector.PlannedConnector`."""
-        return super().explain(_by_address(request))
+        with _in_peers_words():
+            for each in super().explain(_by_address(request)):
+                told = each.reason and in_peers_words(each.reason)
+                yield dataclasses.replace(each, reason=told)
 
     def share_out(self, pieces: Sequence[Piece], slots: int) -> list[list[Split]]:
         """At most *slots* non-empty shares, by the key of each object or by its Kafka partition."""
@@ -100,9 +108,22 @@ class AivenS3Connector(FilesConnector):
             renamed[ours] = offset
         check_offsets(renamed)
 
+    def _tell(self, path: str, sentence: str | None) -> None:
+        super()._tell(path, sentence and in_peers_words(sentence))
+
     def _kafka_partition(self, key: str) -> int:
         # Never without one: file.name.template has to tell it.
         return self._destinations.of(f"s3://{self._peer.aws_s3_bucket_name}/{key}").partition or 0
+
+
+@contextmanager
+def _in_peers_words() -> Generator[None]:
+    """Errors that come out speak of the keys that the user wrote."""
+    try:
+        yield
+    except ConnectError as error:
+        say_in_peers_words(error)
+        raise
 
 
 def _by_address(request: PlanRequest) -> PlanRequest:

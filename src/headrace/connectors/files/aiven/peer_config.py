@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 from headrace.connect.config import Config, Problem
 from headrace.connect.setting import setting
 from headrace.connect.setting_type import Password, SettingType
-from headrace.connectors.files.aiven.keys import REFUSED
 from headrace.connectors.files.aiven.naming import regex_of, told_by
 from headrace.connectors.files.naming.topics import topic_problem
 
@@ -134,6 +134,15 @@ class PeerConfig(Config):
         default=(), doc="For input.format=csv: the fields' names."
     )
 
+    @classmethod
+    def read(cls, props: Mapping[str, str]) -> tuple[Self | None, Sequence[Problem]]:
+        """What *props* say where each setting is right for itself, and all that is wrong with them."""
+        values, problems = cls._read(props)
+        if problems:
+            return None, problems
+        peer = cls(originals=dict(props), **values)
+        return peer, tuple(peer.check())
+
     @property
     def is_anonymous(self) -> bool:
         """Whether the store is asked without credentials."""
@@ -141,10 +150,7 @@ class PeerConfig(Config):
         return self.aws_access_key_id is None and provider.endswith(f".{_ANONYMOUS}")
 
     def check(self) -> Iterator[Problem]:
-        """Rules across settings, and the keys that cannot be obeyed."""
-        for each in REFUSED:
-            if each.name in self.originals:
-                yield each.name, f"It cannot be obeyed here. {each.told}"
+        """Rules across settings."""
         groups = told_by(self.file_name_template)
         if self.topic is None and "topic" not in groups:
             yield "topic", "Set it, or tell it by a {{topic}} in file.name.template."

@@ -52,6 +52,10 @@ class Reach(Protocol):
         """Give that version the key *target*; ``False`` says that it was gone in the end. Raises as ``Store`` does."""
         ...
 
+    def finish(self, key: str, target: Callable[[], str | None]) -> None:
+        """Do to the end what a process began with *key* that died: delete it, or move it to *target*, which may raise."""
+        ...
+
     def check_folder(self, folder: str) -> None:
         """Raise ``TaskFailedError`` where *folder*, as keys begin with it, seems to be away; it need not exist."""
         ...
@@ -81,6 +85,9 @@ class InStore:
         # The copy's length has been compared when it returns.
         self.store.copy(key, version, target)
         return self.store.delete(key, version)
+
+    def finish(self, key: str, target: Callable[[], str | None]) -> None:
+        """See :class:`Reach`. An object keeps its name until it is deleted."""
 
     def check_folder(self, folder: str) -> None:
         """See :class:`Reach`. Stores have no folders."""
@@ -116,6 +123,10 @@ class OnDisk:
     def move(self, key: str, version: str, target: str) -> bool:
         """See :class:`Reach`."""
         return self._disk.move(key, version, target)
+
+    def finish(self, key: str, target: Callable[[], str | None]) -> None:
+        """See :class:`Reach`."""
+        self._disk.finish(key, target)
 
     def check_folder(self, folder: str) -> None:
         """See :class:`Reach`. Of a disk that is not mounted mostly not even the folder is there that it lies in."""
@@ -170,6 +181,7 @@ class Cleanup:
 
     def _outcome(self, key: str, path: str, entry: SourceOffset) -> Outcome:
         try:
+            self._finish(key)
             was_there = self._act(key, self._reach.version(path, entry))
         except ObjectGoneError as error:
             if error.key != key:
@@ -181,21 +193,29 @@ class Cleanup:
 
     def _clean_marker(self, key: str) -> None:
         try:
+            self._finish(key)
             self._act(key, self._reach.store.head(key).version)
         except ObjectGoneError as error:
             if error.key != key:
                 raise
 
+    def _finish(self, key: str) -> None:
+        self._reach.finish(key, lambda: None if self._target is None else self._moved(key))
+
     def _delete(self, key: str, version: str) -> bool:
         return self._reach.store.delete(key, version)
 
     def _move(self, key: str, version: str) -> bool:
+        return self._reach.move(key, version, self._moved(key))
+
+    def _moved(self, key: str) -> str:
+        """What *key* is called when it is moved."""
         assert self._target is not None
         target = self._target.of(key)
         if self._target.is_selected(target):
             raise TaskFailedError(f"{self._reach.address(target)}: {IN_SELECTION}")
         self._reach.check_folder(self._target.folder)
-        return self._reach.move(key, version, target)
+        return target
 
     def _tag(self, key: str, version: str) -> bool:
         self._reach.store.tag(key, version, self._tags)

@@ -17,6 +17,7 @@ from headrace.connectors.files.progress import (
     PENDING,
     Progress,
     as_shown,
+    path_of,
     whole,
 )
 from headrace.connectors.files.selecting.named import named_on_disk
@@ -99,6 +100,7 @@ class PlannedCleaning:
         self._returned = set[str]()
         # Another file may lie there by now, which is nothing to complain of.
         asked.hide(self._held)
+        asked.cleaned(path_of(each) for each, entry in self._offsets.items() if entry is None)
 
     def decisions(self, decided: Iterable[tuple[str, Decision]]) -> Iterator[tuple[str, Decision]]:
         """What is *decided*, but for what is or was being cleaned up."""

@@ -1,11 +1,12 @@
-"""Whether a name is free for another file, of which the entry still speaks of the one before. Pure."""
+"""Whether a name is free for another file, of which the entry still speaks of the one before, or that one is back. Pure."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from headrace.connectors.files.candidate import Rules
-from headrace.connectors.files.progress import GONE, PENDING, Progress
+from headrace.connectors.files.candidate import Candidate, Decision, Rules
+from headrace.connectors.files.progress import GONE, PENDING, Progress, as_shown, whole
+from headrace.connectors.files.proof import proof_of
 
 SUCCESSOR: Final = (
     "It is another file than the one of this name whose records are committed; it is left as it is, and read as a "
@@ -22,3 +23,32 @@ def has_free_name(progress: Progress, rules: Rules) -> bool:
         return False
     note = progress.cleanup
     return note == GONE or (note == PENDING and rules.changed != "ignore")
+
+
+def is_back(candidate: Candidate, progress: Progress, rules: Rules) -> bool:
+    """Whether the file that is to be taken away lies there under another inode.
+
+    A place that was away may give others, and so does who puts a copy back.
+    """
+    if not (rules.removes and rules.grow) or progress.cleanup not in (PENDING, GONE):
+        return False
+    if all(map(candidate.file.is_still, progress.versions)):
+        return False
+    has_its_size = candidate.file.size == progress.size
+    return has_its_size and candidate.kept and _is_proven_whole(candidate, progress)
+
+
+def _is_proven_whole(candidate: Candidate, progress: Progress) -> bool:
+    """Whether the proof speaks of the last byte, too; of a packed file nobody knows which one that is."""
+    proof = proof_of(progress.entry)
+    if proof is None:
+        return False
+    return proof.checked > 0 if candidate.packed else proof.checked == progress.size
+
+
+def of_returned(candidate: Candidate, progress: Progress) -> Decision:
+    """What to do with a file that is back: what is left to do to it, when it is as old as any other has to be."""
+    if not candidate.settled:
+        return Decision(waits=True)
+    file, entry = candidate.file, as_shown(progress.entry or {})
+    return Decision(offsets={whole(file.path): {**entry, "version": file.version}})

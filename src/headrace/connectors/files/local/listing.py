@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.local.file_seen import GONE, status_of, unreadable
+from headrace.connectors.files.selecting.addresses import NO_GLOB, shows
 from headrace.connectors.files.selecting.exclusion import NOTHING_EXCLUDED, Exclusion
 from headrace.connectors.files.selecting.scope import LeftOut, unheard
 
 _LOG = logging.getLogger(__name__)
 _HIDDEN = "Its name begins with a dot."
 _NOT_BELOW = "It is no file. Files in the folders of a folder are read with files.recursive=true, but not through links."
-_NO_GLOB = "No glob of files.path matches it."
 _GLOBBED_FOLDER = (
     "It is a folder, and globs select files. Files in folders are read with ** in the glob, or with "
     "files.recursive=true where files.path names the folder."
@@ -71,9 +71,11 @@ class _View:
     left_out: LeftOut
     exclusion: Exclusion
 
-    def shows(self, entry: os.DirEntry[str]) -> bool:
-        reason = _HIDDEN if entry.name.startswith(".") else self.exclusion.reason((entry.name,))
-        if reason is not None:
+    def shows(self, entry: os.DirEntry[str], pattern: str) -> bool:
+        shown = shows(pattern, entry.name)
+        reason = self.exclusion.reason((entry.name,)) if shown else _HIDDEN
+        # For ** what is in the folder is matched with what comes behind it, too, which tells the reason.
+        if reason is not None and pattern != "**":
             self.left_out(entry.path, reason)
         return reason is None
 
@@ -109,7 +111,7 @@ _NO_FOLDER = "This folder does not exist. Create it, or correct files.path."
 
 
 def _files_in(folder: str, view: _View, *, recursive: bool, found: bool = False) -> Iterator[str]:
-    for entry in _entries(folder, view, found=found):
+    for entry in _entries(folder, "*", view, found=found):
         if _is(os.DirEntry.is_file, entry):
             yield entry.path
         elif recursive and _is_folder_itself(entry):
@@ -125,24 +127,24 @@ def _matching(
     pattern, rest = patterns[0], patterns[1:]
     if pattern == "**":
         yield from _matching(folder, rest or ["*"], view, found=found)
-        for entry in _entries(folder, view, found=found):
+        for entry in _entries(folder, pattern, view, found=found):
             if _is_folder_itself(entry):
                 yield from _matching(entry.path, patterns, view, found=True)
         return
     kind = os.DirEntry[str].is_dir if rest else os.DirEntry[str].is_file
-    for entry in _entries(folder, view, found=found):
+    for entry in _entries(folder, pattern, view, found=found):
         matches = fnmatch.fnmatchcase(entry.name, pattern)
         if matches and _is(kind, entry):
             yield from _matching(entry.path, rest, view, found=True) if rest else (entry.path,)
         elif matches:
             view.left_out(entry.path, _no_folder(entry) if rest else _no_file(entry))
         else:
-            view.left_out(entry.path, _NO_GLOB)
+            view.left_out(entry.path, NO_GLOB)
 
 
 def _no_folder(entry: os.DirEntry[str]) -> str:
     """Why nothing is read below *entry*, which a glob matches."""
-    return LOST_FOLDER if _is_astray(entry) else _NO_GLOB
+    return LOST_FOLDER if _is_astray(entry) else NO_GLOB
 
 
 def _no_file(entry: os.DirEntry[str]) -> str:
@@ -152,11 +154,11 @@ def _no_file(entry: os.DirEntry[str]) -> str:
     return _GLOBBED_FOLDER if _is(os.DirEntry.is_dir, entry) else _NO_FILE
 
 
-def _entries(folder: str, view: _View, *, found: bool) -> list[os.DirEntry[str]]:
-    """What is in *folder*; nothing when it was *found* in another one a moment ago and is gone."""
+def _entries(folder: str, pattern: str, view: _View, *, found: bool) -> list[os.DirEntry[str]]:
+    """What is in *folder* and may match *pattern*; nothing when it was *found* in another one a moment ago and is gone."""
     try:
         with os.scandir(folder) as entries:
-            return [entry for entry in entries if view.shows(entry)]
+            return [entry for entry in entries if view.shows(entry, pattern)]
     except OSError as error:
         if found and isinstance(error, GONE):
             _LOG.warning("%s: %s", folder, VANISHED)

@@ -7,10 +7,20 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)/?(.*)", re.DOTALL)
 _MAGIC = re.compile(r"[*?\[]")
 _CHOICE = re.compile(r"\[(.)[^]]*\]")
+# In a store these are names like any other; a disk lists neither of them.
+_NO_NAMES: Final = frozenset((".", ".."))
+
+HIDDEN: Final = "A name in it begins with a dot, and no entry of files.path writes that out."
+BELOW: Final = "It lies in a folder below the prefix, and files.recursive is false."
+NO_GLOB: Final = "No glob of files.path matches it."
+ELSEWHERE: Final = "Its key does not begin as files.path says."
+REASONS: Final = (HIDDEN, BELOW, NO_GLOB, ELSEWHERE)
+"""Why an entry of ``files.path`` does not select a key, the one that tells most first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,19 +61,31 @@ class Selector:
 
     def selects(self, key: str, *, recursive: bool) -> bool:
         """Whether *key* is selected; *recursive*: also in folders below the prefix, which globs name."""
+        return self.against(key, recursive=recursive) is None
+
+    def against(self, key: str, *, recursive: bool) -> str | None:
+        """Why *key* is not selected, one of :data:`REASONS`; ``None`` where it is."""
         prefix = self.prefix
         if not key.startswith(prefix):
-            return False
+            return ELSEWHERE
         if self.has_glob:
-            names = key[self._folder_end :].split("/")
-            return not _hidden(names) and _matches(self.patterns, names)
+            return self._against_glob(key[self._folder_end :].split("/"))
         rest = key[len(prefix) :]
         # Where the prefix ends inside a name, that name was written by whoever set it, hidden or not, and
         # a folder of exactly this name is meant as well.
         inside = bool(prefix) and not prefix.endswith("/")
-        if "/." in rest or (rest.startswith(".") and not inside):
-            return False
-        return recursive or "/" not in (rest.removeprefix("/") if inside else rest)
+        if "/." in rest or rest.startswith("."):
+            names = rest.split("/")
+            if any(map(is_hidden, names[1:] if inside else names)):
+                return HIDDEN
+        below = "/" in (rest.removeprefix("/") if inside else rest)
+        return BELOW if below and not recursive else None
+
+    def _against_glob(self, names: Sequence[str]) -> str | None:
+        if _matches(self.patterns, names):
+            return None
+        hidden = any(map(is_hidden, names)) and _matches(self.patterns, names, any_name=True)
+        return HIDDEN if hidden else NO_GLOB
 
     @property
     def patterns(self) -> Sequence[str]:
@@ -104,16 +126,27 @@ def matched_by(glob: str, *, any_text: str = "x", one: str = "x") -> str:
     return _CHOICE.sub(r"\1", glob).replace("*", any_text).replace("?", one)
 
 
-def _hidden(names: Sequence[str]) -> bool:
-    return any(name.startswith(".") for name in names)
+def is_hidden(name: str) -> bool:
+    """Whether *name* is left out where nobody writes its dot."""
+    return name.startswith(".") and name not in _NO_NAMES
 
 
-def _matches(patterns: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether *names*, from folder to folder, match *patterns*, of which ``**`` stands for any depth."""
+def shows(pattern: str, name: str) -> bool:
+    """Whether *pattern*, for one name, may match *name*: as in a shell, its own dot alone stands for a first one."""
+    return pattern.startswith(".") or not is_hidden(name)
+
+
+def _matches(patterns: Sequence[str], names: Sequence[str], *, any_name: bool = False) -> bool:
+    """Whether *names*, from folder to folder, match *patterns*, of which ``**`` stands for any depth.
+
+    *any_name*: hidden names count as any other.
+    """
     if not patterns or not names:
         return not patterns and not names
-    pattern, rest = patterns[0], patterns[1:]
+    pattern, name, rest = patterns[0], names[0], patterns[1:]
+    is_shown = any_name or shows(pattern, name)
     if pattern == "**":
-        deeper = len(names) > 1 and _matches(patterns, names[1:])
-        return deeper or _matches(rest or ["*"], names)
-    return fnmatch.fnmatchcase(names[0], pattern) and _matches(rest, names[1:])
+        deeper = is_shown and len(names) > 1 and _matches(patterns, names[1:], any_name=any_name)
+        return deeper or _matches(rest or ["*"], names, any_name=any_name)
+    is_one = is_shown and fnmatch.fnmatchcase(name, pattern)
+    return is_one and _matches(rest, names[1:], any_name=any_name)

@@ -33,13 +33,14 @@ class Scope:
         """The path or key behind which names must sort; empty for all."""
         self._since_ms = config.modified_since_ms
         self._marker = config.marker
+        self._form_key = "files.name.template" if config.name_regex is None else "files.name.regex"
 
     def against_name(self, path: str) -> str | None:
         """Why the file at *path*, or at this address, is not read, by its name; ``None`` where it is."""
         if self.start_after and self._destinations.name_of(path) <= self.start_after:
             return "Its name does not sort behind files.start.after."
         if not self._destinations.is_named_so(path):
-            return "Its name is not of the form that files.name.template or files.name.regex wants."
+            return f"Its name is not of the form that {self._form_key} wants."
         if self._marker is not None and self._marker.is_one(path):
             return "It is a marker by its name (files.complete.marker)."
         return None

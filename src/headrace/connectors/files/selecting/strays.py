@@ -21,6 +21,8 @@ _LEFT_OUT: Final = (
 )
 _HINTS: Final[Mapping[str, str]] = {".json": " (jsonl if each line is a document)"}
 _MAGIC: Final = frozenset("*?[")
+# Names that end with numbers have an extension each.
+_MOST_TOLD: Final = 100
 
 
 class Strays:
@@ -54,7 +56,8 @@ class Strays:
             return None
         self._first = self._first or path
         told = _LEFT_OUT.format(hint=_HINTS.get(extension, ""))
-        if self._has_known and extension not in self._told:
+        is_told = extension in self._told or len(self._told) >= _MOST_TOLD
+        if self._has_known and not is_told:
             self._told.add(extension)
             self._tell(path, told)
         return told

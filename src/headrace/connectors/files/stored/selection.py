@@ -11,7 +11,7 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import format_of, packing_told
 from headrace.connectors.files.planning import decide
 from headrace.connectors.files.progress import Progress
-from headrace.connectors.files.selecting.addresses import Root, Selector, prefixes
+from headrace.connectors.files.selecting.addresses import REASONS, Root, Selector, prefixes
 from headrace.connectors.files.selecting.markers import Markers, Nearby
 from headrace.connectors.files.selecting.observing import UNOBSERVED, ListingObserver
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
@@ -28,10 +28,6 @@ _NO_MATCH = (
 # Out of ten thousand; each is a request.
 _ASKED = 10
 _FOLDER = "It is empty and only shows a folder."
-_UNSELECTED = (
-    "No entry of files.path selects it: a name in it begins with a dot, it lies in a folder and "
-    "files.recursive is false, or no glob matches it."
-)
 _NOT_BELOW = "Those in folders below it are read with files.recursive=true."
 
 
@@ -198,18 +194,18 @@ class StoreSelection:
 
     def _selectors_of(self, listed: StoredObject) -> tuple[list[Selector], str]:
         """Which entries of ``files.path`` select the object, and why none does, where that is so."""
-        key, reason, found = listed.key, _UNSELECTED, list[Selector]()
+        key, found, reasons = listed.key, list[Selector](), list[str]()
         if key.endswith("/") and not listed.size:
             # Consoles make such objects to show a folder.
             return found, _FOLDER
         for one, exclusion in self._entries:
-            if one.selects(key, recursive=self._config.recursive):
-                excluded = exclusion.reason(one.names_in(key))
-                if excluded is None:
-                    found.append(one)
-                else:
-                    reason = excluded
-        return found, reason
+            reason = one.against(key, recursive=self._config.recursive)
+            reason = reason or exclusion.reason(one.names_in(key))
+            if reason is None:
+                found.append(one)
+            else:
+                reasons.append(reason)
+        return found, "" if found else min(reasons, key=_rank)
 
     def _candidate(self, seen: StoredSeen) -> Candidate:
         form = format_of(seen.path, self._config)
@@ -226,6 +222,11 @@ class StoreSelection:
             unsplit=why_whole(form, packing) if 0 < self._config.split_bytes < seen.size else None,
             byte_anchors=form.byte_anchors,
         )
+
+
+def _rank(reason: str) -> int:
+    """What tells most comes first: an excluded name would be read without that."""
+    return REASONS.index(reason) if reason in REASONS else -1
 
 
 _NOTHING = Decision()

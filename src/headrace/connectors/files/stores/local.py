@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.stores.errors import (
@@ -25,9 +25,18 @@ from headrace.connectors.files.stores.local_move import (
     sync,
 )
 from headrace.connectors.files.stores.local_reader import LocalReader, version_of
+from headrace.connectors.files.stores.local_taken import (
+    TAKEN,
+    LeftTaken,
+    NotExpectedError,
+    give_back,
+    is_as_taken,
+    taken,
+)
 from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
 from headrace.sources.extractors.readable import Readable
 
+_PRIVATE = (UNFINISHED, TAKEN)
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
@@ -35,8 +44,8 @@ class LocalStore:
     """The regular files below *root*; a key is the path from there, with ``/`` between its parts.
 
     Symbolic links to folders are not followed, and those to files only where they lead to a file below
-    the root. A folder's names are sorted in memory, so the largest folder bounds it. Between the look
-    at a version and a deletion lies a moment that a disk gives no means to close.
+    the root. A folder's names are sorted in memory, so the largest folder bounds it. What is deleted or moved
+    is taken from its name first, so that no file goes that has just come under that.
     """
 
     capabilities = Capabilities()
@@ -44,6 +53,7 @@ class LocalStore:
     def __init__(self, root: str) -> None:
         self._root = os.path.realpath(root)
         self.name = f"file://{self._root}"
+        self._left = LeftTaken()
 
     def list(
         self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
@@ -97,7 +107,7 @@ class LocalStore:
         with self._opened(key, version) as opened, self._telling(target):
             make_folder(folder, like=os.path.dirname(source))  # noqa: PTH120
             is_there = lies_at(path, source)
-            if not is_there and renamed(source, path):
+            if not is_there and renamed(source, path, self._taken(key, version)):
                 return True
             if not is_there:
                 with copied(opened, opened.status, folder) as copy:
@@ -107,10 +117,55 @@ class LocalStore:
     def delete(self, key: str, version: str) -> bool:
         """See ``Store.delete``. Folders stay, also empty ones."""
         with suppress(ObjectGoneError), self._telling(key):
-            self._same(self.head(key), version)
-            os.unlink(self._path(key))  # noqa: PTH108
+            with self._taken(key, version) as private:
+                os.unlink(private)  # noqa: PTH108
             return True
         return False
+
+    def finish(self, key: str, target: Callable[[], str | None]) -> None:
+        """Do to the end what a process had begun with *key* that died: delete it, or move it to *target*.
+
+        That is asked for when it is needed. A file that it had taken for another one has its name again then. Raises as :meth:`move` does.
+        """
+        path = self._path(key)
+        for private in self._left.of(path):
+            with self._telling(key):
+                if not is_as_taken(private):
+                    give_back(private, path)
+                elif (moved := target()) is None:
+                    os.unlink(private)  # noqa: PTH108
+                else:
+                    self._finish_move(key, private, moved)
+
+    def _finish_move(self, key: str, private: str, target: str) -> None:
+        path = self._path(target)
+        folder = os.path.dirname(path)  # noqa: PTH120
+        with self._telling(target):
+            make_folder(folder, like=os.path.dirname(private))  # noqa: PTH120
+            is_there = lies_at(path, private)
+            if not is_there and renamed(private, path, nullcontext(private)):
+                return
+            if not is_there:
+                with (
+                    LocalReader(self.name, key, private) as opened,
+                    copied(opened, opened.status, folder) as copy,
+                ):
+                    placed(copy, path)
+            os.unlink(private)  # noqa: PTH108
+
+    @contextmanager
+    def _taken(self, key: str, version: str) -> Generator[str]:
+        """That version, under a name that nobody else gives to another file."""
+        path = self._path(key)
+        expected = version_of(os.lstat(path))
+        self._same(self.head(key), version)
+        try:
+            with taken(path, expected) as private:
+                yield private
+        except NotExpectedError as error:
+            raise ObjectChangedError(
+                self.name, key, "Another one has just come in its place."
+            ) from error
 
     def tag(self, key: str, version: str, tags: Mapping[str, str]) -> None:
         """Raise ``NotImplementedError``: files have no tags."""
@@ -151,7 +206,7 @@ class LocalStore:
     def _entries(self, folder: str) -> Sequence[os.DirEntry[str]]:
         try:
             with os.scandir(f"{self._root}/{folder}") as found:
-                entries = [each for each in found if not each.name.startswith(UNFINISHED)]
+                entries = [each for each in found if not each.name.startswith(_PRIVATE)]
         except OSError as error:
             if folder and error.errno in _GONE:
                 return []

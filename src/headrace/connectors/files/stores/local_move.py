@@ -8,7 +8,7 @@ import os
 import shutil
 import stat
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Final
 from uuid import uuid4
 
@@ -54,15 +54,17 @@ def lies_at(target: str, source: str) -> bool:
     raise TaskFailedError(f"{target}: {_OCCUPIED}")
 
 
-def renamed(source: str, target: str) -> bool:
+def renamed(source: str, target: str, taking: AbstractContextManager[str]) -> bool:
     """Give the file at *source* the path *target*, with all that it has; ``False`` where that needs a copy.
 
-    Raises as ``os.link`` does.
+    *taking* gives the name under which nobody replaces it any more. Raises as ``os.link`` does.
     """
-    if os.path.islink(source):  # noqa: PTH114
+    # First: no file is to be without its name for as long as a copy takes.
+    if os.path.islink(source) or not _are_near(source, target):  # noqa: PTH114
         return False
     try:
-        placed(source, target)
+        with taking as private:
+            placed(private, target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
@@ -116,6 +118,12 @@ def sync(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _are_near(source: str, target: str) -> bool:
+    # Of the folders: some file systems say other numbers of their files.
+    one, other = (os.stat(os.path.dirname(each)).st_dev for each in (source, target))  # noqa: PTH116, PTH120
+    return one == other
 
 
 def _check_length(found: int, expected: int, path: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from headrace.connectors.files.progress import MISSING, KnownFiles, Progress
 
@@ -21,6 +21,9 @@ class Asked(Mapping[str, Progress]):
         self._found = 0
         self._last = ""
         self._rises = True
+        self._has_order = True
+        self._goes_on = False
+        self._cleaned = set[str]()
         self._not_done = set[str]()
         self.returned = set[str]()
         """The paths of which an entry says that they are missing, and which are listed."""
@@ -29,12 +32,31 @@ class Asked(Mapping[str, Progress]):
         """Say from now on that nothing is known of *paths*."""
         self._hidden = paths
 
+    def cleaned(self, paths: Iterable[str]) -> None:
+        """What was at *paths* has been deleted or moved here, so that they may be listed although nothing is there.
+
+        Only a listing that goes on may have been told of them before, and where it has an order, of those behind its place.
+        """
+        if self._goes_on:
+            passed = self._last if self._has_order else ""
+            self._cleaned.update(path for path in paths if path > passed)
+
+    def leaves_out(self, path: str) -> bool:
+        """Whether *path*, which is listed now, is hidden, or was cleaned since the listing began."""
+        if path in self._hidden:
+            return True
+        was_cleaned = path in self._cleaned
+        # No name is listed twice.
+        self._cleaned.discard(path)
+        return was_cleaned
+
     def __getitem__(self, path: str) -> Progress:
         if path in self._hidden:
             return Progress()
         progress = self.known[path]
         self._found += 1
-        self._rises &= path > self._last
+        self._has_order &= path > self._last
+        self._rises &= self._has_order
         self._last = path
         if not progress.done:
             self._not_done.add(path)
@@ -54,6 +76,7 @@ class Asked(Mapping[str, Progress]):
     def go_on(self, known: KnownFiles) -> None:
         """Another plan goes on with the listing; by now so much is *known*."""
         self.known = known
+        self._goes_on = True
         self.returned.clear()
         # What was found before may have been removed since, so that numbers say nothing.
         self._rises = False

@@ -28,6 +28,7 @@ class ResumableListing:
         self.began_at = began_at
         self._tracked = tracked
         self._decisions = tracked.decisions(asked)
+        self._given_back: Sequence[tuple[str, Decision]] = ()
         self._is_first = True
         self._is_full = False
         self._next = ""
@@ -35,12 +36,13 @@ class ResumableListing:
 
     def decisions(self) -> Iterator[tuple[str, Decision]]:
         """What is left of them; whoever has enough gives the last one back, and may stop."""
-        return self._decisions
+        first, self._given_back = self._given_back, ()
+        # A chain does not end what it chains when it is let go, as a generator would.
+        return itertools.chain(first, self._decisions)
 
     def give_back(self, path: str, decision: Decision) -> None:
         """The round is full: *decision* is the first one for the next round."""
-        # A chain does not end what it chains when it is let go, as a generator would.
-        self._decisions = itertools.chain([(path, decision)], self._decisions)
+        self._given_back = ((path, decision),)
         self._next = path
         self._is_full = True
 
@@ -48,9 +50,9 @@ class ResumableListing:
         """Behind the decisions: what was begun and has not been listed, looked for in its first round and behind its last one."""
         return self.asked.unfinished() if self._is_first or not self._is_full else ()
 
-    def offsets(self) -> Offsets:
+    def offsets(self, *, is_idle: bool) -> Offsets:
         """See :meth:`~headrace.connectors.files.tracking.tracked_listing.TrackedListing.offsets`."""
-        return self._tracked.offsets()
+        return self._tracked.offsets(is_idle=is_idle)
 
     def took(self, pieces: Sequence[Piece]) -> bool:
         """The round reads *pieces*; whether another one may go on behind them."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.connectors.files.candidate import Decision
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.progress import Progress, whole
+from headrace.connectors.files.progress import whole
+from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.below_mark import BelowMark
 from headrace.connectors.files.tracking.folding import fold
 from headrace.connectors.files.tracking.marks import mark_partition
+from headrace.connectors.files.tracking.returned import Returned
 
 # A round that is full has not listed everything, and a store may have no order. So many names that rise are a proof,
 # and so many entries at most are kept for it.
@@ -71,11 +73,14 @@ class OrderedTracker:
     on local disk; listings of a store begin behind the mark and do not show it.
     """
 
-    def __init__(self, below: BelowMark, known: Mapping[str, Progress], ordering: Ordering) -> None:
+    def __init__(self, below: BelowMark, asked: Asked, ordering: Ordering) -> None:
         self._below = below
+        self._returned = Returned(asked)
         self._ordering = ordering
         self._closed = {
-            path for path, each in known.items() if path.startswith(below.place) and each.closed
+            path
+            for path, each in asked.known.items()
+            if path.startswith(below.place) and each.closed
         }
         self._shown = dict[str, int | None]()
         self._folders = set[str]()
@@ -117,12 +122,17 @@ class OrderedTracker:
 
     def decided(self, path: str, decision: Decision) -> None:
         """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
+        self._returned.decided(path, decision)
         if path in self._closed and not _is_active(decision):
             return
         if self._below.mark.covers(path):
             self._busy.add(path)
         else:
             self._stop_at(path)
+
+    def left_out(self, path: str) -> None:
+        """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
+        self._returned.left_out(path)
 
     def ended(self) -> None:
         """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
@@ -134,11 +144,13 @@ class OrderedTracker:
         beyond = self._ordering.trusts_order and self._last > self._below.mark.key
         return self._is_complete or beyond
 
-    def offsets(self) -> Offsets:
+    def offsets(self, *, is_idle: bool) -> Offsets:
         """See :class:`~headrace.connectors.files.tracking.tracked_listing.ListingTracker`."""
         self._ordering.listed(self._count, rises=self._rises)
-        if not self._is_sure():
-            return {}
+        return {**self._returned.offsets(), **(self._moved() if self._is_sure() else {})}
+
+    def _moved(self) -> Offsets:
+        """The mark, where it moves, and tombstones for what it makes needless."""
         mark = self._below.mark
         folded = fold(
             mark,

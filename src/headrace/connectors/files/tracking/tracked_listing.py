@@ -20,6 +20,10 @@ class ListingTracker(ListingObserver, Protocol):
         """The file at *path* is there, and *decision* says what is done with it."""
         ...
 
+    def left_out(self, path: str) -> None:
+        """There is something at *path*, and it is not selected; not told in any order."""
+        ...
+
     def ended(self) -> None:
         """The listing has come to its end; not called where the plan has had enough before."""
         ...
@@ -29,8 +33,11 @@ class ListingTracker(ListingObserver, Protocol):
         """Behind the listing: whether all names up to the mark have been listed, so far as they can be."""
         ...
 
-    def offsets(self) -> Offsets:
-        """Behind the listing: entries that are of no use any more, and the mark where it moves."""
+    def offsets(self, *, is_idle: bool) -> Offsets:
+        """Behind the listing: entries that are of no use any more, and the mark where it moves.
+
+        *is_idle* says that the plan has nothing else to do.
+        """
         ...
 
 
@@ -62,8 +69,13 @@ class TrackedListing:
         failed: Failed = fail,
     ) -> Iterator[tuple[str, Decision]]:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
+
+        def is_left_out(path: str, reason: str) -> None:
+            self._tracker.left_out(path)
+            left_out(path, reason)
+
         listed = self._selection.decisions(
-            known, left_out=left_out, failed=failed, observer=self._tracker
+            known, left_out=is_left_out, failed=failed, observer=self._tracker
         )
         for path, decision in listed:
             self._tracker.decided(path, decision)
@@ -74,9 +86,12 @@ class TrackedListing:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
         return self._selection.has_lost(path)
 
-    def offsets(self) -> Offsets:
-        """After the listing: what is of no use any more, as tombstones, and the mark where it moves."""
-        offsets = self._tracker.offsets()
+    def offsets(self, *, is_idle: bool) -> Offsets:
+        """After the listing: what is of no use any more, as tombstones, and the mark where it moves.
+
+        *is_idle* says that the plan has nothing else to do.
+        """
+        offsets = self._tracker.offsets(is_idle=is_idle)
         if self._tracker.is_through:
             self._listed()
         return offsets

@@ -87,7 +87,7 @@ class Tracking:
     def _tracker(self, below: BelowMark, asked: Asked) -> ListingTracker:
         if self._ordering is None:
             return ObjectTracker(below, asked, self._forgetting)
-        return OrderedTracker(below, asked.known, self._ordering)
+        return OrderedTracker(below, asked, self._ordering)
 
     def _checked(self, below: BelowMark) -> None:
         """A listing in which *below* was heeded has shown all names up to the mark."""

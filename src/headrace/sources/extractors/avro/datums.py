@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import functools
 import io
-from typing import Any
+from typing import Any, Final
 
+import pyarrow as pa
 from fastavro import parse_schema, schemaless_reader
 
 from headrace.sources.extractors.avro.columns import Column
-from headrace.sources.extractors.avro.leaves import Values
+from headrace.sources.extractors.avro.leaves import UNFIT, Values
 
 # fastavro is asked for so many records at a time; each question costs about as much as reading a field.
 _PAGE = 64
+PIECE: Final = 512
+"""So many records become Arrow at a time: more of them as Python objects keep the garbage collector busy."""
 _DAMAGE = (EOFError, IndexError, ValueError, OverflowError)
 _KEY = "v"
+# What is read as a page without fields is passed over, in half the time of reading it.
+_NOTHING: Any = parse_schema({"type": "record", "name": "page", "fields": []})
 
 
 class DatumReader:
@@ -22,6 +27,7 @@ class DatumReader:
 
     def __init__(self, column: Column) -> None:
         layout = column.layout
+        self._column = column
         self._bare = not (isinstance(layout, dict) and layout.get("type") == "record")
         self._layout: dict[str, Any] = (
             {"type": "record", "name": "one", "fields": [{"name": _KEY, "type": layout}]}
@@ -46,6 +52,29 @@ class DatumReader:
         rows = list[Any]()
         reason = self._read(block, count, rows)
         return [each[_KEY] for each in rows] if self._bare else rows, reason
+
+    def built(self, block: io.BytesIO, count: int) -> pa.Array | None:
+        """The next *count* values of *block* as a column; ``None``, and *block* not moved, when one is not as it should be."""
+        before = block.tell()
+        values, reason = self.read(block, count)
+        try:
+            if reason is None:
+                return self._column.build(values)
+        except UNFIT:
+            pass
+        block.seek(before)
+        return None
+
+    def pass_over(self, block: io.BytesIO, count: int) -> bool:
+        """Move *block* behind the next *count* values; ``False`` when one of them cannot be read."""
+        try:
+            for _ in range(count // _PAGE):
+                schemaless_reader(block, self._page, _NOTHING)
+            for _ in range(count % _PAGE):
+                schemaless_reader(block, self._one, None)
+        except _DAMAGE:
+            return False
+        return True
 
     def _read(self, block: io.BytesIO, count: int, rows: Values) -> str | None:
         before, one = block.tell(), self._one

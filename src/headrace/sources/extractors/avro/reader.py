@@ -14,12 +14,12 @@ from headrace.sources.extractors.avro.block import AvroBlock, name_of
 from headrace.sources.extractors.avro.chunk_parts import ChunkPart, first_unfit, joined_parts
 from headrace.sources.extractors.avro.codecs import BlockTooLargeError
 from headrace.sources.extractors.avro.container import BlockHead, BlockSource
-from headrace.sources.extractors.avro.datums import DatumReader
+from headrace.sources.extractors.avro.datums import PIECE, DatumReader
 from headrace.sources.extractors.avro.leaves import UNFIT
 from headrace.sources.extractors.avro.lost import LostRecords, LostRecordsError
 from headrace.sources.extractors.avro.scan import Scan
 from headrace.sources.extractors.avro.shape import AvroShape
-from headrace.sources.extractors.avro.taken import Scanned, Standings, Taken, joined
+from headrace.sources.extractors.avro.taken import Built, Scanned, Standings, Taken, joined
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Chunk, Resume, numbered
 from headrace.sources.extractors.damage import DamagedObjectError
@@ -27,18 +27,14 @@ from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.extractors.unpacking import BROKEN
 from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
 
-# So many records become Arrow at a time: more of them as Python objects keep the garbage collector busy.
-_PIECE = 512
-# A scan notes so many places at a time, which are Python objects, too.
-_SCANNED_PLACES = 1 << 16
-_Records = TypeVar("_Records", Taken, Scanned)
+_Records = TypeVar("_Records", Taken, Scanned, Taken | Built)
 
 
 class AvroReader:
     """An ``ObjectReader`` of the *blocks* of *span*, from the one they are at on.
 
     *resume* tells what is skipped of them, and how many records came before; *constants* are part of every offset.
-    It holds one unpacked block, and of its records as Python objects only those of one chunk.
+    It holds one unpacked block, in columns or places a few times its bytes, and as Python objects records of one chunk.
     """
 
     def __init__(
@@ -119,7 +115,7 @@ class AvroReader:
             size -= part.size
         return parts
 
-    def _take(self, rows: int, size: int) -> Taken | Scanned | None:
+    def _take(self, rows: int, size: int) -> Taken | Scanned | Built | None:
         """Some records that were not taken before; ``None`` at the end, or after a failure."""
         scan = self._shape.scan
         scanned = self._scanned(scan, rows, size) if scan is not None else None
@@ -131,10 +127,9 @@ class AvroReader:
         What numpy and Arrow do for each call is then done once for a chunk, not for each block.
         """
         parts = list[Scanned]()
-        most = max(1, _SCANNED_PLACES // scan.width)
         while rows > 0 and size > 0 and (block := self._open_block()) is not None:
             share = size * block.left // (block.left_bytes + scan.column_bytes(block.left))
-            part = block.scanned(max(1, min(rows, share, most)), scan)
+            part = block.scanned(max(1, min(rows, share, scan.portion())), scan)
             if part is None:
                 break
             rest = self._not_skipped(part)
@@ -144,11 +139,13 @@ class AvroReader:
                 parts.append(rest)
         return joined(parts) if parts else None
 
-    def _read_out(self, rows: int, size: int) -> Taken | None:
+    def _read_out(self, rows: int, size: int) -> Taken | Built | None:
         """The next records, read one by one; ``None`` at the end, or after a failure."""
         while (block := self._open_block()) is not None:
             share = max(1, size * block.left // max(1, block.left_bytes))
-            taken, reason = block.take(min(rows, share, _PIECE), self._datums)
+            taken, reason = block.take(
+                min(rows, share, PIECE), self._datums, scans=self._shape.scan is not None
+            )
             rest = self._not_skipped(taken)
             if reason is not None:
                 self._give_up(block, reason)
@@ -235,15 +232,17 @@ class AvroReader:
             )
             self._lost = told.error(damage, self._native_key, self._constants)
 
-    def _built(self, taken: Taken | Scanned) -> ChunkPart:
+    def _built(self, taken: Taken | Scanned | Built) -> ChunkPart:
         """The column of the records that fit, before the first that does not; that one is refused."""
+        if isinstance(taken, Built):
+            return self._part(taken.column, taken.standings, taken.column.nbytes)
         if isinstance(taken, Scanned):
             try:
                 return self._part(taken.built(), taken.standings, taken.size)
             except UNFIT:
-                if len(taken) > _PIECE:
-                    self._waiting.append(taken.behind(_PIECE))
-                taken = taken.read(_PIECE, self._datums)
+                if len(taken) > PIECE:
+                    self._waiting.append(taken.behind(PIECE))
+                taken = taken.read(PIECE, self._datums)
         return self._built_of(taken)
 
     def _built_of(self, taken: Taken) -> ChunkPart:

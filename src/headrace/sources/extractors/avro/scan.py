@@ -30,11 +30,16 @@ UNUSUAL = (IndexError, ValueError)
 """What a scan raises when it gives up."""
 FieldPlaces = NDArray[np.int64]
 """A row of places for each record, the record's own first."""
+KeptPlaces = NDArray[np.int32]
+"""The same in half the memory."""
+_MOST_KEPT_BYTES: Final = np.iinfo(np.int32).max
 
 _ScanFunction = Callable[[bytes, int, int], tuple[list[int], int]]
 # Functions take long to compile, or cannot be, for schemas beyond what people write.
 _MOST_FIELDS, _DEEPEST = 500, 20
 _LONGEST_LENGTH = 63
+# So many places are noted at a time, which are Python objects first.
+_MOST_PLACES = 1 << 16
 _VALUE_BYTES = 8
 _SIZES: Final = {"boolean": 1, "float": 4, "double": 8}
 _FLOATS: Final = {"float": np.dtype("<f4"), "double": np.dtype("<f8")}
@@ -63,6 +68,26 @@ class Scan:
         if end > len(octets):
             raise IndexError("the bytes end too early")
         return np.array(found, np.int64).reshape(count, self.width), end
+
+    def portion(self) -> int:
+        """How many records are scanned at a time."""
+        return max(1, _MOST_PLACES // self.width)
+
+    def whole(self, octets: bytes, count: int) -> KeptPlaces | None:
+        """The places of the *count* records that *octets* are made of; ``None`` when they are not exactly these.
+
+        Also when there would be more places than bytes: they are kept for as long as the bytes.
+        """
+        if self.width * count > len(octets) or len(octets) > _MOST_KEPT_BYTES:
+            return None
+        kept, end = np.empty((count, self.width), np.int32), 0
+        try:
+            for start in range(0, count, self.portion()):
+                part = min(self.portion(), count - start)
+                kept[start : start + part], end = self.places(octets, end, part)
+        except UNUSUAL:
+            return None
+        return kept if end == len(octets) else None
 
     def build(self, octets: Bytes, places: FieldPlaces) -> pa.Array:
         """The column of the records at *places*; raises one of ``leaves.UNFIT`` when one is unusual."""

@@ -74,6 +74,21 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """Records that are a *column* already, so that each of them fits."""
+
+    column: pa.Array
+    standings: Standings
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def behind(self, count: int) -> Built:
+        """These without the first *count*."""
+        return Built(column=self.column[count:], standings=self.standings.between(count, None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scanned:
     """Records that *scan* has been over: *places* are those of each in *octets*."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from headrace.connect.partition import OffsetValue
 from headrace.connect.schema import JSON_DOCUMENT, Schema
+from headrace.sources.extractors.csv.cut_rows import CutRows
 from headrace.sources.extractors.csv.dialect import CsvDialect
 from headrace.sources.extractors.csv.fields import CsvFields
 from headrace.sources.extractors.csv.objects import ObjectWriter
@@ -19,8 +19,6 @@ from headrace.sources.extractors.csv.types import FieldType
 from headrace.sources.extractors.row_extractor import BadRow, Extracted
 from headrace.sources.extractors.rows import RowBlock
 
-_log = logging.getLogger(__name__)
-
 _TYPE_ADVICE = "Correct the field, or its type in csv.types."
 
 
@@ -29,7 +27,7 @@ class CsvExtractor:
 
     *header* is what :meth:`constants` said to an earlier reader; without it the first row tells the names.
     *inferred* are the types of the fields, in their order; ``None`` while nothing was inferred. *native_key*
-    is what warnings call the file.
+    is what warnings call the file; *cut* tells of rows that are cut.
     """
 
     def __init__(
@@ -39,10 +37,11 @@ class CsvExtractor:
         native_key: str = "",
         header: OffsetValue = None,
         inferred: Sequence[FieldType] | None = None,
+        cut: CutRows | None = None,
     ) -> None:
         self._dialect = dialect
         self._native_key = native_key
-        self._told_cut = False
+        self._cut = cut or CutRows()
         self._inferred = inferred
         self._rows = CsvRows(dialect, json.loads(header) if isinstance(header, str) else None)
         self._fields: CsvFields | None = None
@@ -84,17 +83,10 @@ class CsvExtractor:
         return Extracted(values=self._writer.values(columns), rows=kept, bad=bad)
 
     def _tell_cut(self) -> None:
-        """Say once that fields are left out."""
         names, most = self._rows.names, self._rows.most_fields
-        if most and names is not None and not self._told_cut:
-            self._told_cut = True
-            _log.warning(
-                "%s: A row has %d fields, but %d are expected. What is behind these is left out of this row and of "
-                "any other one, as csv.ragged=%s says; it is told once.",
-                self._native_key,
-                most,
-                len(names),
-                self._dialect.ragged,
+        if most and names is not None:
+            self._cut.tell(
+                self._native_key, fields=most, expected=len(names), ragged=self._dialect.ragged
             )
 
     def _take_names(self) -> None:

@@ -71,5 +71,5 @@ class CsvFields:
             holds = kind.holds(numbers)
             lost = -1 if holds is None else pc.index(holds, _NO).as_py()
             if lost >= 0:
-                return lost, f"no {kind.name} of 64 bits holds without losing digits"
+                return lost, kind.refusal
         return None if row < 0 else (row, f"is not of type {kind.name}")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import OffsetValue
 from headrace.sources.extractors.chunk import Resume
+from headrace.sources.extractors.csv.cut_rows import CutRows
 from headrace.sources.extractors.csv.dialect import CsvDialect
 from headrace.sources.extractors.csv.extractor import CsvExtractor
 from headrace.sources.extractors.csv.framing import csv_framing
@@ -21,20 +22,25 @@ _ANOTHER_NAME = (
 )
 
 
-def csv_format(dialect: CsvDialect, encoding: TextEncoding | None = None) -> RowFormat:
+def csv_format(
+    dialect: CsvDialect, encoding: TextEncoding | None = None, *, cut: CutRows | None = None
+) -> RowFormat:
     """The format of files written in *dialect*, and in *encoding* where they are not UTF-8.
 
     It splits where every line end ends a row, and no range has to know what the file begins with. A header may
-    come behind blank lines, in any range.
+    come behind blank lines, in any range. *cut* tells of rows that are cut.
     """
     framing = csv_framing(dialect)
+    told = cut or CutRows()
 
     def extractor(
         native_key: str, resume: Resume, constants: Mapping[str, OffsetValue]
     ) -> CsvExtractor:
         header = _header(native_key, dialect, resume, constants)
         inferred = _inferred(native_key, dialect, constants)
-        return CsvExtractor(dialect, native_key=native_key, header=header, inferred=inferred)
+        return CsvExtractor(
+            dialect, native_key=native_key, header=header, inferred=inferred, cut=told
+        )
 
     return RowFormat(
         name=dialect.signature(),

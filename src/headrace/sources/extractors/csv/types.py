@@ -37,6 +37,8 @@ _DECIMAL = re.compile(r"decimal\(([0-9]|[12][0-9]|3[0-7])\)")
 _DECIMAL_DIGITS = 38
 _SURE_INT64_CHARACTERS = 18
 _SURE_DOUBLE_CHARACTERS = 15
+_FIRST_MOMENT = pa.scalar("0001-01-01T00:00:00.000Z").cast(arrow_type(TIMESTAMP))
+_LAST_MOMENT = pa.scalar("9999-12-31T23:59:59.999Z").cast(arrow_type(TIMESTAMP))
 
 KNOWN_TYPES: Final = (
     "string, integer, number, boolean, date, time, timestamp, decimal(0) to decimal(37)"
@@ -47,13 +49,15 @@ KNOWN_TYPES: Final = (
 class FieldType:
     """A type by its *name*: how its texts look, its schema, and which texts its values hold without loss.
 
-    *pattern* is ``None`` where any text will do; *holds* is asked only where :attr:`schema` is made use of.
+    *pattern* is ``None`` where any text will do; *holds* is asked only where :attr:`schema` is made use of,
+    and *refusal* says of a text what is wrong when its values do not hold it.
     """
 
     name: str
     pattern: str | None
     schema: Schema
     holds: Callable[[pa.StringArray], pa.BooleanArray | None] = lambda _: None
+    refusal: str = ""
 
     @property
     def quoted(self) -> bool:
@@ -110,6 +114,20 @@ def _with_zone(texts: pa.StringArray) -> pa.StringArray:
     return pc.binary_join_element_wise(texts, zone, "")
 
 
+def _days_of_python(texts: pa.StringArray) -> pa.BooleanArray | None:
+    return pc.invert(pc.starts_with(texts, "0000"))
+
+
+def _moments_of_python(texts: pa.StringArray) -> pa.BooleanArray | None:
+    """Which of *texts* are, as UTC, of a year that Python knows; ``None`` for all."""
+    # A zone moves a moment by less than two days.
+    outermost = pc.match_substring_regex(texts, "^(0000|0001-01-0|9999-12-3)").fill_null(False)  # noqa: FBT003
+    if not pc.any(outermost).as_py():
+        return None
+    moments = _with_zone(texts).cast(arrow_type(TIMESTAMP))
+    return pc.and_(pc.greater_equal(moments, _FIRST_MOMENT), pc.less_equal(moments, _LAST_MOMENT))
+
+
 def _int64s(texts: pa.StringArray) -> pa.BooleanArray | None:
     return _each(texts, _SURE_INT64_CHARACTERS, lambda text: int64_of(text) is not None)
 
@@ -131,19 +149,36 @@ def _each(texts: pa.StringArray, sure: int, holds: Callable[[str], bool]) -> pa.
     return pa.array(held)
 
 
+def _lossy(name: str) -> str:
+    return f"no {name} of 64 bits holds without losing digits"
+
+
 def _all(right: pa.BooleanArray) -> bool:
     return pc.all(right).as_py() is True
 
 
+_NO_YEAR: Final = "is not of the years 1 to 9999"
 _TYPES: Final[Mapping[str, FieldType]] = {
     kind.name: kind
     for kind in (
         FieldType("string", None, STRING.as_optional()),
-        FieldType("integer", f"^{_WHOLE}$", INT64.as_optional(), _int64s),
-        FieldType("number", rf"^{_WHOLE}(\.[0-9]+)?{_EXPONENT}$", FLOAT64.as_optional(), _doubles),
+        FieldType("integer", f"^{_WHOLE}$", INT64.as_optional(), _int64s, _lossy("integer")),
+        FieldType(
+            "number",
+            rf"^{_WHOLE}(\.[0-9]+)?{_EXPONENT}$",
+            FLOAT64.as_optional(),
+            _doubles,
+            _lossy("number"),
+        ),
         FieldType("boolean", "^(?i:true|false)$", BOOLEAN.as_optional()),
-        FieldType("date", f"^{_DAY}$", DATE.as_optional()),
+        FieldType("date", f"^{_DAY}$", DATE.as_optional(), _days_of_python, _NO_YEAR),
         FieldType("time", f"^{_CLOCK}$", TIME.as_optional()),
-        FieldType("timestamp", f"^{_DAY}[T ]{_CLOCK}{_ZONE}?$", TIMESTAMP.as_optional()),
+        FieldType(
+            "timestamp",
+            f"^{_DAY}[T ]{_CLOCK}{_ZONE}?$",
+            TIMESTAMP.as_optional(),
+            _moments_of_python,
+            _NO_YEAR,
+        ),
     )
 }

@@ -1,0 +1,96 @@
+"""What the sender refuses before it hands anything over: partitions that a topic lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.kafka.door import Door
+from headrace.kafka.sender import EncodedRecords, NoPartitionError
+
+
+@dataclass
+class Cluster:
+    """Topics with so many partitions each, asked at a time that the test sets."""
+
+    partitions: dict[str, int]
+    error: Exception = field(default_factory=lambda: TaskFailedError("There is no such topic."))
+    asked: list[str] = field(default_factory=list[str])
+    now: float = 0.0
+
+    def count(self, topic: str) -> int:
+        """As Kafka tells it."""
+        self.asked.append(topic)
+        if topic not in self.partitions:
+            raise self.error
+        return self.partitions[topic]
+
+    def door(self) -> Door:
+        """A door to it."""
+        return Door(self.count, max_bytes=1000, clock=lambda: self.now)
+
+
+def to(partition: int | None, topic: str = "t") -> EncodedRecords:
+    """Two records for *partition*."""
+    values = pa.array([b"1", b"2"], pa.binary())
+    return EncodedRecords(topic=topic, values=values, partition=partition)
+
+
+@pytest.mark.parametrize(
+    ("count", "there"), [(3, "the partitions 0 to 2"), (1, "partition 0 only")]
+)
+def test_a_partition_that_a_topic_lacks_is_refused(count: int, there: str) -> None:
+    """The sentence tells it, those that there are, and what to do."""
+    door = Cluster({"t": count}).door()
+    door.admit(to(count - 1))
+
+    with pytest.raises(NoPartitionError) as caught:
+        door.admit(to(count))
+
+    assert (
+        f"The record's topic 't' has no partition {count}: it has {there}. "
+        "Tell one that it has, or give the topic more partitions."
+    ) == str(caught.value)
+    assert 0 == caught.value.row
+
+
+def test_a_topic_is_asked_for_once() -> None:
+    """And only where records tell partitions."""
+    cluster = Cluster({"t": 3, "u": 1})
+    door = cluster.door()
+    for partition in (None, 0, 2, 1):
+        door.admit(to(partition))
+    door.admit(to(0, "u"))
+    door.admit(to(None, "v"))
+
+    assert ["t", "u"] == cluster.asked
+
+
+def test_a_topic_that_grows_is_asked_for_again() -> None:
+    """Some seconds after the last answer, however many records there are."""
+    cluster = Cluster({"t": 3})
+    door = cluster.door()
+    door.admit(to(0))
+    cluster.partitions["t"] = 6
+    for _ in range(3):
+        with pytest.raises(NoPartitionError):
+            door.admit(to(5))
+    cluster.now = 5.0
+
+    door.admit(to(5))
+
+    assert ["t", "t"] == cluster.asked
+
+
+def test_a_topic_that_is_not_to_be_had_is_told_by_the_writing() -> None:
+    """Which has the advice; the door lets its records in."""
+    Cluster({}).door().admit(to(7))
+
+
+def test_an_outage_is_no_answer() -> None:
+    """What passes is told to the caller."""
+    with pytest.raises(RetriableError):
+        Cluster({}, error=RetriableError("The broker is away.")).door().admit(to(7))
