@@ -30,7 +30,7 @@ class SourcePartition(Mapping[str, OffsetValue]):
     def __init__(
         self, values: Mapping[str, OffsetValue] | None = None, /, **named: OffsetValue
     ) -> None:
-        self._values: dict[str, OffsetValue] = {**(values or {}), **named}
+        self._values: dict[str, OffsetValue] = {**values, **named} if values else named
         checked_values(self._values, "source partition")
         self._hash: int | None = None
 

@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, cast
+from typing import Final
 
 from headrace.connect.java_text import json_quoted
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
@@ -39,12 +39,12 @@ def packed_partition(partition: SourcePartition) -> tuple[Names, bytes] | None:
 
     ``None`` where that is not so: for floats, bytes, and text that UTF-8 cannot hold.
     """
-    values = dict(partition.items())
-    if len(values) == 1:
-        ((name, value),) = values.items()
+    if len(partition) == 1:
+        ((name, value),) = partition.items()
         if type(value) is str and value.isascii() and name.isascii():
             # That of most, so that it pays to be fast.
-            return (name,), f"{json_quoted(name)}:{json_quoted(value)}".encode()
+            return (name,), f"{_quoted_name(name)}:{json_quoted(value)}".encode()
+    values = dict(partition.items())
     if not _EXACT.issuperset(map(type, values.values())):
         return None
     names = _in_order(frozenset(values))
@@ -52,6 +52,9 @@ def packed_partition(partition: SourcePartition) -> tuple[Names, bytes] | None:
         return names, encoded_members(values, names)
     except ValueError:
         return None
+
+
+_quoted_name: Final = lru_cache(maxsize=1000)(json_quoted)
 
 
 @lru_cache(maxsize=1000)
@@ -118,5 +121,4 @@ def offset_in(packed: bytes) -> SourceOffset:
 
 
 def _values(value: bytes) -> dict[str, OffsetValue]:
-    parsed = _text.raw_decode(value.decode("utf-8", "surrogatepass"))[0]
-    return cast("dict[str, OffsetValue]", parsed)
+    return _text.raw_decode(value.decode("utf-8", "surrogatepass"))[0]

@@ -31,9 +31,11 @@ class PackedOffsets(OffsetsByNames):
 
     def __getitem__(self, partition: SourcePartition) -> SourceOffset:
         packed = packed_partition(partition)
-        table = None if packed is None else self.tables.get(packed[0])
-        value = None if packed is None or table is None else table.get(packed[1])
-        return self._others[partition] if value is None else offset_in(value)
+        if packed is not None and (table := self.tables.get(packed[0])) is not None:
+            value = table.get(packed[1])
+            if value is not None:
+                return offset_in(value)
+        return self._others[partition]
 
     def __iter__(self) -> Iterator[SourcePartition]:
         yield from self._others

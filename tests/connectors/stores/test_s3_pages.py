@@ -15,6 +15,11 @@ OBJECT = (
     "<Contents><Key>a&amp;%2B</Key><LastModified>2026-03-01T10:20:30.123Z</LastModified>"
     "<ETag>&quot;e&quot;</ETag><Size>12</Size>{more}</Contents>"
 )
+USUAL = (
+    "<Contents><Key>a/b%2B</Key><LastModified>2026-03-01T10:20:30.000Z</LastModified>"
+    "<ETag>&quot;e&quot;</ETag><Size>12</Size>"
+    "<StorageClass>STANDARD</StorageClass></Contents>"
+)
 TAIL = (
     "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"
     "</ListBucketResult>"
@@ -39,8 +44,11 @@ def parsed(body: str, *, by_us: bool, status: int = 200) -> dict[str, Any]:
         f"{HEAD}{OBJECT.format(more='')}{TAIL}",
         f"{HEAD}{OBJECT.format(more='<StorageClass>GLACIER</StorageClass>') * 3}{TAIL}",
         f"{HEAD}<Name>b</Name>{OBJECT.format(more='')}<KeyCount>2</KeyCount>{OBJECT.format(more='')}{TAIL}",
+        f"{HEAD}{USUAL * 3}{TAIL}",
+        f"{HEAD}{USUAL}{OBJECT.format(more='')}{USUAL}{TAIL}",
+        f"{HEAD}{USUAL}<!-- {USUAL} -->{TAIL}",
     ],
-    ids=["none", "one", "three", "between others"],
+    ids=["none", "one", "three", "between others", "usual", "beside usual", "comment"],
 )
 def test_a_page_is_what_botocore_reads(body: str):
     """Keys, sizes, times and all that is not an object."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
@@ -81,6 +82,8 @@ class Decision:
     note: str | None = None
 
 
+NOTHING: Final = Decision()
+"""What to do with a file that was read to its end, as most of a million were."""
 _KEPT = ("header", "types", CHECKED, CHECKSUM)
 
 

@@ -17,7 +17,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask, Split
-from headrace.connectors.files.candidate import Decision
+from headrace.connectors.files.candidate import NOTHING, Decision
 from headrace.connectors.files.cleanup.cleaning import Cleaning
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.distribution import shares_of
@@ -133,6 +133,8 @@ class FilesConnector(PlannedConnector):
         offsets = dict[SourcePartition, SourceOffset | None]()
         waits = list[float]()
         for path, decision in cleaning.decisions(decisions) if cleaning else decisions:
+            if decision is NOTHING:
+                continue
             if decision.pieces:
                 # Told before a slot would: a name that says no topic is wrong for all records of the file.
                 self._destinations.of(path)

@@ -94,9 +94,12 @@ class Selector:
 
     def names_in(self, key: str) -> Sequence[str]:
         """The names in *key*, which is selected, but for those that are written out in *text*."""
-        named, *below = key[self._folder_end :].split("/")
-        written = self.text[self._folder_end :]
-        return below if named == written else (named, *below)
+        names = key[self._folder_end :].split("/")
+        return names[1:] if names[0] == self._written else names
+
+    @cached_property
+    def _written(self) -> str:
+        return self.text[self._folder_end :]
 
     @cached_property
     def _folder_end(self) -> int:

@@ -18,13 +18,14 @@ def refuse(error: KeyNotRepresentableError) -> None:
     raise error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class StoredObject:
     """An object as a store told of it.
 
     *version* changes whenever the content does and is text of the adapter's own making, to be compared
     and given back, never read. *storage_class* is the store's word for objects that are not stored in the
-    usual way, else ``None``.
+    usual way, else ``None``. Nobody changes one; it is not frozen because listings make millions of them, and a
+    frozen one takes three times as long.
     """
 
     key: str

@@ -45,18 +45,19 @@ class Asked(Mapping[str, Progress]):
         """Whether *path*, which is listed now, is hidden, or was cleaned since the listing began."""
         if path in self._hidden:
             return True
-        was_cleaned = path in self._cleaned
+        if path not in self._cleaned:
+            return False
         # No name is listed twice.
-        self._cleaned.discard(path)
-        return was_cleaned
+        self._cleaned.remove(path)
+        return True
 
     def __getitem__(self, path: str) -> Progress:
         if path in self._hidden:
             return Progress()
         progress = self.known[path]
         self._found += 1
-        self._has_order &= path > self._last
-        self._rises &= self._has_order
+        if path <= self._last:
+            self._has_order = self._rises = False
         self._last = path
         if not progress.done:
             self._not_done.add(path)

@@ -84,7 +84,7 @@ class S3Store:
         self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
     ) -> Iterator[StoredObject]:
         """See ``Store.list``."""
-        yield from self._listing.objects(
+        return self._listing.objects(
             lambda after: self._pages(prefix, after, refuse), prefix, start_after
         )
 
