@@ -17,6 +17,10 @@ from typing import NoReturn
 from benchmarks.binary_samples import avro_sample, bytes_sample, parquet_sample
 from benchmarks.client_limit import ClientLimit
 from benchmarks.contender import BenchmarkError
+from benchmarks.control import CONTROL_CASES
+from benchmarks.control_report import control_section
+from benchmarks.control_scene import QUICK, WHOLE, ControlScene
+from benchmarks.figure import Figure
 from benchmarks.headrace_worker import HeadraceWorker
 from benchmarks.machine import machine, versions
 from benchmarks.measuring import BROKER_SETTINGS, Bench, Measurement
@@ -55,24 +59,26 @@ def main() -> int:
     options = _options()
     if options.list:
         print("\n".join(f"{row.key:22} {row.slots} {row.title}" for row in ROWS))
-        print("\n".join(f"{case.key:22}   {case.title}" for case in CASES))
+        print("\n".join(f"{case.key:22}   {case.title}" for case in (*CASES, *CONTROL_CASES)))
         return 0
     signal.signal(signal.SIGTERM, _leave)
     began = datetime.now(UTC)
     runs: dict[str, list[Measurement]] = {}
     plans: dict[str, PlanMeasured] = {}
+    figures: dict[str, Sequence[Figure]] = {}
     failed = False
     with tempfile.TemporaryDirectory(prefix="headrace-benchmark-", dir=options.folder) as name:
         try:
             failed = _measure(options, Path(name), runs)
             failed |= _plan(options, Path(name), plans)
+            failed |= _control(options, Path(name), figures)
         except KeyboardInterrupt:
             failed = True
             print("Interrupted; here is what was measured.", file=sys.stderr)
         except (BenchmarkError, ConnectError) as error:
             failed = True
             print(f"It cannot go on: {error}", file=sys.stderr)
-    page = _page(Results(runs), plans, began, options)
+    page = _page(Results(runs), plans, figures, began=began, options=options)
     print(f"\n{page}")
     if options.write is not None:
         options.write.write_text(f"{METHOD.read_text()}\n{page}\n\n{NOTES.read_text()}")
@@ -127,8 +133,7 @@ def _plan(options: argparse.Namespace, folder: Path, plans: dict[str, PlanMeasur
     """Measure the plans, adding to *plans* as it goes; whether one failed."""
     failed = False
     for case in CASES:
-        wanted = any(fnmatch.fnmatchcase(case.key, each) for each in options.only)
-        if options.only and not wanted:
+        if not _is_wanted(case.key, options):
             continue
         _say(f"a plan: {case.title} ({case.key})")
         files = case.files // PLAN_QUICK if options.quick else case.files
@@ -142,16 +147,48 @@ def _plan(options: argparse.Namespace, folder: Path, plans: dict[str, PlanMeasur
     return failed
 
 
+def _control(
+    options: argparse.Namespace, folder: Path, figures: dict[str, Sequence[Figure]]
+) -> bool:
+    """Measure workers that serve, adding to *figures* as it goes; whether a case failed."""
+    cases = [case for case in CONTROL_CASES if _is_wanted(case.key, options)]
+    if not cases:
+        return False
+    failed = False
+    place = folder / "control"
+    place.mkdir()
+    with Broker(place / "broker", properties=BROKER_SETTINGS) as broker:
+        scene = ControlScene(broker, place, QUICK if options.quick else WHOLE)
+        for case in cases:
+            _say(f"{case.title} ({case.key})")
+            try:
+                figures[case.key] = case.measured(scene)
+            except BenchmarkError as error:
+                failed = True
+                _say(f"    FAILED: {error}")
+                continue
+            for each in figures[case.key]:
+                _say(f"    {each.title}: {each.value:.3f} {each.unit}")
+    return failed
+
+
+def _is_wanted(key: str, options: argparse.Namespace) -> bool:
+    return not options.only or any(fnmatch.fnmatchcase(key, each) for each in options.only)
+
+
 def _page(
     results: Results,
     plans: Mapping[str, PlanMeasured],
+    figures: Mapping[str, Sequence[Figure]],
+    *,
     began: datetime,
     options: argparse.Namespace,
 ) -> str:
     warning = SHORT_RUN if options.records < ENOUGH_RECORDS else ""
+    rates = f"\n\n{warning}{report(results)}" if results.runs or not (plans or figures) else ""
     return (
         f"## Where and when\n\n{began:%d %B %Y}, {options.records:,} records a run. {machine()}. "
-        f"{versions()}.\n\n{warning}{report(results)}{plan_section(plans)}"
+        f"{versions()}.{rates}{plan_section(plans)}{control_section(figures)}"
     )
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from headrace import standalone as composition
 from headrace.connect.errors import ConnectError
 from headrace.observe.form import LogForm
 from headrace.runtime.offset_desk import OffsetDesk
 from headrace.runtime.worker_config import WorkerConfig
-from headrace.standalone import standalone
+from headrace.standalone import foundation, standalone
 from headrace.storage.memory import MemoryOffsetStore
 
 NOWHERE = {
@@ -71,9 +70,9 @@ def test_a_broker_that_is_not_there_is_named_with_the_reason(tmp_path: Path) -> 
 def test_slots_are_told_the_form_of_the_worker_s_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their processes begin without any."""
     form = LogForm(level=logging.DEBUG, as_json=True)
-    monkeypatch.setattr(composition, "form_in_use", lambda: form)
+    monkeypatch.setattr(foundation, "form_in_use", lambda: form)
     desk = OffsetDesk(MemoryOffsetStore())
-    channel = composition._channel(WorkerConfig.parse(NOWHERE), desk)
+    channel = foundation.channel_for(WorkerConfig.parse(NOWHERE), desk)
     channel.close()
 
     assert form == LogForm(**channel._log)

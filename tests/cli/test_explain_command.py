@@ -162,6 +162,16 @@ def test_names_stay_on_one_line():
     assert "a\\nb\\udc80: read: x\\ty" == reason
 
 
+def test_an_error_shows_no_secret(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    """The connector may tell all that it was given, and does not know where it came from."""
+    monkeypatch.setenv("HEADRACE_TEST_PATH", str(scene.folder / "canary"))
+    providers = {"config.providers": "env", "config.providers.env.class": "env"}
+    result = scene.explained(providers, files_path="${env:HEADRACE_TEST_PATH}")
+
+    assert "${env:HEADRACE_TEST_PATH}" in str(result.exception)
+    assert "canary" not in str(result.exception)
+
+
 def test_what_a_connector_does_not_know_is_not_counted():
     """No bytes where it tells none; and of nothing, that it is."""
     read = Explained(name="a", slots=(0,))

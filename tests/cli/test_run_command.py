@@ -41,12 +41,12 @@ def _started(folder: Path, worker: dict[str, str], *connectors: dict[str, str]) 
 def test_a_signal_ends_the_wait_for_the_broker(
     tmp_path: Path, number: signal.Signals, code: int, said: str
 ) -> None:
-    """At once, with a line and no traceback."""
+    """At once, with a line and no traceback, when there is nobody to answer meanwhile."""
     log = tmp_path / "log"
     with log.open("w") as stream:
         # Whoever runs the tests in the background may ignore SIGINT; a program that is started does not.
         worker = subprocess.Popen(
-            _started(tmp_path, NOWHERE, CONNECTOR),
+            [*_started(tmp_path, NOWHERE, CONNECTOR), "--once"],
             stderr=stream,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
         )

@@ -102,7 +102,7 @@ class TestOffsetsOfPeople:
     @pytest.mark.parametrize(
         ("partition", "told"),
         [
-            ({"filename": "s3://b/k"}, "'bucket' and 'objectKey'"),
+            ({"filename": "s3://ü/k"}, """{"filename": "s3://ü/k"} .* 'bucket' and 'objectKey'"""),
             ({"bucket": "b"}, "'bucket' and 'objectKey'"),
             ({"bucket": "b", "objectKey": ""}, "by its address"),
             ({"bucket": "b", "objectKey": "k", "x": 1}, "only 'from' and 'to'"),

@@ -316,6 +316,20 @@ def test_offsets_are_vetoed_in_connects_words(
         connector.alter_offsets({}, {SourcePartition(partition): offset})
 
 
+def test_lag_is_what_is_behind_the_position(path: Path) -> None:
+    """In bytes, never less than none; nothing is said of other files, and of one that is gone."""
+    path.write_bytes(b"one\ntwo\n")
+    props = {"file": str(path), "topic": "t"}
+    tell = FileStreamSourceConnector().lag
+
+    assert {SourcePartition(filename=str(path)): 5} == tell(props, at(path, 3))
+    assert [0] == list(tell(props, at(path, 30)).values())
+    assert {} == tell(props, at(path.with_name("other"), 3))
+    assert {} == tell({"topic": "t"}, {})
+    path.unlink()
+    assert {} == tell(props, at(path, 3))
+
+
 def test_good_offsets_and_removals_are_accepted() -> None:
     """Nothing has to happen outside."""
     offsets = {

@@ -148,6 +148,7 @@ class Scene:
             "state.file": str(self.folder / "state.db"),
             "headrace.slots": "2",
             "headrace.lease.ms": "5000",
+            "listeners": "http://127.0.0.1:0",
             **self.worker,
         }
 

@@ -41,6 +41,12 @@ def test_a_transaction_bounds_its_records() -> None:
         ("delivery.timeout.ms", "9", "message.timeout.ms", "9"),
         ("linger.ms", "0", "linger.ms", "0"),
         ("batch.size", "0", "batch.size", "1"),
+        (
+            "bootstrap.servers",
+            "INSIDE://a:1, b:2,SSL://[::1]:3",
+            "bootstrap.servers",
+            "a:1, b:2,[::1]:3",
+        ),
         ("compression.type", "zstd", "compression.type", "zstd"),
         (
             "partitioner.class",
@@ -59,7 +65,24 @@ def test_a_transaction_bounds_its_records() -> None:
 )
 def test_java_names_are_translated(java: str, value: str, ours: str, expected: object) -> None:
     """The user's settings win over ours, under the client's names."""
-    assert expected == producer_config({**BROKER, java: value}).settings[ours]
+    given = {**BROKER, "security.protocol": "SSL", java: value}
+    assert expected == producer_config(given).settings[ours]
+
+
+def test_javas_oauth_needs_no_class_of_java() -> None:
+    """A worker's file names Java's handler, whose work the client does by itself."""
+    handler = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+    config = client_config(
+        {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.login.callback.handler.class": handler,
+            "sasl.oauthbearer.token.endpoint.url": "https://127.0.0.1:1/token",
+        }
+    )
+
+    assert "oidc" == config.settings["sasl.oauthbearer.method"]
+    assert () == config.warnings
+    assert "sasl.login.callback.handler.class" not in config.settings
 
 
 @pytest.mark.parametrize(
@@ -115,7 +138,7 @@ def test_without_exactly_once_another_reason_is_told() -> None:
 def test_what_would_lose_records_is_refused(key: str, value: str) -> None:
     """Each problem is told under the key that the user wrote."""
     with pytest.raises(ConfigError) as caught:
-        producer_config({**BROKER, key: value}, transactional_id="id")
+        producer_config({**BROKER, "security.protocol": "SSL", key: value}, transactional_id="id")
 
     assert key in [problem for problem, _ in caught.value.problems]
 
@@ -142,25 +165,11 @@ def test_jaas_becomes_user_and_password(module: str, mechanism: str) -> None:
     assert ("u", 'p"w; x=y') == (settings["sasl.username"], settings["sasl.password"])
 
 
-def test_pem_stores_are_translated() -> None:
-    """PEM files work in both worlds, under different names."""
-    settings = client_config(
-        {
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": "/ca.pem",
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": "/me.pem",
-        }
-    ).settings
-
-    assert "/ca.pem" == settings["ssl.ca.location"]
-    assert "/me.pem" == settings["ssl.certificate.location"] == settings["ssl.key.location"]
-
-
 def test_secrets_are_hidden_and_survive_pickling() -> None:
     """A configuration may be logged and shipped; only shipping keeps its secrets."""
     line = 'x.PlainLoginModule required username="u" password="hush";'
-    config = producer_config({**BROKER, "sasl.jaas.config": line, "ssl.key.password": "quiet"})
+    tls = {"security.protocol": "SASL_SSL", "ssl.key.password": "quiet"}
+    config = producer_config({**BROKER, **tls, "sasl.jaas.config": line})
 
     assert "hush" not in repr(config)
     assert "quiet" not in f"{config}"

@@ -61,6 +61,7 @@ def test_an_old_transaction_has_timed_out(name: str) -> None:
         "LISTENER_NOT_FOUND",
         "FETCH_SESSION_ID_NOT_FOUND",
         "INVALID_FETCH_SESSION_EPOCH",
+        "_NOENT",
     ],
 )
 def test_what_may_pass_is_retriable(name: str) -> None:

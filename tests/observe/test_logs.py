@@ -21,11 +21,12 @@ from headrace.observe.events import (
     Resumed,
     SlotClaimed,
     SlotProgress,
+    TaskCounts,
     TaskFailed,
     Waiting,
     told_to,
 )
-from headrace.observe.form import LogForm, form_in_use
+from headrace.observe.form import LogForm, form_in_use, name_in_logs
 from headrace.observe.logs import EventLog, configure_logging
 
 _WAITING = Waiting(connector="c", reason="no slots")
@@ -60,6 +61,18 @@ def test_a_healthy_idle_system_logs_nothing(logged_lines: Lines):
     ):
         tell(event)
     assert [] == logged_lines()
+
+
+def test_what_only_metrics_need_is_not_logged(caplog: pytest.LogCaptureFixture):
+    """A line of progress tells all tasks together."""
+    caplog.set_level(logging.DEBUG)
+    counts = {"records": 7, "bytes": 1, "committed_records": 0, "committed_bytes": 0}
+
+    EventLog()(SlotProgress(connector="c", tasks=(TaskCounts(task=0),), **counts))
+
+    (line,) = caplog.records
+    assert "records=7" in line.getMessage()
+    assert "tasks" not in line.getMessage()
 
 
 def test_waiting_is_told_once_per_reason(logged_lines: Lines):
@@ -184,3 +197,18 @@ def test_listeners_are_told_in_order():
     tell = told_to(lambda e: heard.append(("first", e)), lambda e: heard.append(("second", e)))
     tell(_WAITING)
     assert [("first", _WAITING), ("second", _WAITING)] == heard
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_json_lines_tell_whose_they_are(*, as_json: bool):
+    """Once the worker has an id, in its tasks' processes as well; words are for a terminal of one worker."""
+    stream = io.StringIO()
+    configure_logging(as_json=as_json, stream=stream)
+    logging.getLogger("x").warning("before")
+    name_in_logs("host:8083")
+    EventLog()(_WAITING)
+
+    before, line = stream.getvalue().splitlines()
+    assert "host" not in before
+    assert as_json == ('"worker": "host:8083"' in line)
+    assert "host:8083" == form_in_use().worker

@@ -125,6 +125,7 @@ SPEC = RunSpec(
     props={"name": "c"},
     max_tasks=2,
     delivery=Delivery.EXACTLY_ONCE,
+    admin={},
     producer={},
     offsets_topic="offsets",
     key_converter=STRING,

@@ -11,6 +11,7 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Split
 from headrace.observe.events import (
+    Amounts,
     ConnectorStarted,
     MicroBatchEnded,
     SlotProgress,
@@ -24,6 +25,8 @@ from runtime.desk import Desk
 def report(_: SlotTicket, number: int) -> SlotReport:
     """A slot that has passed over some records."""
     progress = Progress(committed_records=10, dead_lettered=number + 1, skipped=2, quarantined=1)
+    progress.polled_records = 12
+    progress.polls.add(0.5)
     return SlotReport(outcome=Outcome.FINISHED, progress=progress.as_message())
 
 
@@ -57,6 +60,19 @@ def test_what_the_slots_passed_over_is_told_together(desk: Desk) -> None:
     assert isinstance(progress, SlotProgress)
     assert (progress.dead_lettered, progress.skipped) == (ended.dead_lettered, 4)
     assert progress.quarantined == 2
+
+
+def test_what_each_slot_did_is_told_by_its_task(desk: Desk) -> None:
+    """With the numbers of its own report."""
+    desk.run()
+
+    progress = desk.heard(SlotProgress)[-1]
+    assert isinstance(progress, SlotProgress)
+    told = {each.task: (each.polled, each.committed, each.skipped) for each in progress.tasks}
+    assert {0: (12, 10, 2), 1: (12, 10, 2)} == told
+    assert {Amounts(count=1, total=0.5, least=0.5, most=0.5)} == {
+        each.polls for each in progress.tasks
+    }
 
 
 def test_what_the_connector_needs_is_there_before_it_starts(desk: Desk) -> None:

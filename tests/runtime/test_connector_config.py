@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headrace.converters import converter_problems
-from headrace.runtime.connector_config import (
-    ConnectorConfig,
-    connector_problems,
-    connector_warnings,
-)
+from headrace.runtime.config_rules import connector_problems, connector_warnings
+from headrace.runtime.connector_config import ConnectorConfig
 from headrace.runtime.worker_config import WorkerConfig
 from headrace.slot.work import BoundaryKind, ConverterChoice, ErrorPolicy
 

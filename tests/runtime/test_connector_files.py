@@ -10,10 +10,11 @@ import pytest
 from headrace.connect.errors import ConfigError
 from headrace.runtime.connector_files import (
     ConnectorFile,
-    InitialState,
     read_connector_file,
     read_worker_file,
 )
+from headrace.runtime.herder.requests import OffsetChange
+from headrace.runtime.herder.states import TargetState
 
 _CONFIG = {"name": "c", "connector.class": "files", "tasks.max": "2"}
 
@@ -52,7 +53,7 @@ def test_a_request_may_say_the_initial_state(tmp_path: Path, given: str, state: 
     """In any case, as in Kafka Connect."""
     content = json.dumps({"config": _CONFIG, "initial_state": given})
     found = read_connector_file(_file(tmp_path, content))
-    assert InitialState(state) == found.initial_state
+    assert TargetState(state) == found.initial_state
 
 
 def test_scalars_stay_the_text_that_they_are(tmp_path: Path):
@@ -78,7 +79,7 @@ def test_scalars_stay_the_text_that_they_are(tmp_path: Path):
         (
             '{"name": "a", "config": {}, "initial_offsets": []}',
             "initial_offsets",
-            "not supported yet",
+            "It must be an array of objects",
         ),
         (
             '{"name": "a", "config": {}, "initial_state": "GONE"}',
@@ -121,6 +122,12 @@ def test_a_broken_file_keeps_its_secrets(tmp_path: Path):
     assert "hunter2" not in f"{caught.value} {caught.value.__cause__!r}"
 
 
+def test_a_connector_in_place_of_the_worker_is_told_as_such(tmp_path: Path):
+    """Whoever gives the files in the wrong order, or forgets the worker's, need not guess."""
+    with pytest.raises(ConfigError, match=r"It is a connector's. The worker's file comes first"):
+        read_worker_file(_file(tmp_path, '{"name": "c", "config": {"topic": "t"}}'))
+
+
 def test_worker_files_are_json_or_properties(tmp_path: Path):
     """Both forms give the same configuration."""
     expected = {"group.id": "w", "offset.flush.interval.ms": "10"}
@@ -157,3 +164,30 @@ def test_what_is_no_configuration_is_told_as_such(tmp_path: Path, content: bytes
 def test_a_key_may_begin_as_json_does(tmp_path: Path):
     """What Java reads as properties stays properties."""
     assert {"[a": "1"} == read_worker_file(_file(tmp_path, "[a=1\n"))
+
+
+def test_a_request_may_hold_offsets_to_begin_with(tmp_path: Path):
+    """KIP-995's field: numbers stay numbers there, though configurations are text."""
+    path = tmp_path / "c.json"
+    offsets = [
+        {"partition": {"filename": "a"}, "offset": {"position": 7}},
+        {"partition": {}, "offset": None},
+    ]
+    path.write_text(json.dumps({"config": _CONFIG | {"n": 7}, "initial_offsets": offsets}))
+    found = read_connector_file(path)
+
+    assert "7" == found.config["n"]
+    assert [
+        OffsetChange(partition={"filename": "a"}, offset={"position": 7}),
+        OffsetChange(partition={}, offset=None),
+    ] == found.initial_offsets
+
+
+@pytest.mark.parametrize("element", [{"partition": {}}, {"offset": {}}, {}])
+def test_offsets_to_begin_with_are_whole(tmp_path: Path, element: object):
+    """One whose offset was forgotten would begin from the start, which nobody asked for."""
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps({"config": _CONFIG, "initial_offsets": [element]}))
+
+    with pytest.raises(ConfigError, match="an offset may be null, but not be left out"):
+        read_connector_file(path)

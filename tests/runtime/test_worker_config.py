@@ -8,9 +8,10 @@ import pytest
 
 from headrace.connect.errors import ConfigError
 from headrace.converters import converter_problems
-from headrace.runtime.connector_config import worker_problems
+from headrace.runtime.config_rules import worker_problems
 from headrace.runtime.state_file import state_path
-from headrace.runtime.worker_config import WorkerConfig, worker_warnings
+from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.worker_warnings import worker_warnings
 from headrace.slot.work import ConverterChoice, Delivery
 
 _LEAST = {"key.converter": "string", "value.converter": "json"}
@@ -43,6 +44,13 @@ def test_exactly_once_is_switched_off_only_on_purpose():
     assert ["exactly.once.source.support"] == [key for key, _ in problems]
 
 
+def test_a_worker_without_exactly_once_is_told():
+    """It is obeyed, and not what headrace is for."""
+    [told] = worker_warnings({**_LEAST, "exactly.once.source.support": "disabled"})
+    assert "records are sent again" in told
+    assert () == worker_warnings({**_LEAST, "exactly.once.source.support": "enabled"})
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -52,11 +60,8 @@ def test_exactly_once_is_switched_off_only_on_purpose():
         ("offset.storage.partitions", "0"),
         ("offset.storage.replication.factor", "-2"),
         ("config.storage.topic", "configs"),
-        ("offset.storage.file.filename", "/tmp/offsets"),
+        ("offset.storage.file.filename", ""),
         ("offset.storage.cleanup.policy", "delete"),
-        ("config.providers", "file"),
-        ("plugin.path", "/plugins"),
-        ("listeners", "http://:9999"),
         ("topic.creation.enable", "false"),
         ("metrics.num.samples", "3"),
     ],
@@ -68,9 +73,19 @@ def test_what_cannot_be_honoured_is_refused(key: str, value: str):
 
 def test_defaults_of_connect_may_be_spelt_out():
     """A key that has no effect yet does not hurt with Kafka Connect's own default."""
-    spelt = {"listeners": "http://:8083", "topic.creation.enable": "true", "plugin.path": ""}
+    spelt = {"connect.protocol": "sessioned", "topic.creation.enable": "true", "plugin.path": ""}
     assert () == WorkerConfig.problems({**_LEAST, **spelt})
     assert () == worker_warnings({**_LEAST, **spelt})
+
+
+def test_a_java_worker_s_plugin_path_does_not_keep_it_from_starting():
+    """It is told that nothing is searched there, whether or not there is such a folder."""
+    props = {**_LEAST, "plugin.path": "/no/such/folder,/usr/share/java"}
+
+    assert () == WorkerConfig.problems(props)
+    [told] = worker_warnings(props)
+    assert told.startswith("plugin.path=/no/such/folder,/usr/share/java is not searched")
+    assert "plugin.modules" in told
 
 
 def test_the_lease_ends_before_the_transaction():

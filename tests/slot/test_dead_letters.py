@@ -17,6 +17,8 @@ from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.record import Header, RecordMetadata, SourceRecord
 from headrace.connect.schema import INT64, STRING, TIMESTAMP
 from headrace.kafka.sender import EncodedRecords
+from headrace.observe.hidden import Hidden
+from headrace.slot.dead_letters import PREFIX, DeadLetters, PassedOver
 from headrace.slot.raw_rows import raw_value
 from headrace.slot.work import BoundaryKind, EndReason, ErrorPolicy
 from slot.loop import FILE, Loop, ScriptedTask, batch, both_modes, record
@@ -203,6 +205,26 @@ def test_headers_tell_what_was_wrong_and_where() -> None:
         "__connect.errors.source.partition": '{"filename":"f"}',
         "__connect.errors.source.offset": '{"position":2}',
     } == found
+
+
+def test_headers_show_no_secret() -> None:
+    """What the record holds is the record's; what is said of it is not."""
+    passed = PassedOver(
+        error=bad(b"hunter2", 1, reason="No key hunter2."),
+        bad=BadRecord(
+            source_partition=FILE, source_offset={"position": 1}, topic="t", raw=b"hunter2"
+        ),
+        stage="CONVERT",
+        class_name="x",
+    )
+    hidden = Hidden(values={"hunter2": "${env:A}"})
+    letters = DeadLetters(topic="dead", context=True, connector="c", task=0, hidden=hidden)
+    letter = next(letters.attempts(passed))
+
+    told = dict((letter.headers or [[]])[0])
+    assert b"No key ${env:A}." in (told[f"{PREFIX}exception.message"] or b"")
+    assert b"hunter2" not in b"".join(value or b"" for value in told.values())
+    assert [b"hunter2"] == letter.values.to_pylist()
 
 
 def test_headers_are_there_only_when_they_are_asked_for() -> None:

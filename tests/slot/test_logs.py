@@ -11,12 +11,20 @@ import pytest
 PROGRAM = """
 import logging, sys
 from headrace.observe.form import LogForm
+from headrace.observe.hidden import Hidden
 from headrace.slot.logs import slot_log
 
 for connector, task in (("d11", 0), ("d12", 1)):
     with slot_log(LogForm(level=logging.INFO, as_json=sys.argv[1] == "json"), connector=connector, task=task):
         logging.getLogger("headrace.slot.run").info("It %s", "ended")
         logging.getLogger("headrace.slot.run").debug("not this")
+with slot_log(
+    LogForm(level=logging.INFO, as_json=sys.argv[1] == "json"),
+    connector="d13",
+    task=0,
+    hidden=Hidden(values={"hunter2": "${env:A}"}),
+):
+    logging.getLogger("a.client").info("no login for %r", {"password": "hunter2"})
 print(len(logging.getLogger().handlers))
 """
 
@@ -32,7 +40,7 @@ def lines(form: str) -> list[str]:
 
 def test_each_line_says_when_and_whose_it_is() -> None:
     """A process is used for one connector after another, and each line tells its own."""
-    first, second = lines("words")
+    first, second, _ = lines("words")
 
     assert "[info     ] It ended [headrace.slot.run] connector=d11 task=0" in first
     assert first.startswith("20")
@@ -41,12 +49,20 @@ def test_each_line_says_when_and_whose_it_is() -> None:
 
 def test_lines_are_json_where_the_worker_s_are() -> None:
     """Whoever collects them reads one form."""
-    (line, _) = map(json.loads, lines("json"))
+    (line, *_) = map(json.loads, lines("json"))
 
     assert ("It ended", "info", "d11", 0) == tuple(
         line[key] for key in ("message", "level", "connector", "task")
     )
     assert line["timestamp"]
+
+
+@pytest.mark.parametrize("form", ["words", "json"])
+def test_a_line_shows_no_secret_of_the_connector(form: str) -> None:
+    """Whoever logs it: it is a client's as well as an author's."""
+    *_, line = lines(form)
+
+    assert "no login for {'password': '${env:A}'}" in line
 
 
 def test_a_process_with_logging_of_its_own_keeps_it(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.storage.memory import MemoryConfigStore, MemoryOffsetStore, MemoryStatusStore
-from headrace.storage.protocols import ConfigStore, OffsetStore, StatusStore
-from headrace.testing.storage_suites import ConfigStoreSuite, OffsetStoreSuite, StatusStoreSuite
+from headrace.storage.memory import (
+    MemoryConfigStore,
+    MemoryOffsetStore,
+    MemoryStatusStore,
+    MemoryTopicStore,
+)
+from headrace.storage.protocols import ConfigStore, OffsetStore, StatusStore, TopicStore
+from headrace.testing.storage_suites import (
+    ConfigStoreSuite,
+    OffsetStoreSuite,
+    StatusStoreSuite,
+    TopicStoreSuite,
+)
 
 
 class TestMemoryOffsets(OffsetStoreSuite):
@@ -34,3 +44,12 @@ class TestMemoryStatuses(StatusStoreSuite):
     def store(self) -> StatusStore:
         """An empty store."""
         return MemoryStatusStore()
+
+
+class TestMemoryTopics(TopicStoreSuite):
+    """Topics in memory."""
+
+    @pytest.fixture
+    def store(self) -> TopicStore:
+        """An empty store."""
+        return MemoryTopicStore()

@@ -14,9 +14,20 @@ import pytest
 from headrace.connect.errors import ConfigError
 from headrace.connect.partition import SourcePartition
 from headrace.storage.offset_codec import encoded_key, encoded_value
-from headrace.storage.protocols import ConfigStore, OffsetStore, StatusStore, StoredConnector
+from headrace.storage.protocols import (
+    ConfigStore,
+    OffsetStore,
+    StatusStore,
+    StoredConnector,
+    TopicStore,
+)
 from headrace.storage.sqlite import SqliteStorage
-from headrace.testing.storage_suites import ConfigStoreSuite, OffsetStoreSuite, StatusStoreSuite
+from headrace.testing.storage_suites import (
+    ConfigStoreSuite,
+    OffsetStoreSuite,
+    StatusStoreSuite,
+    TopicStoreSuite,
+)
 
 PARTITION = SourcePartition(filename="a")
 
@@ -60,6 +71,15 @@ class TestSqliteStatuses(StatusStoreSuite):
     def store(self, sqlite_storage: SqliteStorage) -> StatusStore:
         """An empty store."""
         return sqlite_storage.statuses
+
+
+class TestSqliteTopics(TopicStoreSuite):
+    """Topics in SQLite."""
+
+    @pytest.fixture
+    def store(self, sqlite_storage: SqliteStorage) -> TopicStore:
+        """An empty store."""
+        return sqlite_storage.topics
 
 
 def test_everything_survives_a_restart(sqlite_path: Path) -> None:

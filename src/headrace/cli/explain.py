@@ -17,6 +17,7 @@ from headrace.connect.connector import PlannedConnector, PlanRequest
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.explained import Explained
 from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartition
+from headrace.observe.hidden import Hidden, kept_secret
 from headrace.observe.logs import configure_logging
 from headrace.runtime.connector_config import ConnectorConfig
 from headrace.runtime.connector_files import read_worker_file
@@ -60,7 +61,8 @@ def explain(worker_config: Path, connector_config_file: Path) -> int:
     if stored.told:
         click.echo(f"headrace: {stored.told}", err=True)
     slots = min(ConnectorConfig.parse(found.props).tasks_max, config.slots)
-    rows = explained(found, stored.offsets, slots=slots)
+    with kept_secret(Hidden(values=found.secrets)):
+        rows = explained(found, stored.offsets, slots=slots)
     for line in explained_lines(found.name, rows, slots=slots):
         click.echo(line)
     return WOULD_FAIL if any(each.fails for each in rows) else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from headrace.cli.table import one_line, table_lines
 from headrace.connect.explained import Explained
 
 _COLUMNS = ("slot", "bytes", "topic", "partition", "format", "object")
@@ -16,7 +17,7 @@ def explained_lines(connector: str, objects: Sequence[Explained], *, slots: int)
     yield _summary(connector, read, failing=len(failing), objects=len(objects), slots=slots)
     yield from _block(map(_reason, failing))
     if read:
-        yield from _block(_table([_COLUMNS, *map(_row, read)]))
+        yield from _block(table_lines([_COLUMNS, *map(_row, read)]))
     yield from _block(_reason(each) for each in objects if each.reason and not each.fails)
 
 
@@ -51,21 +52,9 @@ def _block(lines: Iterable[str]) -> Iterator[str]:
 
 def _row(one: Explained) -> Sequence[str]:
     cells = (",".join(map(str, one.slots)), one.size, one.topic, one.partition, one.form)
-    return [*("-" if each is None else _shown(str(each)) for each in cells), _shown(one.name)]
+    return [*("-" if each is None else one_line(str(each)) for each in cells), one_line(one.name)]
 
 
 def _reason(one: Explained) -> str:
     verb = "fails the connector" if one.fails else "read" if one.slots else "not read"
-    return f"{_shown(one.name)}: {verb}: {_shown(one.reason or '')}"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
-    for *cells, name in rows:
-        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        yield "  ".join([*padded, name])
-
-
-def _shown(text: str) -> str:
-    """*text* on one line; names may hold anything."""
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return f"{one_line(one.name)}: {verb}: {one_line(one.reason or '')}"

@@ -10,6 +10,7 @@ import importlib
 import logging
 import signal
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
@@ -17,11 +18,15 @@ import click
 
 from headrace import __version__
 from headrace.connect.errors import ConnectError
+from headrace.observe.form import as_logged
 
 # Where each command is; imported when it is asked for, because some of them import Spark.
 COMMANDS = {
     "broker": "headrace.cli.broker:broker",
+    "completion": "headrace.cli.completion:completion",
+    "connectors": "headrace.cli.connectors:connectors",
     "explain": "headrace.cli.explain:explain",
+    "offsets": "headrace.cli.offsets:offsets",
     "run": "headrace.cli.run:run",
 }
 INTERRUPTED, TERMINATED = 130, 143
@@ -55,12 +60,13 @@ def main() -> NoReturn:
     """Run the command line and end the Python process with the right exit code."""
     signal.signal(signal.SIGTERM, _terminate)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    sys.exit(_outcome())
+    sys.exit(outcome())
 
 
-def _outcome() -> int:
+def outcome(arguments: Sequence[str] | None = None) -> int:
+    """Do what *arguments* say, by default those of the process; the exit code."""
     try:
-        code = commands.main(prog_name="headrace", standalone_mode=False)
+        code = commands.main(arguments, prog_name="headrace", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -72,7 +78,7 @@ def _outcome() -> int:
             click.echo("headrace: terminated.", err=True)
         raise
     except ConnectError as error:
-        click.echo(f"headrace: {error}", err=True)
+        click.echo(f"headrace: {as_logged(str(error))}", err=True)
         return 1
     return code if isinstance(code, int) else 0
 

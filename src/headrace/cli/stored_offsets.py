@@ -60,7 +60,7 @@ def _in_topic(
 ) -> Mapping[SourcePartition, SourceOffset]:
     store = KafkaOffsetStore(
         topic,
-        client=client_config({**config.client("consumer"), **config.connection()}),
+        client=client_config(config.connection()),
         producer=producer_config(config.connection()),
     )
     try:

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 
 from headrace.connect.config import Config, Problem
 from headrace.connect.explained import Explained
-from headrace.connect.partition import KnownOffsets, OffsetReader
+from headrace.connect.partition import KnownOffsets, OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask, Split
 
 
@@ -171,6 +171,16 @@ class SourceConnector(ABC):
         connector cannot tell whether the offsets fit the source.
         """
         return False
+
+    def lag(
+        self, props: Mapping[str, str], offsets: Mapping[SourcePartition, SourceOffset]
+    ) -> Mapping[SourcePartition, int]:
+        """How much there is behind *offsets*, for people who ask: bytes, or whatever the source counts.
+
+        Partitions of which that cannot be told are left out; by default all of them. Called on an instance that
+        is not started, also while another one runs. May look at the source, but changes nothing.
+        """
+        return {}
 
 
 class PlannedConnector(SourceConnector):

@@ -23,6 +23,7 @@ from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartiti
 from headrace.connect.schema import STRING
 from headrace.connect.setting import setting
 from headrace.connect.task import Offsets, SourceTask
+from headrace.connectors.files.naming.topics import topic_problem
 from headrace.connectors.line_tail import LineTail, line_ahead, open_tail
 
 _LOG = logging.getLogger(__name__)
@@ -41,7 +42,12 @@ class FileStreamSourceConfig(Config):
         importance="high",
         doc="Source filename. If not specified, the standard input will be used",
     )
-    topic: str = setting(importance="high", non_empty=True, doc="The topic to publish data to")
+    topic: str = setting(
+        importance="high",
+        non_empty=True,
+        valid=topic_problem,
+        doc="The topic to publish data to",
+    )
     batch_size: int = setting(
         "batch.size",
         default=2000,
@@ -171,6 +177,20 @@ class FileStreamSourceConnector(SourceConnector):
         """Only with a file."""
         named = FileStreamSourceConfig.parse(props).file
         return ExactlyOnceSupport.SUPPORTED if named else ExactlyOnceSupport.UNSUPPORTED
+
+    def lag(
+        self, props: Mapping[str, str], offsets: Mapping[SourcePartition, SourceOffset]
+    ) -> Mapping[SourcePartition, int]:
+        """The bytes behind the position, while the file is there."""
+        file = FileStreamSourceConfig.parse(props).file
+        offset = offsets.get(_partition(file))
+        if not file or offset is None:
+            return {}
+        try:
+            size = Path(file).stat().st_size
+        except FileNotFoundError:
+            return {}
+        return {_partition(file): max(0, size - _position(offset))}
 
     def validate_offsets(self, props: Mapping[str, str], offsets: Offsets) -> None:
         """Refuse with Kafka Connect's sentences."""

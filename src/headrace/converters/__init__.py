@@ -3,7 +3,11 @@
 from headrace.converters.catalogue import (
     JAVA_NAMES,
     Role,
+    converter_class,
+    converter_classes,
     converter_problems,
+    converter_settings,
+    header_converter_classes,
     make_converter,
     make_header_converter,
     needs_schema,
@@ -12,7 +16,11 @@ from headrace.converters.catalogue import (
 __all__ = [
     "JAVA_NAMES",
     "Role",
+    "converter_class",
+    "converter_classes",
     "converter_problems",
+    "converter_settings",
+    "header_converter_classes",
     "make_converter",
     "make_header_converter",
     "needs_schema",

@@ -18,7 +18,8 @@ Rows = npt.NDArray[np.bool_]
 
 _SEVEN = np.uint64(7)
 _LOW = np.uint64(0x7F)
-_NOTHING = pa.scalar(b"")
+# No pa.scalar: making one imports pandas, which takes a second and which an idle worker never needs.
+_NOTHING = b""
 
 
 @dataclass(frozen=True, slots=True)

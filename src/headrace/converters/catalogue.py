@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final, Literal
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final, Literal
 
 from headrace.connect.config import Config, Problem
 from headrace.connect.converting import Converter, HeaderConverter
 from headrace.connect.errors import ConfigError
-from headrace.converters.avro_config import AvroConverterConfig
-from headrace.converters.avro_converter import AvroConverter
-from headrace.converters.bytes_converter import BytesConverter
-from headrace.converters.headers import ColumnHeaderConverter, SimpleHeaderConverter
-from headrace.converters.json_converter import JsonConverter
-from headrace.converters.string_converter import StringConverter
+from headrace.connect.setting import Setting
+from headrace.converters.headers import ColumnHeaderConverter
 
 Role = Literal["key", "value", "header"]
 
-_COLUMNS: Mapping[str, Callable[[], Converter]] = {
-    "json": JsonConverter,
-    "string": StringConverter,
-    "bytes": BytesConverter,
-    "avro": AvroConverter,
-}
-_CONFIGS: Mapping[str, type[Config]] = {
-    "json": JsonConverter.config_class,
-    "string": StringConverter.config_class,
-    "bytes": BytesConverter.config_class,
-    "avro": AvroConverterConfig,
-    "simple": SimpleHeaderConverter.config_class,
+_COLUMNS = ("json", "string", "bytes", "avro")
+_PLACE = "headrace.converters"
+_PATHS: Mapping[str, str] = {
+    "json": f"{_PLACE}.json_converter:JsonConverter",
+    "string": f"{_PLACE}.string_converter:StringConverter",
+    "bytes": f"{_PLACE}.bytes_converter:BytesConverter",
+    "avro": f"{_PLACE}.avro_converter:AvroConverter",
+    "simple": f"{_PLACE}.headers:SimpleHeaderConverter",
 }
 _OF_SCHEMAS = frozenset({"avro"})
 
@@ -53,6 +46,31 @@ _NOT_YET = (
 )
 
 
+def converter_classes() -> tuple[str, ...]:
+    """The classes of converters of keys and values, as ``package.module:Class``. Pure."""
+    return tuple(_PATHS[name] for name in _COLUMNS)
+
+
+def header_converter_classes() -> tuple[str, ...]:
+    """The classes of converters of headers, as ``package.module:Class``. Pure."""
+    return tuple(_PATHS.values())
+
+
+def converter_class(class_name: str) -> str | None:
+    """The full name of the converter that *class_name* stands for: Java's, which all of ours have. Pure.
+
+    ``None`` for a name of none.
+    """
+    name = _KNOWN.get(class_name)
+    return next((java for java, ours in JAVA_NAMES.items() if ours == name), None)
+
+
+def converter_settings(class_name: str) -> tuple[Setting, ...]:
+    """The own settings of a converter, without its role's prefix; none for a name of none. Pure."""
+    name = _KNOWN.get(class_name)
+    return () if name is None else _config(name).settings()
+
+
 def converter_problems(
     role: Role, class_name: str, config: Mapping[str, str]
 ) -> tuple[Problem, ...]:
@@ -63,7 +81,7 @@ def converter_problems(
     name = _KNOWN.get(class_name)
     if name is None or (name == "simple" and role != "header"):
         return (("", _unknown(role, class_name)),)
-    return _CONFIGS[name].problems(config)
+    return _config(name).problems(config)
 
 
 def needs_schema(class_name: str) -> bool:
@@ -74,10 +92,10 @@ def needs_schema(class_name: str) -> bool:
 def make_converter(class_name: str, config: Mapping[str, str], is_key: bool) -> Converter:  # noqa: FBT001 (Connect's own signature)
     """A configured converter of keys or values; raises :class:`~headrace.connect.errors.ConfigError`."""
     role: Role = "key" if is_key else "value"
-    made = _COLUMNS.get(_KNOWN.get(class_name, ""))
-    if made is None:
+    name = _KNOWN.get(class_name)
+    if name not in _COLUMNS:
         raise ConfigError([(f"{role}.converter", _unknown(role, class_name))])
-    converter = made()
+    converter: Converter = _class(name)()
     converter.configure(config, is_key=is_key)
     return converter
 
@@ -87,14 +105,24 @@ def make_header_converter(class_name: str, config: Mapping[str, str]) -> HeaderC
     name = _KNOWN.get(class_name)
     if name is None:
         raise ConfigError([("header.converter", _unknown("header", class_name))])
-    made = _COLUMNS.get(name)
-    converter = ColumnHeaderConverter(made()) if made else SimpleHeaderConverter()
+    made = _class(name)()
+    converter: HeaderConverter = ColumnHeaderConverter(made) if name in _COLUMNS else made
     converter.configure(config)
     return converter
 
 
+def _class(name: str) -> type[Any]:
+    """A converter's class. Its module is imported only now: some bring libraries that take their time."""
+    module, _, attribute = _PATHS[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _config(name: str) -> type[Config]:
+    return _class(name).config_class
+
+
 def _unknown(role: Role, class_name: str) -> str:
-    choices = ", ".join(_CONFIGS if role == "header" else _COLUMNS)
+    choices = ", ".join(_PATHS if role == "header" else _COLUMNS)
     if class_name in _NOT_YET_NAMES:
         return f"The converter {class_name} is not supported yet; there are: {choices}."
     if _KNOWN.get(class_name) == "simple":
@@ -113,7 +141,9 @@ def _also_called(java_name: str) -> tuple[str, ...]:
     )
 
 
-_KNOWN: Mapping[str, str] = {name: name for name in _CONFIGS} | {
-    alias: name for java, name in JAVA_NAMES.items() for alias in _also_called(java)
-}
+_KNOWN: Mapping[str, str] = (
+    {name: name for name in _PATHS}
+    | {path: name for name, path in _PATHS.items()}
+    | {alias: name for java, name in JAVA_NAMES.items() for alias in _also_called(java)}
+)
 _NOT_YET_NAMES = frozenset(alias for java in _NOT_YET for alias in _also_called(java))

@@ -13,7 +13,8 @@ Pieces = tuple[bytes | pa.BinaryArray, ...]
 Structs are joined only once, whatever their depth, because the pieces of a member are pieces of its struct.
 """
 
-_NOTHING = pa.scalar(b"")
+# No pa.scalar: making one imports pandas, which takes a second and which an idle worker never needs.
+_NOTHING = b""
 
 
 def joined(pieces: Pieces, rows: int) -> pa.BinaryArray:

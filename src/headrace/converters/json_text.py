@@ -14,9 +14,10 @@ from headrace.connect.java_text import java_double, java_float, json_quoted
 from headrace.converters.base64_text import base64_texts
 from headrace.converters.columns import as_binary, is_text
 
-_QUOTE = pa.scalar(b'"')
-_NOTHING = pa.scalar(b"")
-_POINT_ZERO = pa.scalar(b".0")
+# No pa.scalar: making one imports pandas, which takes a second and which an idle worker never needs.
+_QUOTE = b'"'
+_NOTHING = b""
+_POINT_ZERO = b".0"
 _FIRST_CONTROL_FREE = 0x20
 _FIRST_OF_FOUR_BYTES = 0xF0
 _FOUR_BYTES = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")

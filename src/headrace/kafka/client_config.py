@@ -1,4 +1,4 @@
-"""Kafka Connect's client settings as librdkafka's. Pure.
+"""Kafka Connect's client settings as librdkafka's. Pure, but for the files of key stores.
 
 Connect names its clients' settings as the Java clients do. Most names are the same here; this module
 translates the others, adds our own defaults and says what it had to leave out.

@@ -112,6 +112,8 @@ _RETRIABLE = frozenset(
         "_WAIT_COORD",
         "_WAIT_CACHE",
         "_INTR",
+        # What the client says of an admin request for a topic none of whose partitions has a leader just now.
+        "_NOENT",
         "BROKER_NOT_AVAILABLE",
         "CONCURRENT_TRANSACTIONS",
         "COORDINATOR_LOAD_IN_PROGRESS",

@@ -1,10 +1,16 @@
-"""What the Java clients' settings are called here, which have no counterpart, and which are refused. Pure."""
+"""What the Java clients' settings are called here, which have no counterpart, and which are refused.
+
+Pure, but for the files of key stores.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from headrace.kafka.jaas import jaas_settings
+from headrace.kafka.stores import settle_stores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,30 +25,40 @@ class Translation:
 def translation(properties: Mapping[str, str]) -> Translation:
     """*properties* with Java's names, or librdkafka's own, as settings of librdkafka.
 
-    A name that neither is known for passes through: the client itself refuses it when it is made.
+    A name that neither is known for passes through: the client itself refuses it when it is made. Keys of
+    TLS are left out where the connection has none: they may be those of a worker's listeners.
     """
+    has_tls = properties.get("security.protocol", "").strip().upper() in _WITH_TLS
     settings: dict[str, str | int | bool] = {}
     warnings: list[str] = []
     problems: list[tuple[str, str]] = []
     for key, value in properties.items():
+        if _is_default(key, value) or (key.startswith("ssl.") and not has_tls):
+            continue
         if key in _NO_COUNTERPART or key.startswith(_NO_COUNTERPART_PREFIXES):
             warnings.append(
                 f"{key} has no effect: the client that is used here has no such setting."
             )
         elif key in _REFUSED:
             problems.append((key, _REFUSED[key]))
-        elif key == "sasl.jaas.config":
-            _add_jaas(value, settings, problems)
-        elif key == "partitioner.class":
-            _add_partitioner(value, settings, problems)
+        elif key in _READ:
+            _READ[key](value, settings, problems)
         elif key in _SCALED:
             _add_scaled(key, value, settings, problems)
         else:
             settings[_RENAMED.get(key, key)] = _VALUES.get((key, value), value)
-    _settle_stores(properties, settings, problems)
+    if has_tls:
+        settle_stores(properties, settings, problems)
+    if "sasl.oauthbearer.token.endpoint.url" in settings:
+        settings.setdefault("sasl.oauthbearer.method", "oidc")
     return Translation(
         settings=settings, warnings=tuple(warnings), problems=tuple(sorted(problems))
     )
+
+
+def _is_default(key: str, value: str) -> bool:
+    """Whether *value* names the Java class whose work the client does anyway."""
+    return value.strip() in _DEFAULT_CLASSES.get(key, ())
 
 
 def connect_name(key: str) -> str:
@@ -53,8 +69,12 @@ def connect_name(key: str) -> str:
 def means(key: str, client_key: str) -> bool:
     """Whether *key*, Java's name of a setting or librdkafka's, is what the client calls *client_key*."""
     scaled, _ = _SCALED.get(key, (key, 1))
-    return client_key in (key, scaled, _RENAMED.get(key)) or connect_name(client_key) == key
+    names = (key, scaled, _RENAMED.get(key), *_BEHIND.get(key, ()))
+    return client_key in names or connect_name(client_key) == key
 
+
+_PROTOCOL = re.compile(r"^\s*[a-zA-Z][a-zA-Z\d+.-]*://")
+_WITH_TLS = ("SSL", "SASL_SSL")
 
 _CALLED = {
     "compression.codec": "compression.type",
@@ -78,19 +98,40 @@ _RENAMED = {
     "compression.gzip.level": "compression.level",
     "compression.lz4.level": "compression.level",
     "compression.zstd.level": "compression.level",
+    "sasl.oauthbearer.assertion.template.file": "sasl.oauthbearer.assertion.jwt.template.file",
     "ssl.truststore.certificates": "ssl.ca.pem",
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
 }
 
+# What one key of Java becomes besides, or instead, as what it holds may be.
+_BEHIND = {
+    "sasl.jaas.config": ("sasl.username", "sasl.password", "sasl.oauthbearer.client.id"),
+    "ssl.keystore.location": ("ssl.certificate.location", "ssl.key.location"),
+    "ssl.truststore.location": ("ssl.ca.location", "ssl.ca.pem"),
+}
+
 _VALUES: dict[tuple[str, str], str] = {
     # Java switches the check of the host's name off with an empty word.
     ("ssl.endpoint.identification.algorithm", ""): "none",
+    ("ssl.endpoint.identification.algorithm", "HTTPS"): "https",
     # Java's "leave it to the operating system".
     ("send.buffer.bytes", "-1"): "0",
     ("receive.buffer.bytes", "-1"): "0",
     # Java's "no batching".
     ("batch.size", "0"): "1",
+}
+
+# Java asks for it by name where a token comes from an endpoint, which is what the client does by itself.
+_DEFAULT_CLASSES = {
+    "sasl.login.callback.handler.class": (
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
+        "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler",
+    ),
+    "sasl.oauthbearer.jwt.retriever.class": (
+        "org.apache.kafka.common.security.oauthbearer.ClientCredentialsJwtRetriever",
+        "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever",
+    ),
 }
 
 _SCALED = {"buffer.memory": ("queue.buffering.max.kbytes", 1024)}
@@ -113,6 +154,17 @@ _NO_COUNTERPART = frozenset(
         "partitioner.adaptive.partitioning.enable",
         "partitioner.availability.timeout.ms",
         "partitioner.ignore.keys",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.login.connect.timeout.ms",
+        "sasl.login.read.timeout.ms",
+        "sasl.oauthbearer.clock.skew.seconds",
+        "sasl.oauthbearer.expected.audience",
+        "sasl.oauthbearer.expected.issuer",
+        "sasl.oauthbearer.header.urlencode",
+        "sasl.oauthbearer.jwt.retriever.class",
+        "sasl.oauthbearer.jwt.validator.class",
+        "sasl.oauthbearer.scope.claim.name",
         "security.providers",
         "socket.connection.setup.timeout.max.ms",
         "ssl.enabled.protocols",
@@ -132,6 +184,7 @@ _NO_COUNTERPART_PREFIXES = (
     "metrics.",
     "sasl.login.refresh.",
     "sasl.login.retry.",
+    "sasl.oauthbearer.jwks.",
 )
 
 _REFUSED = {
@@ -140,68 +193,22 @@ _REFUSED = {
     "sasl.login.class": "A Java class cannot be loaded here; use sasl.* settings.",
 }
 
-_JKS = (
-    "Java key stores cannot be read here. Convert it to PEM (keytool -exportcert -rfc, or openssl pkcs12) "
-    "and set {key}.type=PEM."
-)
-
-
-def _settle_stores(
-    given: Mapping[str, str],
-    settings: dict[str, str | int | bool],
-    problems: list[tuple[str, str]],
-) -> None:
-    """Java's trust store and key store: PEM files have other names here, PKCS12 works as key store."""
-    trust, key = given.get("ssl.truststore.type", "JKS"), given.get("ssl.keystore.type", "JKS")
-    settings.pop("ssl.truststore.type", None)
-    settings.pop("ssl.keystore.type", None)
-    settings.pop("ssl.truststore.password", None)
-    if "ssl.truststore.location" in settings:
-        location = settings.pop("ssl.truststore.location")
-        if trust == "PEM":
-            settings["ssl.ca.location"] = location
-        else:
-            problems.append(("ssl.truststore.location", _JKS.format(key="ssl.truststore")))
-    if "ssl.keystore.location" in settings and key != "PKCS12":
-        location = settings.pop("ssl.keystore.location")
-        if key == "PEM":
-            settings["ssl.certificate.location"] = settings["ssl.key.location"] = location
-        else:
-            problems.append(("ssl.keystore.location", _JKS.format(key="ssl.keystore")))
-
-
-_JAAS_ENTRY = re.compile(
-    r"""([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s;]+))"""
-)
-
-_JAAS_MODULES = {
-    "PlainLoginModule": {"username": "sasl.username", "password": "sasl.password"},
-    "ScramLoginModule": {"username": "sasl.username", "password": "sasl.password"},
-    "OAuthBearerLoginModule": {
-        "clientId": "sasl.oauthbearer.client.id",
-        "clientSecret": "sasl.oauthbearer.client.secret",
-        "scope": "sasl.oauthbearer.scope",
-    },
-}
-
 
 def _add_jaas(
-    text: str, settings: dict[str, str | int | bool], problems: list[tuple[str, str]]
+    line: str, settings: dict[str, str | int | bool], problems: list[tuple[str, str]]
 ) -> None:
-    words = text.split(maxsplit=1)
-    module = words[0].rpartition(".")[2] if words else ""
-    names = _JAAS_MODULES.get(module)
-    if names is None:
-        told = "Only Java's Plain, Scram and OAuthBearer login modules can be translated; use sasl.* settings."
-        problems.append(("sasl.jaas.config", told))
-        return
-    for entry in _JAAS_ENTRY.finditer(text):
-        name, *quoted = entry.groups()
-        if name in names:
-            value = next(part for part in quoted if part is not None)
-            settings[names[name]] = re.sub(r"\\(.)", r"\1", value)
-    if module == "OAuthBearerLoginModule":
-        settings["sasl.oauthbearer.method"] = "oidc"
+    try:
+        settings.update(jaas_settings(line))
+    except ValueError as error:
+        problems.append(("sasl.jaas.config", str(error)))
+
+
+def _add_servers(
+    addresses: str, settings: dict[str, str | int | bool], _problems: list[tuple[str, str]]
+) -> None:
+    # Java passes over a protocol before an address, which may be a listener's name.
+    bare = (_PROTOCOL.sub("", each) for each in addresses.split(","))
+    settings["bootstrap.servers"] = ",".join(bare)
 
 
 def _add_partitioner(
@@ -228,3 +235,11 @@ def _add_scaled(
         settings[name] = max(1, int(value) // unit)
     else:
         problems.append((key, f"{value!r} is not a whole number above 0."))
+
+
+# What is more than another name: each adds settings or a problem for a value.
+_READ = {
+    "bootstrap.servers": _add_servers,
+    "partitioner.class": _add_partitioner,
+    "sasl.jaas.config": _add_jaas,
+}

@@ -24,10 +24,10 @@ def wait_for_kafka(
     *,
     first_word_seconds: float = FIRST_WORD_SECONDS,
     again_seconds: float = AGAIN_SECONDS,
-) -> None:
-    """Return once a broker has answered; *tell* is given a sentence now and then until then.
+) -> str:
+    """The cluster's id, once a broker has answered; *tell* is given a sentence now and then until then.
 
-    Called once, at a worker's start, by the main thread, so that a signal ends it. Raises
+    Called once, at a worker's start. Raises
     :class:`~headrace.connect.errors.RetriableError` with the address and the client's last reason after
     *deadline*, and what no waiting mends at once.
     """
@@ -36,15 +36,13 @@ def wait_for_kafka(
     patience = first_word_seconds
     while True:
         try:
-            admin.check_reachable(Deadline.after(deadline.remaining(patience)))
+            return admin.check_reachable(Deadline.after(deadline.remaining(patience)))
         except RetriableError as error:
             reason = admin.last_said or str(error)
             if deadline.expired:
                 raise RetriableError(_unreached(str(address), reason)) from error
             tell(f"Waiting for Kafka at {address}: {reason}")
             patience = again_seconds
-        else:
-            return
 
 
 def _unreached(address: str, reason: str) -> str:

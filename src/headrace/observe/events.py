@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,41 @@ class SlotClaimed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Amounts:
+    """How often something came, and how much of it: in all, the least and the most at one time."""
+
+    count: int = 0
+    total: float = 0
+    least: float = 0
+    most: float = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCounts:
+    """What one task has done so far in the running micro-batch; seconds and records.
+
+    *polled* counts bad records, too; *polls* and *batches* are about polls that returned anything. Of the bad
+    ones that were passed over, *dead_lettered* are in the topic of dead letters, *skipped* nowhere.
+    """
+
+    task: int
+    polled: int = 0
+    committed: int = 0
+    dead_lettered: int = 0
+    skipped: int = 0
+    polls: Amounts = Amounts()
+    batches: Amounts = Amounts()
+    commits: Amounts = Amounts()
+    transaction_sizes: Amounts = Amounts()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SlotProgress:
     """What the slots of the running micro-batch have done so far, all together; about once a second.
 
-    Of bad records that were passed over, *dead_lettered* are in the topic of dead letters, *skipped* nowhere;
-    *quarantined* of them are the rests of objects that are read no further.
+    *tasks* tells the same of each task that has begun, for metrics; log lines leave it out. Of bad records
+    that were passed over, *dead_lettered* are in the topic of dead letters, *skipped* nowhere; *quarantined*
+    of them are the rests of objects that are read no further.
     """
 
     connector: str
@@ -68,6 +98,15 @@ class SlotProgress:
     dead_lettered: int = 0
     skipped: int = 0
     quarantined: int = 0
+    tasks: tuple[TaskCounts, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicsWritten:
+    """The open micro-batch has committed records in these *topics* so far; told when there are more of them."""
+
+    connector: str
+    topics: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +189,7 @@ Event = (
     | MicroBatchStarted
     | SlotClaimed
     | SlotProgress
+    | TopicsWritten
     | MicroBatchEnded
     | Committed
     | ConnectorIdle

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
+
+from headrace.observe.hidden import Hidden
 
 WORDS = "words"
 """The field with a line's words alone, where its message repeats other fields for plain logging."""
@@ -17,14 +19,21 @@ WORDS = "words"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogForm:
-    """*level* is the least that is logged, as ``logging`` counts; *as_json* writes one object a line."""
+    """*level* is the least that is logged, as ``logging`` counts; *as_json* writes one object a line.
+
+    *worker* is the worker's id, for logs in which lines of several come together: a field of each object.
+    """
 
     level: int = logging.WARNING
     as_json: bool = False
+    worker: str | None = None
 
 
 class FormHandler(logging.StreamHandler[TextIO]):
-    """Writes lines of one *form* to *stream* (default: stderr), each with *fields* besides its own."""
+    """Writes lines of one *form* to *stream* (default: stderr), each with *fields* besides its own.
+
+    What is *hidden* is in none of them; more may be added by any thread.
+    """
 
     def __init__(
         self,
@@ -32,9 +41,11 @@ class FormHandler(logging.StreamHandler[TextIO]):
         stream: TextIO | None = None,
         *,
         fields: Mapping[str, object] | None = None,
+        hidden: Hidden | None = None,
     ) -> None:
         super().__init__(stream or sys.stderr)
         self.form = form
+        self.hidden = hidden or Hidden()
         self._fields = dict(fields or {})
         self.setFormatter(_formatter(as_json=form.as_json, colors=self.stream.isatty()))
 
@@ -42,14 +53,49 @@ class FormHandler(logging.StreamHandler[TextIO]):
         """*record* as a line; what it tells of itself wins over the handler's fields."""
         for name, value in self._fields.items():
             record.__dict__.setdefault(name, value)
-        return super().format(record)
+        if self.form.as_json and self.form.worker is not None:
+            record.__dict__.setdefault("worker", self.form.worker)
+        return self.hidden.masked(super().format(record), as_json=self.form.as_json)
+
+
+def hide_in_logs(values: Mapping[str, str]) -> None:
+    """Show in all later lines of this process the text of *values* in place of its key; from any thread.
+
+    Where somebody else has set logging up, lines are theirs.
+    """
+    for each in logging.getLogger().handlers:
+        if isinstance(each, FormHandler):
+            each.acquire()
+            try:
+                each.hidden = each.hidden.together(values)
+            finally:
+                each.release()
+
+
+def as_logged(text: str) -> str:
+    """*text* as a log line of this process would show it, for whatever else is told to people; from any thread."""
+    for each in logging.getLogger().handlers:
+        if isinstance(each, FormHandler):
+            text = each.hidden.masked(text)
+    return text
+
+
+def name_in_logs(worker: str) -> None:
+    """Tell in later lines, where they are JSON, that they are *worker*'s; called when its id is known."""
+    for each in logging.getLogger().handlers:
+        if isinstance(each, FormHandler):
+            each.form = replace(each.form, worker=worker)
 
 
 def form_in_use() -> LogForm:
     """The form in which this process logs; plain words where somebody else has set its logging up."""
     root = logging.getLogger()
     forms = [each.form for each in root.handlers if isinstance(each, FormHandler)]
-    return LogForm(level=root.level, as_json=any(form.as_json for form in forms))
+    return LogForm(
+        level=root.level,
+        as_json=any(form.as_json for form in forms),
+        worker=next((form.worker for form in forms if form.worker), None),
+    )
 
 
 def _formatter(*, as_json: bool, colors: bool) -> logging.Formatter:

@@ -31,6 +31,7 @@ _LINES: Mapping[type[Event], tuple[int, str]] = {
         "All slots are taken: connectors that have work take turns from now on",
     ),
     events.Resumed: (logging.INFO, "The connector goes on"),
+    events.TopicsWritten: (logging.DEBUG, "Records are committed in topics"),
     events.Replanned: (logging.WARNING, "The work is planned again"),
     events.TaskFailed: (logging.ERROR, "A task has failed"),
 }
@@ -79,7 +80,7 @@ class EventLog:
         fields = {
             field.name: getattr(event, field.name)
             for field in dataclasses.fields(event)
-            if getattr(event, field.name) is not None
+            if field.repr and getattr(event, field.name) is not None
         }
         self._logger.log(level, "%s", _sentence(words, fields), extra={**fields, WORDS: words})
 

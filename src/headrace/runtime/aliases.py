@@ -75,8 +75,11 @@ def _also_called(java_name: str) -> tuple[str, ...]:
     return java_name, simple, simple.removesuffix("Connector")
 
 
-_KNOWN: Mapping[str, str] = {name: name for name in CONNECTORS} | {
+JAVA_ALIASES: Final[Mapping[str, str]] = {
     alias: name for java, name in JAVA_NAMES.items() for alias in _also_called(java)
 }
+"""Our short name for each name that Kafka Connect takes for a class that we have."""
+
+_KNOWN: Mapping[str, str] = {name: name for name in CONNECTORS} | JAVA_ALIASES
 _NOT_YET_NAMES = frozenset(alias for java in _NOT_YET for alias in _also_called(java))
 _SINK_NAMES = frozenset(alias for java in _SINKS for alias in _also_called(java))

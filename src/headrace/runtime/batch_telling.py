@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from headrace.observe.events import Resumed, SlotClaimed, SlotProgress, Tell, Waiting
+from headrace.observe.events import (
+    Amounts,
+    Resumed,
+    SlotClaimed,
+    SlotProgress,
+    TaskCounts,
+    Tell,
+    TopicsWritten,
+    Waiting,
+)
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.runtime.source_waits import SourceWaits
 
@@ -20,6 +30,7 @@ class BatchTelling:
         self._tell = tell
         self._waits = waits
         self._announced: set[str] = set()
+        self._topics = frozenset[str]()
         self._late_told = False
         self._committed_before: int | None = None
         waits.begin()
@@ -37,8 +48,13 @@ class BatchTelling:
                 dead_lettered=self._batch.total("dead_lettered"),
                 skipped=self._batch.total("skipped"),
                 quarantined=self._batch.total("quarantined"),
+                tasks=tuple(_counts(task, done) for task, done in self._batch.done_by_tasks()),
             )
         )
+        topics = self._batch.topics()
+        if not topics <= self._topics:
+            self._topics = topics
+            self._tell(TopicsWritten(connector=self._connector, topics=tuple(sorted(topics))))
         waiting_for = self._batch.waiting_for()
         if waiting_for:
             self._wait(waiting_for)
@@ -96,3 +112,21 @@ class BatchTelling:
 
     def _wait(self, reason: str) -> None:
         self._tell(Waiting(connector=self._connector, reason=reason))
+
+
+def _counts(task: int, done: Mapping[str, Any]) -> TaskCounts:
+    return TaskCounts(
+        task=task,
+        polled=done.get("polled_records", 0),
+        committed=done.get("committed_records", 0),
+        dead_lettered=done.get("dead_lettered", 0),
+        skipped=done.get("skipped", 0),
+        polls=_amounts(done, "polls"),
+        batches=_amounts(done, "batches"),
+        commits=_amounts(done, "commits"),
+        transaction_sizes=_amounts(done, "transaction_sizes"),
+    )
+
+
+def _amounts(done: Mapping[str, Any], name: str) -> Amounts:
+    return Amounts(**done.get(name, {}))

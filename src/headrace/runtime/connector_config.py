@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
-from headrace.connect.config import Problem, setting, under
-from headrace.connect.errors import ConfigError
+from headrace.connect.config import Problem, setting
 from headrace.connect.setting_type import SettingType
-from headrace.kafka.client_config import ClientConfig, producer_config
-from headrace.kafka.refused import producer_refusals
-from headrace.runtime.error_settings import ErrorSettings, error_warnings
+from headrace.runtime.error_settings import ErrorSettings
 from headrace.runtime.unsupported_keys import connector_refusals
-from headrace.runtime.worker_config import ROLES, Role, WorkerConfig, transaction_timeout_ms
+from headrace.runtime.worker_config import Role, WorkerConfig, transaction_timeout_ms
 from headrace.slot.work import BoundaryKind, ConverterChoice
-
-ConverterCheck = Callable[[Role, str, Mapping[str, str]], tuple[Problem, ...]]
-"""What is wrong with a converter's class (the empty key) and its settings."""
 
 DEFAULT_INTERVAL_MS: Final = 1_000
 _REQUIRED = "required"
@@ -96,6 +90,17 @@ class ConnectorConfig(ErrorSettings):
         width="SHORT",
         display_name="Header converter class",
     )
+    config_action_reload: str = setting(
+        default="restart",
+        one_of=("none", "restart"),
+        importance="low",
+        doc="What is done when a file has changed that a placeholder of this configuration names: restart "
+        "the connector, or nothing.",
+        group="Common",
+        order=14,
+        width="MEDIUM",
+        display_name="Reload Action",
+    )
     exactly_once_support: str = setting(
         default="requested",
         one_of=("required", "requested"),
@@ -137,6 +142,22 @@ class ConnectorConfig(ErrorSettings):
         at_least=1,
         doc="At most so many records a second are sent by each task. Default: no limit.",
     )
+    restart_max_attempts: int = setting(
+        "headrace.restart.max.attempts",
+        default=0,
+        importance="low",
+        at_least=0,
+        doc="How often in a row the connector is restarted by itself when it has failed.",
+    )
+    restart_backoff_ms: int = setting(
+        "headrace.restart.backoff.ms",
+        default=10_000,
+        kind=SettingType.LONG,
+        importance="low",
+        at_least=1,
+        doc="The pause before the first restart of a failed connector; each further one is twice as "
+        "long, up to five minutes.",
+    )
 
     def check(self) -> Iterator[Problem]:
         """Dead letters, and known keys that have no effect yet."""
@@ -164,6 +185,10 @@ class ConnectorConfig(ErrorSettings):
         """The settings of the tasks' producers, in the Java client's names; the connector's win."""
         return {**worker.client("producer"), **self.under("producer.override.")}
 
+    def admin(self, worker: WorkerConfig) -> dict[str, str]:
+        """The settings of the admin client that makes the topic of dead letters; the connector's win."""
+        return {**worker.client("admin"), **self.under("admin.override.")}
+
     def interval_ms(self, worker: WorkerConfig) -> int:
         """How long a transaction is, with the boundary interval.
 
@@ -184,109 +209,3 @@ class ConnectorConfig(ErrorSettings):
         if worker.exactly_once:
             return self.interval_ms(worker) / 1e3
         return worker.offset_flush_interval_ms / 1e3
-
-
-def worker_problems(worker: WorkerConfig, check: ConverterCheck) -> tuple[Problem, ...]:
-    """What is wrong with a worker's converters and producer settings; asks no broker."""
-    wrong = (
-        each for role in ROLES for each in _converter_problems(role, worker.converter(role), check)
-    )
-    return (*wrong, *_producer_problems(worker.client("producer"), worker, prefix="producer."))
-
-
-def connector_problems(
-    props: Mapping[str, str], worker: WorkerConfig, check: ConverterCheck
-) -> tuple[Problem, ...]:
-    """Everything that is wrong with a connector's *props* in this *worker*, its class's settings apart.
-
-    Asks no broker. Called before a connector is made, and for validation.
-    """
-    try:
-        config = ConnectorConfig.parse(props)
-    except ConfigError as error:
-        return error.problems
-    return (
-        *_named_converter_problems(config, check),
-        *_delivery_problems(config, worker),
-        *_producer_problems(config.producer(worker), worker, prefix="producer.override."),
-    )
-
-
-def connector_warnings(config: ConnectorConfig, worker: WorkerConfig) -> tuple[str, ...]:
-    """Sentences about settings that have no effect, or another one than they seem to. Pure."""
-    return (
-        *_producer(config.producer(worker), worker).warnings,
-        *_interval_warnings(config, worker),
-        *error_warnings(config),
-    )
-
-
-def _interval_warnings(config: ConnectorConfig, worker: WorkerConfig) -> Iterator[str]:
-    interval, flush = config.interval_ms(worker), worker.offset_flush_interval_ms
-    wanted = config.transaction_boundary is not None and config.boundary is BoundaryKind.INTERVAL
-    inherited = wanted and config.transaction_boundary_interval_ms is None
-    if worker.exactly_once and inherited and interval < flush:
-        yield (
-            f"transaction.boundary.interval.ms is not set, and the worker's offset.flush.interval.ms "
-            f"({flush}) does not fit into the producer's transaction.timeout.ms: transactions end "
-            f"after {interval} ms."
-        )
-
-
-def _named_converter_problems(config: ConnectorConfig, check: ConverterCheck) -> Iterator[Problem]:
-    for role in ROLES:
-        named: str | None = getattr(config, f"{role}_converter")
-        if named is not None:
-            settings = under(config.originals, f"{role}.converter.")
-            choice = ConverterChoice(class_name=named, config=settings)
-            yield from _converter_problems(role, choice, check)
-
-
-def _converter_problems(
-    role: Role, choice: ConverterChoice, check: ConverterCheck
-) -> Iterator[Problem]:
-    for key, sentence in check(role, choice.class_name, choice.config):
-        yield f"{role}.converter.{key}".removesuffix("."), sentence
-
-
-def _delivery_problems(config: ConnectorConfig, worker: WorkerConfig) -> Iterator[Problem]:
-    if config.requires_exactly_once and not worker.exactly_once:
-        yield (
-            "exactly.once.support",
-            "This worker does not have exactly-once source support enabled.",
-        )
-    timeout = transaction_timeout_ms(config.producer(worker))
-    if not worker.exactly_once or timeout is None:
-        return
-    if config.boundary is BoundaryKind.INTERVAL and config.interval_ms(worker) >= timeout:
-        yield (
-            "transaction.boundary.interval.ms",
-            (
-                f"It must be less than the producer's transaction.timeout.ms ({timeout}): the broker "
-                "aborts a transaction that stays open longer."
-            ),
-        )
-    if worker.lease_ms >= timeout:
-        yield (
-            "producer.override.transaction.timeout.ms",
-            f"It must be more than the worker's headrace.lease.ms ({worker.lease_ms}).",
-        )
-
-
-def _producer_problems(
-    settings: Mapping[str, str], worker: WorkerConfig, *, prefix: str
-) -> Iterator[Problem]:
-    try:
-        config = _producer(settings, worker)
-        problems = producer_refusals(config, settings)
-    except ConfigError as error:
-        problems = error.problems
-    for key, sentence in problems:
-        yield f"{prefix}{key}", sentence
-
-
-def _producer(settings: Mapping[str, str], worker: WorkerConfig) -> ClientConfig:
-    # Each task has an id of its own; here only whether there is one counts.
-    return producer_config(
-        settings, transactional_id="one per task" if worker.exactly_once else None
-    )

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import cast
 
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting_type import trimmed_as_java
 from headrace.runtime.config_values import config_texts
+from headrace.runtime.herder.requests import OffsetChange
+from headrace.runtime.herder.states import TargetState
 from headrace.runtime.properties import parsed_properties
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-class InitialState(StrEnum):
-    """The state in which a connector is created."""
-
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
-    STOPPED = "STOPPED"
+_OFFSETS_FORM = (
+    'It must be an array of objects such as {"partition": {"filename": "a"}, "offset": {"position": 7}}, '
+    "with at least one of them; an offset may be null, but not be left out."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorFile:
-    """What a file says about one connector; *config* holds ``name``, too, and may hold secrets."""
+    """What a file says about one connector; *config* holds ``name``, too, and may hold secrets.
+
+    *initial_offsets* (KIP-995) is ``None`` when it says nothing of offsets.
+    """
 
     name: str
     config: Mapping[str, str] = field(repr=False)
-    initial_state: InitialState = InitialState.RUNNING
+    initial_state: TargetState = TargetState.RUNNING
+    initial_offsets: Sequence[OffsetChange] | None = None
 
 
 def read_worker_file(path: Path) -> dict[str, str]:
@@ -42,7 +43,10 @@ def read_worker_file(path: Path) -> dict[str, str]:
     content = _content(path)
     if not _is_json(content):
         return _properties(content, path)
-    return config_texts(_json_object(content, path), where=str(path))
+    found = _json_object(content, path)
+    if isinstance(found.get("config"), dict):
+        raise _refused("file", "It is a connector's. The worker's file comes first.", path)
+    return config_texts(found, where=str(path))
 
 
 def read_connector_file(path: Path) -> ConnectorFile:
@@ -55,7 +59,7 @@ def read_connector_file(path: Path) -> ConnectorFile:
         return _connector(_properties(content, path), path)
     found = _json_object(content, path)
     if isinstance(found.get("config"), dict):
-        return _create_request(found, path)
+        return _create_request(found, path, json.loads(content).get("initial_offsets"))
     return _connector(config_texts(found, where=str(path)), path)
 
 
@@ -70,10 +74,11 @@ def _connector(config: Mapping[str, str], path: Path) -> ConnectorFile:
     return ConnectorFile(name=name, config={**config, "name": name})
 
 
-def _create_request(found: Mapping[str, object], path: Path) -> ConnectorFile:
-    """Fields that Connect does not know are ignored, so the answer of ``GET /connectors/c`` will do."""
-    if found.get("initial_offsets") is not None:
-        raise _refused("initial_offsets", "Initial offsets are not supported yet.", path)
+def _create_request(found: Mapping[str, object], path: Path, offsets: object) -> ConnectorFile:
+    """Fields that Connect does not know are ignored, so the answer of ``GET /connectors/c`` will do.
+
+    *offsets* are its ``initial_offsets`` as JSON has them, where numbers are no text.
+    """
     config = config_texts(cast("dict[str, object]", found["config"]), where=str(path))
     name = found.get("name", config.get("name"))
     if not isinstance(name, str):
@@ -90,16 +95,33 @@ def _create_request(found: Mapping[str, object], path: Path) -> ConnectorFile:
         name=name,
         config={**config, "name": name},
         initial_state=_initial_state(found.get("initial_state"), path),
+        initial_offsets=_initial_offsets(offsets, path),
     )
 
 
-def _initial_state(given: object, path: Path) -> InitialState:
+def _initial_offsets(given: object, path: Path) -> list[OffsetChange] | None:
     if given is None:
-        return InitialState.RUNNING
-    if str(given).upper() not in InitialState.__members__:
-        choices = ", ".join(InitialState)
+        return None
+    if not isinstance(given, list) or not given:
+        raise _refused("initial_offsets", _OFFSETS_FORM, path)
+    changes = list[OffsetChange]()
+    for each in cast("list[object]", given):
+        if not isinstance(each, dict):
+            raise _refused("initial_offsets", _OFFSETS_FORM, path)
+        entry = cast("dict[str, object]", each)
+        if entry.keys() != {"partition", "offset"}:
+            raise _refused("initial_offsets", _OFFSETS_FORM, path)
+        changes.append(OffsetChange(partition=entry.get("partition"), offset=entry.get("offset")))
+    return changes
+
+
+def _initial_state(given: object, path: Path) -> TargetState:
+    if given is None:
+        return TargetState.RUNNING
+    if str(given).upper() not in TargetState.__members__:
+        choices = ", ".join(TargetState)
         raise _refused("initial_state", f"{given} is no initial state; there are: {choices}", path)
-    return InitialState(str(given).upper())
+    return TargetState(str(given).upper())
 
 
 def _content(path: Path) -> bytes:

@@ -6,7 +6,7 @@ import time
 
 from headrace.connect.errors import TaskFailedError
 from headrace.kafka.admin import KafkaAdmin
-from headrace.kafka.client_config import producer_config
+from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.runtime.services import RunSpec
 
@@ -25,7 +25,7 @@ def ensure_dead_letters(spec: RunSpec) -> None:
     if topic is None or not spec.errors.tolerate:
         return
     try:
-        KafkaAdmin(producer_config(spec.producer)).ensure_topic(
+        KafkaAdmin(client_config(spec.admin)).ensure_topic(
             topic,
             Deadline.after(_PATIENCE_SECONDS, time.monotonic),
             partitions=_PARTITIONS,

@@ -197,6 +197,18 @@ class MicroBatch:
         with self._changed:
             return sum(slot.progress.get(name, 0) for slot in self.slots)
 
+    def done_by_tasks(self) -> list[tuple[int, Mapping[str, Any]]]:
+        """The progress of each task that has said anything, with its number."""
+        with self._changed:
+            return [(slot.work.task, slot.progress) for slot in self.slots if slot.progress]
+
+    def topics(self) -> frozenset[str]:
+        """The topics in which slots have committed records."""
+        with self._changed:
+            return frozenset(
+                name for slot in self.slots for name in slot.progress.get("topics", ())
+            )
+
     def waiting_for(self) -> str | None:
         """What a slot is waiting for, such as a broker that is away."""
         with self._changed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
@@ -42,6 +42,20 @@ class OffsetDesk:
         """Commit *offsets*; ``None`` removes."""
         with self._lock:
             self._store.put(connector, offsets)
+
+    def change(
+        self,
+        connector: str,
+        offsets: Offsets,
+        write: Callable[[Sequence[tuple[bytes, bytes | None]]], None],
+    ) -> None:
+        """Have *write* commit *offsets*, given as records, together with something else of its own.
+
+        For stores that share a transaction with other things. Blocks; raises what *write* raises.
+        """
+        with self._lock:
+            self._store.refresh()
+            write(self._store.entries_for(connector, offsets))
 
     def put_entries(self, entries: Sequence[tuple[bytes, bytes | None]]) -> None:
         """Commit acknowledged offsets of one connector, as records of an offsets topic.

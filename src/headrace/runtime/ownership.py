@@ -25,15 +25,27 @@ class Ownership:
         self.dirty = True
 
     def take_over(self, *, give_up: Callable[[], bool]) -> None:
-        """Make every earlier owner unable to write, and remember how many there may be of us.
+        """Fence; then put what others stored under bytes of their own under ours, which are all that slots write.
 
-        Then put what others stored under bytes of their own under ours, which are all that slots write:
-        two forms of one offset would be left otherwise, and a reader that finds only the old one.
+        Two forms of one offset would be left otherwise, and a reader that finds only the old one.
         """
-        self._fence(give_up=give_up)
+        self.fence(give_up=give_up)
         foreign = self._services.offsets.foreign(self._spec.name)
         if foreign:
             self.commit(foreign)
+
+    def fence(self, *, give_up: Callable[[], bool]) -> None:
+        """Make every earlier owner unable to write, and remember how many there may be of us.
+
+        Raises as :class:`~headrace.runtime.services.Fence` does.
+        """
+        spec, services = self._spec, self._services
+        if spec.exactly_once:
+            stored = services.configs.task_count(spec.name)
+            ids = ids_to_fence(services.group_id, spec.name, stored=stored, current=self.slots)
+            services.fence(spec, ids, give_up=give_up)
+            services.configs.put_task_count(spec.name, TaskCount(slots=self.slots, clean=False))
+        self.dirty = False
 
     def commit(self, offsets: Offsets) -> None:
         """Commit offsets without records, while no slot runs."""
@@ -52,15 +64,6 @@ class Ownership:
             return
         if self.dirty:
             end = self._clock() + self._services.timing.grace
-            self._fence(give_up=lambda: self._clock() > end)
+            self.fence(give_up=lambda: self._clock() > end)
         count = TaskCount(slots=self.slots, clean=True)
         self._services.configs.put_task_count(self._spec.name, count)
-
-    def _fence(self, *, give_up: Callable[[], bool]) -> None:
-        spec, services = self._spec, self._services
-        if spec.exactly_once:
-            stored = services.configs.task_count(spec.name)
-            ids = ids_to_fence(services.group_id, spec.name, stored=stored, current=self.slots)
-            services.fence(spec, ids, give_up=give_up)
-            services.configs.put_task_count(spec.name, TaskCount(slots=self.slots, clean=False))
-        self.dirty = False

@@ -9,18 +9,22 @@ from typing import Protocol
 from headrace.connect.connector import SourceConnector
 from headrace.connect.task import Offsets
 from headrace.observe.events import Tell
+from headrace.observe.hidden import Hidden
 from headrace.runtime.capacity import Capacity
 from headrace.runtime.channel import Channel
 from headrace.runtime.engine import Engine
 from headrace.runtime.offset_desk import OffsetDesk
-from headrace.runtime.processes import Processes
+from headrace.runtime.processes import LocalProcesses, Processes
 from headrace.slot.work import BoundaryKind, ConverterChoice, Delivery, ErrorPolicy
 from headrace.storage.protocols import ConfigStore, StatusStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """A connector, ready to run: every setting resolved. Durations are in seconds."""
+    """A connector, ready to run: every setting resolved. Durations are in seconds.
+
+    What is *hidden* may be in *props*, and in nothing that anybody reads.
+    """
 
     name: str
     connector: SourceConnector
@@ -28,6 +32,7 @@ class RunSpec:
     max_tasks: int
     delivery: Delivery
     producer: Mapping[str, str] = field(repr=False)
+    admin: Mapping[str, str] = field(repr=False)
     offsets_topic: str | None
     key_converter: ConverterChoice = field(repr=False)
     value_converter: ConverterChoice = field(repr=False)
@@ -36,6 +41,7 @@ class RunSpec:
     commit_seconds: float
     records_per_second: int | None = None
     errors: ErrorPolicy = field(default_factory=ErrorPolicy)
+    hidden: Hidden = field(default_factory=Hidden, repr=False)
 
     @property
     def exactly_once(self) -> bool:
@@ -71,9 +77,9 @@ class Fence(Protocol):
 class Services:
     """The parts of a worker that its connectors use, from their own threads.
 
-    *commit_offsets* commits offsets
-    without records, in a transaction of their own when the connector is exactly-once. *prepare* makes what a
-    connector needs in Kafka before it starts. *once* means: end when all there is has been read.
+    *commit_offsets* commits offsets without records, in a transaction of their own when the connector is
+    exactly-once. *prepare* makes what a connector needs in Kafka before it starts. *once* means: end when all
+    there is has been read.
     """
 
     engine: Engine
@@ -89,6 +95,6 @@ class Services:
     tell: Tell
     fence: Fence
     commit_offsets: Callable[[RunSpec, Offsets], None]
-    processes: Processes
+    processes: Processes = field(default_factory=LocalProcesses)
     prepare: Callable[[RunSpec], None] = lambda _: None
     once: bool = False

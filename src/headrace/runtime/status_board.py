@@ -2,23 +2,58 @@
 
 from __future__ import annotations
 
+import threading
+
+from headrace.observe.hidden import Hidden
 from headrace.runtime.services import Services
 from headrace.slot.work import SlotReport
 from headrace.storage.protocols import Status
 
 
 class StatusBoard:
-    """Writes one connector's statuses, in the states and at the times of Kafka Connect."""
+    """Writes one run's statuses, in the states and at the times of Kafka Connect.
 
-    def __init__(self, connector: str, services: Services) -> None:
+    The run's thread writes; any thread may silence it. No trace shows what is *hidden*.
+    """
+
+    def __init__(
+        self,
+        connector: str,
+        services: Services,
+        *,
+        version: str | None = None,
+        hidden: Hidden | None = None,
+    ) -> None:
         self._connector = connector
         self._services = services
+        self._version = version
+        self._hidden = hidden or Hidden()
         self._failed = set[int]()
+        self._is_silent = False
+        # So that nothing is written behind the back of whoever has silenced this.
+        self._guard = threading.Lock()
+
+    def silence(self) -> None:
+        """Write nothing from now on: somebody else says how the connector is."""
+        with self._guard:
+            self._is_silent = True
 
     def put(self, task: int | None, state: str, trace: str | None = None) -> None:
         """Write the state of *task*, or of the connector itself."""
-        status = Status(state=state, worker_id=self._services.worker_id, trace=trace)
-        self._services.statuses.put(self._connector, task, status)
+        status = Status(
+            state=state,
+            worker_id=self._services.worker_id,
+            version=self._version,
+            trace=None if trace is None else self._hidden.masked(trace),
+        )
+        with self._guard:
+            if not self._is_silent:
+                self._services.statuses.put(self._connector, task, status)
+
+    def running(self, tasks: int) -> None:
+        """The connector has so many tasks, all of them in order."""
+        for task in range(tasks):
+            self.put(task, "RUNNING")
 
     def failed(self, task: int, report: SlotReport) -> None:
         """*task* has failed, and stays so until it runs again."""

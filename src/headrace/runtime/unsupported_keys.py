@@ -11,41 +11,27 @@ from typing import Final
 from headrace.connect.config import Problem
 
 WORKER_DEFAULTS: Final[Mapping[str, str | None]] = {
-    "access.control.allow.methods": "",
-    "access.control.allow.origin": "",
-    "admin.listeners": None,
-    "config.providers": "",
     "config.storage.replication.factor": "3",
     "config.storage.topic": None,
     "connect.protocol": "sessioned",
-    "connector.client.config.override.policy": "All",
     "heartbeat.interval.ms": "3000",
     "inter.worker.key.generation.algorithm": "HmacSHA256",
     "inter.worker.key.size": None,
     "inter.worker.key.ttl.ms": "3600000",
     "inter.worker.signature.algorithm": "HmacSHA256",
     "inter.worker.verification.algorithms": "HmacSHA256",
-    "listeners": "http://:8083",
     "metric.reporters": "org.apache.kafka.common.metrics.JmxReporter",
     "metrics.num.samples": "2",
     "metrics.recording.level": "INFO",
     "metrics.sample.window.ms": "30000",
-    "offset.storage.file.filename": None,
     "offset.flush.timeout.ms": "5000",
     "plugin.discovery": "hybrid_warn",
-    "plugin.path": "",
     "rebalance.timeout.ms": "60000",
     "receive.buffer.bytes": "32768",
     "request.timeout.ms": "40000",
-    "response.http.headers.config": "",
-    "rest.advertised.host.name": None,
-    "rest.advertised.listener": None,
-    "rest.advertised.port": None,
-    "rest.extension.classes": "",
     "scheduled.rebalance.max.delay.ms": "300000",
     "send.buffer.bytes": "131072",
     "session.timeout.ms": "10000",
-    "ssl.client.auth": "none",
     "status.storage.partitions": "5",
     "status.storage.replication.factor": "3",
     "status.storage.topic": None,
@@ -58,17 +44,34 @@ WORKER_DEFAULTS: Final[Mapping[str, str | None]] = {
 """What a key of a worker may be set to; ``None`` when it may not be there at all."""
 
 WORKER_PREFIXES: Final = (
-    "admin.listeners.https.",
-    "config.providers.",
     "config.storage.",
-    "listeners.https.",
     "offset.storage.",
     "status.storage.",
 )
 """Beginnings of keys of a worker that may not be there at all."""
 
+REST_KEYS: Final = frozenset(
+    {
+        "access.control.allow.methods",
+        "access.control.allow.origin",
+        "admin.listeners",
+        "headrace.rest.max.body.bytes",
+        "listeners",
+        "response.http.headers.config",
+        "rest.advertised.host.name",
+        "rest.advertised.listener",
+        "rest.advertised.port",
+        "rest.basic.auth.credentials.file",
+        "rest.extension.classes",
+        "ssl.client.auth",
+    }
+)
+"""Keys of a worker that the REST interface reads, and declares; none of them is of a Kafka client."""
+
+REST_PREFIXES: Final = ("admin.listeners.https.", "listeners.https.")
+"""Beginnings of keys of a worker that the REST interface reads."""
+
 CONNECTOR_DEFAULTS: Final[Mapping[str, str | None]] = {
-    "config.action.reload": "restart",
     "connector.plugin.version": None,
     "errors.retry.delay.max.ms": "60000",
     "errors.retry.timeout": "0",
@@ -90,14 +93,6 @@ CONNECTOR_PREFIXES: Final = (
     "transforms.",
 )
 """Beginnings of keys of a connector that may not be there at all."""
-
-_INSTEAD: Mapping[str, str] = {
-    "offset.storage.file.filename": (
-        "Offsets are kept in the topic offset.storage.topic, or in state.file when exactly-once is "
-        "off; the positions in this file are not taken over. Remove it."
-    ),
-    "plugin.path": "Name the Python modules of your connectors in plugin.modules.",
-}
 
 
 def worker_refusals(props: Mapping[str, str], known: frozenset[str]) -> Iterator[Problem]:
@@ -132,5 +127,4 @@ def _is_default(value: str, default: str | None) -> bool:
 
 def _sentence(key: str, default: str | None) -> str:
     allowed = f"only its default ({default}) can be set" if default else "leave it out"
-    told = f"{key} is a setting of Kafka Connect that is not supported yet; {allowed}."
-    return f"{told} {_INSTEAD[key]}" if key in _INSTEAD else told
+    return f"{key} is a setting of Kafka Connect that is not supported yet; {allowed}."

@@ -108,4 +108,5 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
         linger_seconds=linger,
         records_per_second=spec.records_per_second,
         errors=spec.errors,
+        hidden=dict(spec.hidden.values),
     )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
 from headrace.runtime.connector_run import ConnectorRun
+from headrace.runtime.runs import stop_all
 from headrace.runtime.services import RunSpec, Services
 
 _LOOK_SECONDS = 0.2
-# Beyond the grace that slots get: to withdraw, to fence and to write the status.
-_LEAVE_SECONDS = 15.0
 
 
 class Worker:
@@ -50,9 +48,5 @@ class Worker:
         for run in self._runs:
             while not self._stopping and not run.join(_LOOK_SECONDS):
                 pass
-        for run in self._runs:
-            run.ask_to_stop()
-        deadline = time.monotonic() + self._services.timing.grace + _LEAVE_SECONDS
-        for run in self._runs:
-            run.join(max(0.0, deadline - time.monotonic()))
+        stop_all(self._runs, grace=self._services.timing.grace)
         return {run.name: run.failure for run in self._runs if run.failure is not None}

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.setting_type import SettingType
 from headrace.kafka.client_config import CONNECTION_PREFIXES, DEFAULT_TRANSACTION_TIMEOUT_MS
+from headrace.runtime.client_overrides import policy_problem
 from headrace.runtime.local_master import machine_cores, shortage
-from headrace.runtime.unsupported_keys import WORKER_DEFAULTS, worker_refusals
+from headrace.runtime.providers.catalogue import provider_problems
+from headrace.runtime.unsupported_keys import (
+    REST_KEYS,
+    WORKER_DEFAULTS,
+    worker_refusals,
+)
+from headrace.runtime.worker_values import listener, servers, topic_count
 from headrace.slot.work import ConverterChoice, Delivery
 
 Role = Literal["key", "value", "header"]
@@ -20,47 +26,6 @@ ROLES: Final[tuple[Role, ...]] = ("key", "value", "header")
 
 SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
-_PASSED_ON = (
-    *CONNECTION_PREFIXES,
-    *(f"{role}.converter." for role in ROLES),
-    "admin.",
-    "consumer.",
-    "producer.",
-    "spark.",
-)
-# Slots are given this address, so it has to be one that can be connected to.
-_ANYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 (refused, not bound)
-_LAST_PORT = 65_535
-# As Kafka's own clients read it: a protocol before it is passed over.
-_SERVER = re.compile(r"([a-zA-Z][a-zA-Z\d+.-]*://)?(\[[0-9a-zA-Z.%:]+\]|[0-9a-zA-Z._%-]+):\d{1,5}")
-_IGNORED = ("internal.key.converter", "internal.value.converter")
-
-
-def _topic_count(value: int) -> str | None:
-    # Kafka's own sign for "what the broker says".
-    return (
-        None
-        if value == -1 or value > 0
-        else "Value must be positive, or -1 for the broker's default"
-    )
-
-
-def _listener(value: str) -> str | None:
-    host, _, port = value.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > _LAST_PORT:
-        return "It must be host:port, with port 0 for a free one"
-    if host in _ANYWHERE:
-        return "Name an address at which tasks can reach this worker"
-    return None
-
-
-def _servers(value: tuple[str, ...]) -> str | None:
-    # The client takes 9092 for a missing port, and waits for a host that nobody meant.
-    wrong = next((each for each in value if not _SERVER.fullmatch(each)), None)
-    if wrong is None:
-        return None if value else "Name at least one broker as host:port"
-    return f"Invalid url in bootstrap.servers: {wrong}. It must be host:port"
-
 
 class WorkerConfig(Config):
     """How a worker reaches Kafka and Spark, and how long things may take."""
@@ -68,7 +33,7 @@ class WorkerConfig(Config):
     bootstrap_servers: tuple[str, ...] = setting(
         default=("localhost:9092",),
         importance="high",
-        valid=_servers,
+        valid=servers,
         doc="The Kafka cluster for records and offsets, as host:port, separated by commas.",
     )
     key_converter: str = setting(
@@ -109,15 +74,22 @@ class WorkerConfig(Config):
     offset_storage_partitions: int = setting(
         default=25,
         importance="low",
-        valid=_topic_count,
+        valid=topic_count,
         doc="Partitions of the topic of source offsets when it is made; -1 for the broker's default.",
     )
     offset_storage_replication_factor: int = setting(
         default=-1,
         kind=SettingType.SHORT,
         importance="low",
-        valid=_topic_count,
+        valid=topic_count,
         doc="Replicas of the topic of source offsets when it is made; -1 for the broker's default.",
+    )
+    offset_storage_file_filename: str | None = setting(
+        default=None,
+        importance="low",
+        non_empty=True,
+        doc="The offsets file of a standalone Java worker, whose place this one takes: it is read once, when "
+        "this worker has no offsets yet, and never written. A relative path begins at the working directory.",
     )
     state_file: str | None = setting(
         default=None,
@@ -165,7 +137,7 @@ class WorkerConfig(Config):
         "headrace.channel.listener",
         default="127.0.0.1:0",
         importance="low",
-        valid=_listener,
+        valid=listener,
         doc="Where the worker listens for its tasks, as host:port; port 0 takes a free one.",
     )
     start_deadline_ms: int = setting(
@@ -199,6 +171,33 @@ class WorkerConfig(Config):
         non_empty=True,
         doc="Address of a Spark Connect server, in place of spark.master.",
     )
+    config_providers: tuple[str, ...] = setting(
+        default=(),
+        importance="low",
+        doc="Names of configuration providers: with config.providers.x.class set to file, env or directory (or "
+        "to Kafka's class), ${x:path:key} in a configuration stands for a value that is kept elsewhere.",
+    )
+    connector_client_config_override_policy: str = setting(
+        default="All",
+        valid=policy_problem,
+        doc="Which settings of their Kafka clients connectors may override: All, None, Principal (security.protocol, "
+        "sasl.mechanism and sasl.jaas.config), or Allowlist (those of connector.client.config.override.allowlist).",
+    )
+    connector_client_config_override_allowlist: tuple[str, ...] = setting(
+        default=(),
+        doc="The settings of Kafka clients that connectors may override with the policy Allowlist.",
+    )
+    rest_mask_passwords: bool = setting(
+        default=False,
+        importance="low",
+        doc="Whether answers show [hidden] in place of connectors' passwords. A changed configuration with "
+        "[hidden] then keeps the stored one.",
+    )
+    plugin_path: tuple[str, ...] = setting(
+        default=(),
+        doc="Kafka Connect's folders of plugins. They are not searched, which is told when there are any: "
+        "Java's cannot be loaded, and Python's are named in plugin.modules.",
+    )
     plugin_modules: tuple[str, ...] = setting(
         default=(),
         doc="Python modules or packages from which connector classes may be loaded.",
@@ -207,6 +206,7 @@ class WorkerConfig(Config):
     def check(self) -> Iterator[Problem]:
         """Rules across settings, and known keys that have no effect yet."""
         yield from worker_refusals(self.originals, _known_keys())
+        yield from provider_problems(self.originals)
         if self.exactly_once_source_support == "preparing":
             yield (
                 "exactly.once.source.support",
@@ -273,14 +273,20 @@ class WorkerConfig(Config):
         kept = {
             key: value
             for key, value in self.originals.items()
-            if key.startswith(CONNECTION_PREFIXES) and key not in WORKER_DEFAULTS
+            if key.startswith(CONNECTION_PREFIXES)
+            and key not in WORKER_DEFAULTS
+            and key not in REST_KEYS
         }
         return {"bootstrap.servers": ",".join(self.bootstrap_servers), **kept}
 
-    def client(self, kind: Literal["producer", "consumer", "admin"]) -> dict[str, str]:
-        """The settings of the tasks' clients of this *kind*; as in Connect, security keys need the prefix."""
-        servers = ",".join(self.bootstrap_servers)
-        return {"bootstrap.servers": servers, **self.under(f"{kind}.")}
+    def client(self, kind: Literal["producer", "admin"]) -> dict[str, str]:
+        """The settings of connectors' clients of this *kind*, as in Connect: security keys need the prefix.
+
+        Only admin clients begin with how the worker itself reaches Kafka.
+        """
+        servers = {"bootstrap.servers": ",".join(self.bootstrap_servers)}
+        begin = self.connection() if kind == "admin" else servers
+        return {**begin, **self.under(f"{kind}.")}
 
     def spark(self) -> dict[str, str]:
         """Everything that Spark is given, the master included unless there is a remote."""
@@ -292,22 +298,6 @@ def transaction_timeout_ms(producer: Mapping[str, str]) -> int | None:
     """How long a transaction of a producer with these settings may stay open; ``None`` if it is no number."""
     given = producer.get("transaction.timeout.ms", str(DEFAULT_TRANSACTION_TIMEOUT_MS)).strip()
     return int(given) if given.isdecimal() else None
-
-
-def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:
-    """Sentences about keys that have no effect, such as misspelt ones."""
-    known = _known_keys() | WORKER_DEFAULTS.keys()
-    unknown = (
-        f"The configuration '{key}' was supplied but isn't a known config."
-        for key in props
-        if key not in known and not key.startswith((*_PASSED_ON, *_IGNORED))
-    )
-    ignored = (
-        f"{key} is ignored: internal records are always JSON without schemas."
-        for key in _IGNORED
-        if any(each.startswith(key) for each in props)
-    )
-    return (*unknown, *ignored)
 
 
 def _known_keys() -> frozenset[str]:

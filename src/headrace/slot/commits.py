@@ -18,6 +18,8 @@ class Commits(Protocol):
 
     update_must_succeed: bool
     """Whether a failure of ``update_offsets`` fails the task, because it is part of the commit."""
+    in_transactions: bool
+    """Whether a commit is one transaction with all its records."""
 
     def before_records(self) -> None:
         """Called before records are handed to the sender."""
@@ -40,6 +42,7 @@ class TransactionalCommits:
     """Records and offsets in one Kafka transaction (KIP-618)."""
 
     update_must_succeed = True
+    in_transactions = True
 
     def __init__(
         self,
@@ -84,6 +87,7 @@ class AcknowledgedCommits:
     """Offsets are stored once the broker has acknowledged every record that they cover."""
 
     update_must_succeed = False
+    in_transactions = False
 
     def __init__(
         self,

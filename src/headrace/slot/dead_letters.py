@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from headrace.connect.bad_record import BadRecord
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue
 from headrace.kafka.sender import EncodedHeaders, EncodedRecords
+from headrace.observe.hidden import Hidden
 from headrace.slot.traces import trace_of
 
 PREFIX = "__connect.errors."
@@ -35,12 +36,16 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
-    """Makes the letters of one task for *topic*; *context* asks for the headers that tell of each."""
+    """Makes the letters of one task for *topic*; *context* asks for the headers that tell of each.
+
+    What is *hidden* is in no header that tells an error.
+    """
 
     topic: str
     context: bool
     connector: str
     task: int
+    hidden: Hidden = field(default_factory=Hidden, repr=False)
 
     def attempts(self, passed: PassedOver) -> Iterator[EncodedRecords]:
         """The letters to try until one is not too large: the fullest first, the last one says only where to look.
@@ -72,8 +77,8 @@ class DeadLetters:
             "stage": passed.stage,
             "class.name": passed.class_name,
             "exception.class.name": class_name(error),
-            "exception.message": _short(str(error)),
-            "exception.stacktrace": _short(trace_of(error)),
+            "exception.message": _short(self.hidden.masked(str(error))),
+            "exception.stacktrace": _short(self.hidden.masked(trace_of(error))),
             "source.object": error.native_key,
             "source.position": error.position,
         }

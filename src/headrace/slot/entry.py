@@ -10,6 +10,7 @@ import traceback
 from headrace import __version__
 from headrace.connect.errors import ConnectError, ReplanError, RetriableError, StaleTokenError
 from headrace.observe.form import LogForm
+from headrace.observe.hidden import Hidden
 from headrace.pids import identity_of
 from headrace.slot.channel import ChannelClient
 from headrace.slot.lease import Lease
@@ -31,7 +32,8 @@ def run_slot(ticket: SlotTicket) -> SlotReport:
             work, form = _claimed(client)
         except (RetriableError, StaleTokenError) as error:
             return SlotReport(outcome=Outcome.STALE, reason=str(error))
-        with slot_log(form, connector=work.connector, task=work.task):
+        hidden = Hidden(values=work.hidden)
+        with slot_log(form, connector=work.connector, task=work.task, hidden=hidden):
             return _done(ticket, work, client)
 
 
@@ -78,11 +80,13 @@ def _report(work: SlotWork, client: ChannelClient, lease: Lease, progress: Progr
     except (Exception, SystemExit) as raised:  # noqa: BLE001 - whatever happened, the driver hears of it
         outcome, error = Outcome.FAILED, raised
     clean = run.close() and outcome is not Outcome.REPLAN
+    # Spark carries the reason, too, so it is masked here and not by the driver.
+    hidden = Hidden(values=work.hidden)
     return SlotReport(
         outcome=outcome,
         clean=clean,
         surprising=error is not None and not isinstance(error, ConnectError),
-        reason=None if error is None else str(error) or type(error).__name__,
-        trace=None if error is None else "".join(traceback.format_exception(error)),
+        reason=None if error is None else hidden.masked(str(error)) or type(error).__name__,
+        trace=None if error is None else hidden.masked("".join(traceback.format_exception(error))),
         progress=progress.as_message(),
     )

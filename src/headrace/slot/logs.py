@@ -7,11 +7,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from headrace.observe.form import FormHandler, LogForm
+from headrace.observe.hidden import Hidden
 
 
 @contextmanager
-def slot_log(form: LogForm, *, connector: str, task: int) -> Generator[None]:
+def slot_log(
+    form: LogForm, *, connector: str, task: int, hidden: Hidden | None = None
+) -> Generator[None]:
     """Log to stderr in the worker's *form*, each line with *connector* and *task*, while the slot runs.
+
+    No line shows what is *hidden*.
 
     Called once per slot, by the thread that runs it. A process whose logging somebody has set up, such as
     a test's, is left as it is. Spark uses its Python processes again for other connectors, so what was
@@ -21,7 +26,7 @@ def slot_log(form: LogForm, *, connector: str, task: int) -> Generator[None]:
     if root.handlers:
         yield
         return
-    handler = FormHandler(form, fields={"connector": connector, "task": task})
+    handler = FormHandler(form, fields={"connector": connector, "task": task}, hidden=hidden)
     level = root.level
     root.addHandler(handler)
     root.setLevel(form.level)

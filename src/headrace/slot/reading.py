@@ -73,6 +73,7 @@ class ReadingHalf:
         self._failing = False
         self._passed: tuple[object, ...] | None = None
         self._alike = 0
+        self._poll_seconds = 0.0
         self.outcome = Outcome.ASKED
 
     def frames(self) -> Iterator[Frame]:
@@ -119,6 +120,13 @@ class ReadingHalf:
         return True
 
     def _polled(self) -> Polled | RecordError:
+        began = self._clock()
+        try:
+            return self._polled_once()
+        finally:
+            self._poll_seconds = self._clock() - began
+
+    def _polled_once(self) -> Polled | RecordError:
         try:
             polled = self._task.poll()
         except RecordError as error:
@@ -160,9 +168,12 @@ class ReadingHalf:
             if isinstance(frame, Records):
                 self._passed = None
                 self._alike = 0
-            count += _records_in(frame)
+            records = _records_in(frame)
+            count += records
+            self._progress.polled_records += records
             self._at_boundary = not isinstance(frame, Records | DeadLetter)
             yield frame
+        self._count_poll(count)
         yield EndOfPoll(count)
         yield from self._batch_requests()
         # A source that cannot be read is not one that has nothing.
@@ -183,6 +194,11 @@ class ReadingHalf:
         if requests.take_batch_commit():
             self._at_boundary = True
             yield Commit()
+
+    def _count_poll(self, records: int) -> None:
+        if records:
+            self._progress.polls.add(self._poll_seconds)
+            self._progress.batches.add(records)
 
     def _record_frames(self, polled: Polled | RecordError) -> Iterator[Frame]:
         if polled is None:

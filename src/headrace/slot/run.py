@@ -15,6 +15,7 @@ from headrace.converters import make_converter, make_header_converter
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.sender import OffsetEntry, Sender
+from headrace.observe.hidden import Hidden
 from headrace.slot.boundary import Boundary, BoundaryRequests
 from headrace.slot.channel import ChannelClient, ChannelOffsets
 from headrace.slot.commits import (
@@ -169,6 +170,7 @@ class SlotRun:
                 commits=commits,
                 connector=work.connector,
                 task=work.task,
+                hidden=Hidden(values=work.hidden),
             ),
             boundary=Boundary(
                 kind=work.boundary,

@@ -6,6 +6,7 @@ import logging
 
 from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
 from headrace.kafka.sender import Sender, TooLargeError
+from headrace.observe.hidden import Hidden
 from headrace.slot.commits import Commits
 from headrace.slot.dead_letters import DeadLetters, PassedOver
 from headrace.slot.work import ErrorPolicy, Progress
@@ -36,6 +37,7 @@ class Tolerance:
         commits: Commits,
         connector: str,
         task: int,
+        hidden: Hidden | None = None,
     ) -> None:
         self._policy = policy
         self._progress = progress
@@ -45,7 +47,11 @@ class Tolerance:
         self._letters: DeadLetters | None = None
         if policy.dead_letters is not None:
             self._letters = DeadLetters(
-                topic=policy.dead_letters, context=policy.headers, connector=connector, task=task
+                topic=policy.dead_letters,
+                context=policy.headers,
+                connector=connector,
+                task=task,
+                hidden=hidden or Hidden(),
             )
         self._waiting = 0
         self._quarantined = 0

@@ -91,7 +91,8 @@ class ErrorPolicy:
 class SlotWork:
     """Everything one slot needs; the answer to a granted claim. Durations are in seconds.
 
-    *offsets_topic* is ``None`` when acknowledged offsets are handed to the driver instead.
+    *offsets_topic* is ``None`` when acknowledged offsets are handed to the driver instead. *hidden* are secrets
+    of the connector, each with what is shown in its place.
     """
 
     connector: str
@@ -114,6 +115,7 @@ class SlotWork:
     linger_seconds: float | None = None
     records_per_second: int | None = None
     errors: ErrorPolicy = ErrorPolicy()
+    hidden: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def as_message(self) -> dict[str, Any]:
         """The work as JSON values."""
@@ -147,12 +149,34 @@ def _split(message: Sequence[Any]) -> Split:
 
 
 @dataclass(slots=True, kw_only=True)
+class Tally:
+    """How often something came, and how much of it: in all, the least and the most at one time."""
+
+    count: int = 0
+    total: float = 0
+    least: float = 0
+    most: float = 0
+
+    def add(self, amount: float) -> None:
+        """Count *amount* as one more time."""
+        self.least = min(self.least, amount) if self.count else amount
+        self.most = max(self.most, amount)
+        self.total += amount
+        self.count += 1
+
+
+@dataclass(slots=True, kw_only=True)
 class Progress:
     """What a slot has done so far in this micro-batch. Written by the slot's thread, read by its heartbeat.
 
     *waiting_for* is what sending waits for, *source_away* why ``poll`` has to be called again. Of records that
     were passed over, *dead_lettered* are in the topic of dead letters and *skipped* are nowhere; *quarantined*
-    of them are the rests of objects that are read no further. All three count what is committed.
+    of them are the rests of objects that are read no further. All three count what is committed. *topics* hold
+    records that are committed, sorted.
+
+    *polled_records* counts the bad ones, too. *polls* are the seconds of each poll that returned anything and
+    *batches* the records of each, *commits* the seconds of each commit and *transaction_sizes* the records of
+    each transaction; none of the last in at-least-once.
     """
 
     records: int = 0
@@ -166,6 +190,12 @@ class Progress:
     waiting_for: str | None = None
     source_away: str | None = None
     stopping_task: bool = False
+    topics: Sequence[str] = ()
+    polled_records: int = 0
+    polls: Tally = field(default_factory=Tally)
+    batches: Tally = field(default_factory=Tally)
+    commits: Tally = field(default_factory=Tally)
+    transaction_sizes: Tally = field(default_factory=Tally)
 
     def as_message(self) -> dict[str, Any]:
         """What was done, as JSON values."""

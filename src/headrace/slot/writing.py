@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
@@ -59,6 +59,7 @@ class _Amount:
 
     records: int = 0
     bytes: int = 0
+    topics: set[str] = field(default_factory=set[str])
 
 
 class WritingHalf:
@@ -237,6 +238,7 @@ class WritingHalf:
         self._progress.bytes += batch.nbytes
         self._in_transaction.records += len(batch)
         self._in_transaction.bytes += batch.nbytes
+        self._in_transaction.topics.add(batch.topic)
 
     def _commit_if(self, *, due: bool) -> None:
         if due:
@@ -251,13 +253,17 @@ class WritingHalf:
 
     def _commit(self) -> None:
         self._lease.check()
+        began = self._clock()
         commits = self._outlet.commits
         commits.settle()
         self._ask_for_updates()
         if commits.commit(self._pending.taken()):
-            self._progress.transactions += 1
+            self._count_commit(self._clock() - began)
         self._progress.committed_records += self._in_transaction.records
         self._progress.committed_bytes += self._in_transaction.bytes
+        if not self._in_transaction.topics.issubset(self._progress.topics):
+            # Another sequence, because the heartbeat may be reading this one.
+            self._progress.topics = sorted(self._in_transaction.topics.union(self._progress.topics))
         self._in_transaction = _Amount()
         self._outlet.tolerance.committed()
         self._progress.waiting_for = None
@@ -265,6 +271,12 @@ class WritingHalf:
         self._sent.forget()
         self._outlet.boundary.committed(self._clock())
         self._hooks.committed()
+
+    def _count_commit(self, seconds: float) -> None:
+        self._progress.transactions += 1
+        self._progress.commits.add(seconds)
+        if self._outlet.commits.in_transactions:
+            self._progress.transaction_sizes.add(self._in_transaction.records)
 
     def _ask_for_updates(self) -> None:
         try:

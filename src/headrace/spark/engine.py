@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,10 @@ class SparkEngine:
         """See :class:`~headrace.runtime.engine.Engine`; a session without free cores has been started."""
         self._settings = settings
         self._given = session
-        self._modules = modules
+        self._modules = frozenset(modules)
+        # The session that has modules, and which; the lock keeps two micro-batches from shipping the same.
+        self._shipped: tuple[SparkSession | None, frozenset[str]] = (None, frozenset())
+        self._shipping = threading.Lock()
         self._has_been_open = False
         self._archives: tempfile.TemporaryDirectory[str] | None = None
         ours = session is None
@@ -65,12 +69,20 @@ class SparkEngine:
         """Run one slot per ticket and wait for all of them."""
         session = self.session()
         try:
+            self._ship(session)
             outcomes = _run(session, slot_function(tickets), len(tickets))
+        except TaskFailedError:
+            raise
         except Exception as error:
             reason = in_short(error)
             self._look_after(session, error)
             raise RetriableError(f"The Spark job was lost: {reason}") from error
         _refuse_if_unclaimed(outcomes)
+
+    def require(self, modules: Iterable[str]) -> None:
+        """Have these top-level modules, too, in every slot of later micro-batches. Any thread may call."""
+        with self._shipping:
+            self._modules |= set(modules)
 
     def session(self) -> SparkSession:
         """The session, opened and warmed when there is none."""
@@ -138,11 +150,15 @@ class SparkEngine:
         )
 
     def _ship(self, session: SparkSession) -> None:
-        if self._modules:
-            archives = self._archives = self._archives or tempfile.TemporaryDirectory(
-                prefix="headrace-", ignore_cleanup_errors=True
-            )
-            ship(session, self._modules, Path(archives.name))
+        with self._shipping:
+            holder, shipped = self._shipped
+            missing = self._modules - (shipped if holder is session else frozenset())
+            if missing:
+                archives = self._archives = self._archives or tempfile.TemporaryDirectory(
+                    prefix="headrace-", ignore_cleanup_errors=True
+                )
+                ship(session, missing, Path(archives.name))
+            self._shipped = (session, self._modules)
 
     def _look_after(self, session: SparkSession, error: Exception) -> None:
         if session is self._given or _is_alive(session, error):

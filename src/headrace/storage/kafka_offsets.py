@@ -66,6 +66,10 @@ class KafkaOffsetStore:
         """All offsets of *connector* as of the last ``refresh``; a snapshot that does not change."""
         return self._index.known(connector)
 
+    def is_empty(self) -> bool:
+        """Whether no connector has an offset, as of the last ``refresh``."""
+        return self._index.is_empty()
+
     def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """Those of ``known`` that are stored under other bytes than ours, alone or beside ours."""
         return self._index.foreign(connector)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from headrace.connect.partition import SourceOffset, SourcePartition
@@ -35,6 +35,10 @@ class MemoryOffsetStore:
         """All offsets of *connector* as of the last ``refresh``; a snapshot that does not change."""
         return self._index.known(connector)
 
+    def is_empty(self) -> bool:
+        """Whether no connector has an offset, as of the last ``refresh``."""
+        return self._index.is_empty()
+
     def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """Those of ``known`` that are stored under other bytes than ours, alone or beside ours."""
         return self._index.foreign(connector)
@@ -45,7 +49,11 @@ class MemoryOffsetStore:
 
     def put(self, connector: str, offsets: Offsets) -> None:
         """Commit *offsets* atomically; ``None`` removes."""
-        self._pending += self._index.entries_for(connector, offsets)
+        self.written(self._index.entries_for(connector, offsets))
+
+    def written(self, entries: Sequence[OffsetEntry]) -> None:
+        """Take in records that somebody else made."""
+        self._pending += entries
 
     def close(self) -> None:
         """Nothing to release."""
@@ -57,19 +65,39 @@ class MemoryConfigStore:
     def __init__(self) -> None:
         self._connectors: dict[str, StoredConnector] = {}
         self._counts: dict[str, TaskCount] = {}
+        self._tasks: dict[str, Sequence[Mapping[str, str]]] = {}
         self._settings: dict[str, str] = {}
+        self._deletions = Counter[str]()
 
     def connectors(self) -> Mapping[str, StoredConnector]:
         """Every stored connector by name."""
         return MappingProxyType(dict(self._connectors))
+
+    def connector(self, name: str) -> StoredConnector | None:
+        """The stored connector of that name."""
+        return self._connectors.get(name)
 
     def put_connector(self, connector: StoredConnector) -> None:
         """Store or replace a connector."""
         self._connectors[connector.name] = connector
 
     def delete_connector(self, name: str) -> None:
-        """Forget a connector's configuration; its offsets and task count stay."""
+        """Forget a connector's configuration and tasks; its offsets and task count stay."""
         self._connectors.pop(name, None)
+        self._tasks.pop(name, None)
+        self._deletions[name] += 1
+
+    def deletions(self, name: str) -> int:
+        """How often connectors of that name were deleted; for the history of their offsets."""
+        return self._deletions[name]
+
+    def task_configs(self, connector: str) -> Sequence[Mapping[str, str]]:
+        """What was last stored by ``put_task_configs``."""
+        return self._tasks.get(connector, ())
+
+    def put_task_configs(self, connector: str, configs: Sequence[Mapping[str, str]]) -> None:
+        """Store which tasks a connector has, in place of those that it had."""
+        self._tasks[connector] = [dict(each) for each in configs]
 
     def task_count(self, connector: str) -> TaskCount | None:
         """What was last stored by ``put_task_count``."""
@@ -102,6 +130,35 @@ class MemoryStatusStore:
         """The connector's own status under ``None``, and those of its tasks."""
         return MappingProxyType(dict(self._statuses.get(connector, {})))
 
+    def connectors(self) -> Sequence[str]:
+        """The names of which there is any status, sorted."""
+        return sorted(name for name, found in self._statuses.items() if found)
+
+    def forget(self, connector: str, *, from_task: int | None = None) -> None:
+        """Remove all statuses of *connector*, or those of its tasks from number *from_task* on."""
+        kept = {
+            task: status
+            for task, status in self._statuses.pop(connector, {}).items()
+            if from_task is not None and (task is None or task < from_task)
+        }
+        if kept:
+            self._statuses[connector] = kept
+
+
+class MemoryTopicStore:
+    """A :class:`~headrace.storage.protocols.TopicStore`."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, set[str]] = defaultdict(set)
+
+    def topics(self, connector: str) -> Sequence[str]:
+        """The topics, sorted."""
+        return sorted(self._topics.get(connector, ()))
+
+    def put(self, connector: str, topics: Sequence[str]) -> None:
+        """Add *topics*."""
+        self._topics[connector].update(topics)
+
     def forget(self, connector: str) -> None:
-        """Remove all statuses of *connector*."""
-        self._statuses.pop(connector, None)
+        """Remove all of them."""
+        self._topics.pop(connector, None)

@@ -190,6 +190,10 @@ class OffsetIndex:
             self._snapshots[connector] = PackedOffsets(packed, others)
         return self._snapshots[connector]
 
+    def is_empty(self) -> bool:
+        """Whether no connector has an offset."""
+        return not any(self.known(connector) for connector in {*self._forms, *self._tables})
+
     def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """Those of ``known`` that are stored under other bytes than ours, alone or beside ours.
 

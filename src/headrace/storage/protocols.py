@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from headrace.connect.partition import SourceOffset, SourcePartition
@@ -24,6 +24,10 @@ class OffsetStore(Protocol):
 
     def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """All offsets of *connector* as of the last ``refresh``; a snapshot that does not change."""
+        ...
+
+    def is_empty(self) -> bool:
+        """Whether no connector has an offset, as of the last ``refresh``."""
         ...
 
     def put(self, connector: str, offsets: Offsets) -> None:
@@ -55,10 +59,13 @@ class OffsetStore(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredConnector:
-    """A connector as stored: its configuration as submitted, and the state it is meant to be in."""
+    """A connector as stored: its configuration as submitted, and the state it is meant to be in.
+
+    A value is ``None`` where JSON had null.
+    """
 
     name: str
-    config: Mapping[str, str]
+    config: Mapping[str, str | None] = field(repr=False)
     target_state: str = "RUNNING"
 
 
@@ -80,12 +87,24 @@ class ConfigStore(Protocol):
         """Every stored connector by name."""
         ...
 
+    def connector(self, name: str) -> StoredConnector | None:
+        """The stored connector of that name."""
+        ...
+
     def put_connector(self, connector: StoredConnector) -> None:
         """Store or replace a connector."""
         ...
 
     def delete_connector(self, name: str) -> None:
-        """Forget a connector's configuration; its offsets and task count stay."""
+        """Forget a connector's configuration and tasks; its offsets and task count stay."""
+        ...
+
+    def task_configs(self, connector: str) -> Sequence[Mapping[str, str]]:
+        """What was last stored by ``put_task_configs``, in the order of the tasks; empty before."""
+        ...
+
+    def put_task_configs(self, connector: str, configs: Sequence[Mapping[str, str]]) -> None:
+        """Store which tasks a connector has, in place of those that it had."""
         ...
 
     def task_count(self, connector: str) -> TaskCount | None:
@@ -127,6 +146,26 @@ class StatusStore(Protocol):
         """The connector's own status under ``None``, and those of its tasks."""
         ...
 
+    def connectors(self) -> Sequence[str]:
+        """The names of which there is any status, sorted."""
+        ...
+
+    def forget(self, connector: str, *, from_task: int | None = None) -> None:
+        """Remove all statuses of *connector*, or those of its tasks from number *from_task* on."""
+        ...
+
+
+class TopicStore(Protocol):
+    """The topics that each connector has written to since it was made or reset (KIP-558)."""
+
+    def topics(self, connector: str) -> Sequence[str]:
+        """The topics, sorted."""
+        ...
+
+    def put(self, connector: str, topics: Sequence[str]) -> None:
+        """Add *topics*; durable on return."""
+        ...
+
     def forget(self, connector: str) -> None:
-        """Remove all statuses of *connector*."""
+        """Remove all of them."""
         ...

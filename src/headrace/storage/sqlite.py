@@ -1,20 +1,20 @@
-"""All three stores of a standalone worker in one SQLite file."""
+"""All stores of a standalone worker in one SQLite file."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.connect.task import Offsets
-from headrace.kafka.sender import OffsetEntry
-from headrace.storage.offset_index import LogPosition, OffsetIndex
 from headrace.storage.protocols import Status, StoredConnector, TaskCount
-from headrace.storage.sqlite_file import Parameters, SqliteFile
+from headrace.storage.sqlite_changes import SqliteChangeStore
+from headrace.storage.sqlite_file import SqliteFile
+from headrace.storage.sqlite_offsets import SqliteOffsetStore
+from headrace.storage.sqlite_topics import SqliteTopicStore
 
 # SQLite's keys are never equal to null, so the connector itself needs a number.
 _CONNECTOR_ITSELF = -1
@@ -31,63 +31,16 @@ class SqliteStorage:
         self.offsets = SqliteOffsetStore(self._file)
         self.configs = SqliteConfigStore(self._file)
         self.statuses = SqliteStatusStore(self._file)
+        self.topics = SqliteTopicStore(self._file)
+        self.changes = SqliteChangeStore(self._file, self.offsets)
+
+    def together(self) -> AbstractContextManager[None]:
+        """See :meth:`~headrace.storage.sqlite_file.SqliteFile.together`; for many writes of one moment."""
+        return self._file.together()
 
     def close(self) -> None:
         """Close the file and let another process have it."""
         self._file.close()
-
-
-class SqliteOffsetStore:
-    """An :class:`~headrace.storage.protocols.OffsetStore`; rows hold the bytes that Kafka would hold."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
-        self._index = OffsetIndex()
-        self._unseen: list[OffsetEntry] | None = None
-        self._seen = 0
-
-    def refresh(self) -> None:
-        """See everything committed before this call."""
-        # The file has one writer, this process: after the first time only its own writes are new.
-        unseen = self._stored() if self._unseen is None else self._unseen
-        for key, value in unseen:
-            self._seen += 1
-            self._index.apply(key, value, LogPosition(partition=0, offset=self._seen, timestamp=0))
-        self._unseen = []
-        self._index.replayed(topic_partitions=1)
-
-    def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
-        """All offsets of *connector* as of the last ``refresh``; a snapshot that does not change."""
-        return self._index.known(connector)
-
-    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
-        """Those of ``known`` that are stored under other bytes than ours, alone or beside ours."""
-        return self._index.foreign(connector)
-
-    def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
-        """The records that ``put`` would write, as of the last ``refresh``."""
-        return self._index.entries_for(connector, offsets)
-
-    def put(self, connector: str, offsets: Offsets) -> None:
-        """Commit *offsets* atomically; ``None`` removes. Durable on return."""
-        if self._unseen is None:
-            self.refresh()
-        entries = self._index.entries_for(connector, offsets)
-        self._file.write(*(_statement(key, value) for key, value in entries))
-        self._unseen = [*(self._unseen or ()), *entries]
-
-    def close(self) -> None:
-        """The file belongs to the storage, which closes it."""
-
-    def _stored(self) -> list[OffsetEntry]:
-        rows = self._file.rows("select key, value from offsets order by rowid")
-        return cast("list[OffsetEntry]", rows)
-
-
-def _statement(key: bytes, value: bytes | None) -> tuple[str, Parameters]:
-    if value is None:
-        return "delete from offsets where key = ?", (key,)
-    return "insert or replace into offsets values (?, ?)", (key, value)
 
 
 class SqliteConfigStore:
@@ -99,11 +52,14 @@ class SqliteConfigStore:
     def connectors(self) -> Mapping[str, StoredConnector]:
         """Every stored connector by name."""
         rows = self._file.rows("select name, config, target_state from connectors order by name")
-        stored = (
-            StoredConnector(name=str(name), config=json.loads(str(config)), target_state=str(state))
-            for name, config, state in rows
-        )
-        return MappingProxyType({one.name: one for one in stored})
+        return MappingProxyType({str(row[0]): _stored(row) for row in rows})
+
+    def connector(self, name: str) -> StoredConnector | None:
+        """The stored connector of that name."""
+        query = "select name, config, target_state from connectors where name = ?"
+        for row in self._file.rows(query, (name,)):
+            return _stored(row)
+        return None
 
     def put_connector(self, connector: StoredConnector) -> None:
         """Store or replace a connector."""
@@ -111,8 +67,24 @@ class SqliteConfigStore:
         self._file.write(("insert or replace into connectors values (?, ?, ?)", row))
 
     def delete_connector(self, name: str) -> None:
-        """Forget a connector's configuration; its offsets and task count stay."""
-        self._file.write(("delete from connectors where name = ?", (name,)))
+        """Forget a connector's configuration and tasks; its offsets and task count stay."""
+        self._file.write(
+            ("delete from connectors where name = ?", (name,)),
+            ("delete from task_configs where connector = ?", (name,)),
+            ("update changes set of_deleted = 1 where connector = ?", (name,)),
+        )
+
+    def task_configs(self, connector: str) -> Sequence[Mapping[str, str]]:
+        """What was last stored by ``put_task_configs``."""
+        query = "select configs from task_configs where connector = ?"
+        for (configs,) in self._file.rows(query, (connector,)):
+            return cast("list[dict[str, str]]", json.loads(str(configs)))
+        return ()
+
+    def put_task_configs(self, connector: str, configs: Sequence[Mapping[str, str]]) -> None:
+        """Store which tasks a connector has, in place of those that it had."""
+        row = (connector, json.dumps([dict(each) for each in configs]))
+        self._file.write(("insert or replace into task_configs values (?, ?)", row))
 
     def task_count(self, connector: str) -> TaskCount | None:
         """What was last stored by ``put_task_count``."""
@@ -160,6 +132,18 @@ class SqliteStatusStore:
             }
         )
 
-    def forget(self, connector: str) -> None:
-        """Remove all statuses of *connector*."""
-        self._file.write(("delete from statuses where connector = ?", (connector,)))
+    def connectors(self) -> Sequence[str]:
+        """The names of which there is any status, sorted."""
+        rows = self._file.rows("select distinct connector from statuses order by connector")
+        return [str(name) for (name,) in rows]
+
+    def forget(self, connector: str, *, from_task: int | None = None) -> None:
+        """Remove all statuses of *connector*, or those of its tasks from number *from_task* on."""
+        first = _CONNECTOR_ITSELF if from_task is None else from_task
+        statement = "delete from statuses where connector = ? and task >= ?"
+        self._file.write((statement, (connector, first)))
+
+
+def _stored(row: tuple[object, ...]) -> StoredConnector:
+    name, config, state = map(str, row)
+    return StoredConnector(name=name, config=json.loads(config), target_state=state)

@@ -14,9 +14,11 @@ from headrace.connect.errors import ConfigError, RetriableError
 
 # "HdRc": tells our files from other programs' SQLite files.
 _APPLICATION_ID = 0x48645263
-_SCHEMA_VERSION = 1
 
-_SCHEMA = """
+# A file of version n is brought up to date by what follows the n-th.
+_SCHEMAS = (
+    f"""
+pragma application_id={_APPLICATION_ID};
 create table offsets (key blob primary key, value blob not null);
 create table connectors (name text primary key, config text not null, target_state text not null);
 create table task_counts (connector text primary key, slots integer not null, clean integer not null);
@@ -24,9 +26,27 @@ create table settings (key text primary key, value text not null);
 create table statuses (
     connector text not null, task integer not null, status text not null, primary key (connector, task)
 );
-"""
+""",
+    """
+create table changes (
+    id integer primary key autoincrement, connector text not null, operation text not null, who text,
+    at_ms integer not null, before text not null, after text not null, done integer not null,
+    undoes integer
+);
+create index changes_of on changes (connector, id);
+create table intents (change integer primary key, phase text not null, config text, target_state text);
+""",
+    """
+create table task_configs (connector text primary key, configs text not null);
+create table topics (connector text not null, topic text not null, primary key (connector, topic));
+""",
+    """
+alter table changes add column of_deleted integer not null default 0;
+""",
+)
 
 Parameters = Sequence[str | int | bytes | None]
+Statement = tuple[str, Parameters]
 
 
 class SqliteFile:
@@ -40,6 +60,7 @@ class SqliteFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._guard = threading.RLock()
+        self._is_together = False
         self._lock_file = _locked(path)
         try:
             self._connection = _opened(path)
@@ -52,12 +73,33 @@ class SqliteFile:
         with self._guard, self._told():
             return self._connection.execute(query, parameters).fetchall()
 
-    def write(self, *statements: tuple[str, Parameters]) -> None:
-        """Run *statements* as one transaction; on return they survive a power cut."""
+    def write(self, *statements: Statement) -> None:
+        """Run *statements* as one transaction; on return they survive a power cut, but see :meth:`together`."""
+        with self._guard, self._told():
+            if self._is_together:
+                self._execute(statements)
+                return
+            with self._connection:
+                self._connection.execute("begin immediate")
+                self._execute(statements)
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        """Make one transaction of all that this thread writes within; other threads wait. Not nested.
+
+        It survives a power cut when the block is left; one that raises writes nothing.
+        """
         with self._guard, self._told(), self._connection:
             self._connection.execute("begin immediate")
-            for statement, parameters in statements:
-                self._connection.execute(statement, parameters)
+            self._is_together = True
+            try:
+                yield
+            finally:
+                self._is_together = False
+
+    def _execute(self, statements: Sequence[Statement]) -> None:
+        for statement, parameters in statements:
+            self._connection.execute(statement, parameters)
 
     def close(self) -> None:
         """Close the file and let another process have it."""
@@ -127,19 +169,16 @@ def _check_owner(path: Path) -> None:
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("pragma user_version").fetchone()[0]
-    if version > _SCHEMA_VERSION:
+    if version > len(_SCHEMAS):
         raise _problem(
             path, f"was written by a newer headrace (schema {version}). Upgrade this one."
         )
     connection.execute("pragma busy_timeout=5000")
-    if version == 0:
-        # Before the switch to a write-ahead log, so that the file's header says from now on whose it is.
-        connection.executescript(
-            f"begin; pragma application_id={_APPLICATION_ID}; pragma user_version={_SCHEMA_VERSION};"
-            f"{_SCHEMA} commit;"
-        )
-    elif connection.execute("pragma quick_check").fetchone()[0] != "ok":
+    if version and connection.execute("pragma quick_check").fetchone()[0] != "ok":
         raise _problem(path, "is damaged. Restore a copy of it.")
+    # Before the switch to a write-ahead log, so that a new file's header says from now on whose it is.
+    for number, schema in enumerate(_SCHEMAS[version:], version + 1):
+        connection.executescript(f"begin; {schema} pragma user_version={number}; commit;")
     connection.execute("pragma journal_mode=wal")
     # Offsets must not go back after a power cut.
     connection.execute("pragma synchronous=full")

@@ -12,6 +12,7 @@ from headrace.storage.protocols import (
     StatusStore,
     StoredConnector,
     TaskCount,
+    TopicStore,
 )
 
 FILE_A = SourcePartition(filename="a")
@@ -31,6 +32,17 @@ class OffsetStoreSuite:
         store.refresh()
 
         assert store.known("c") == {}
+        assert store.is_empty()
+
+    def test_a_store_is_empty_when_no_connector_has_an_offset(self, store: OffsetStore) -> None:
+        """Whichever had some before."""
+        store.put("c", {FILE_A: {"position": 7}})
+        store.refresh()
+        assert not store.is_empty()
+
+        store.put("c", {FILE_A: None})
+        store.refresh()
+        assert store.is_empty()
 
     def test_what_was_put_is_known_after_a_refresh(self, store: OffsetStore) -> None:
         """An offset comes back as it was put."""
@@ -160,6 +172,29 @@ class ConfigStoreSuite:
 
         assert store.connectors() == {}
 
+    def test_a_connector_is_found_by_its_name(self, store: ConfigStore) -> None:
+        """With null where it was submitted; nobody is found under another name."""
+        stored = StoredConnector(name="c", config={"a": None, "b": "1"}, target_state="STOPPED")
+        store.put_connector(stored)
+
+        assert stored == store.connector("c")
+        assert store.connector("d") is None
+
+    def test_the_tasks_of_a_connector_are_kept_until_it_is_deleted(
+        self, store: ConfigStore
+    ) -> None:
+        """In their order, as a whole, and apart from its configuration."""
+        assert list(store.task_configs("c")) == []
+        store.put_connector(StoredConnector(name="c", config={}))
+        store.put_task_configs("c", [{"n": "0"}, {"n": "1"}, {"n": "2"}])
+        store.put_task_configs("c", [{"n": "5"}, {"n": "4"}])
+        store.put_task_configs("d", [{"n": "6"}])
+
+        assert list(store.task_configs("c")) == [{"n": "5"}, {"n": "4"}]
+        store.delete_connector("c")
+        assert list(store.task_configs("c")) == []
+        assert list(store.task_configs("d")) == [{"n": "6"}]
+
     def test_the_last_task_count_counts(self, store: ConfigStore) -> None:
         """An unknown connector has no count; a later one replaces an earlier one."""
         assert store.task_count("c") is None
@@ -211,3 +246,47 @@ class StatusStoreSuite:
 
         assert store.statuses("c") == {}
         assert {0} == store.statuses("d").keys()
+
+    def test_tasks_that_are_no_more_are_forgotten(self, store: StatusStore) -> None:
+        """From a number on; the connector's own status and earlier tasks stay."""
+        for task in (None, 0, 1, 2):
+            store.put("c", task, Status(state="RUNNING", worker_id="w"))
+        store.forget("c", from_task=1)
+
+        assert {None, 0} == store.statuses("c").keys()
+
+    def test_it_knows_of_whom_it_has_statuses(self, store: StatusStore) -> None:
+        """Sorted, without those that were forgotten."""
+        for name in ("d", "c", "e"):
+            store.put(name, 0, Status(state="RUNNING", worker_id="w"))
+        store.forget("e")
+
+        assert list(store.connectors()) == ["c", "d"]
+
+
+class TopicStoreSuite:
+    """For a :class:`~headrace.storage.protocols.TopicStore`; ``store`` is empty and new each time."""
+
+    @pytest.fixture
+    def store(self) -> TopicStore:
+        """The store under test; a subclass replaces this."""
+        raise NotImplementedError
+
+    def test_topics_are_kept_by_connector_and_sorted(self, store: TopicStore) -> None:
+        """One that is told again is there once."""
+        store.put("c", ["t2", "t1"])
+        store.put("c", ["t2", "t3"])
+        store.put("d", ["t9"])
+
+        assert list(store.topics("c")) == ["t1", "t2", "t3"]
+        assert list(store.topics("d")) == ["t9"]
+        assert list(store.topics("e")) == []
+
+    def test_forgotten_topics_are_those_of_one_connector(self, store: TopicStore) -> None:
+        """They may be told again."""
+        store.put("c", ["t1"])
+        store.put("d", ["t1"])
+        store.forget("c")
+
+        assert list(store.topics("c")) == []
+        assert list(store.topics("d")) == ["t1"]

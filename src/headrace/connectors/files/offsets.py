@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from headrace.connect.errors import OffsetsError
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
@@ -46,7 +48,7 @@ def _check_mark(partition: SourcePartition, offset: SourceOffset | None) -> None
     if set(partition) != {MARK} or not isinstance(place, str) or not _is_place(place):
         known = ", ".join(f"{scheme}://" for scheme in KINDS)
         raise OffsetsError(
-            f"The partition {dict(partition)} must name one place under 'mark': / for local disk, or the root of a "
+            f"The partition {_shown(partition)} must name one place under 'mark': / for local disk, or the root of a "
             f"store ({known}), such as s3://bucket/."
         )
     if offset is None:
@@ -68,6 +70,10 @@ def _check_mark(partition: SourcePartition, offset: SourceOffset | None) -> None
         )
 
 
+def _shown(partition: SourcePartition) -> str:
+    return json.dumps(dict(partition), ensure_ascii=False)
+
+
 def _is_place(place: str) -> bool:
     found = root_of(place)
     if found is None:
@@ -81,7 +87,7 @@ def _check_partition(partition: SourcePartition) -> None:
     if not isinstance(path, str) or not (path.startswith("/") or _is_stored(path)):
         known = ", ".join(f"{scheme}://" for scheme in KINDS)
         raise OffsetsError(
-            f"The partition {dict(partition)} must name a file by its absolute path under 'filename', or an "
+            f"The partition {_shown(partition)} must name a file by its absolute path under 'filename', or an "
             f"object by its address ({known})."
         )
     ranged = set(partition) - {FILENAME}

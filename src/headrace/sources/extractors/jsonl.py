@@ -21,7 +21,8 @@ from headrace.sources.extractors.surrogates import without_halves
 from headrace.sources.extractors.text import not_utf8, text_column
 
 _SPACES = " \t\r"
-_NOTHING = pa.array([], pa.utf8())
+# Not made by pa.array, which imports pandas for its first call.
+_NOTHING = pa.nulls(0, pa.utf8())
 _DECODER = msgspec.json.Decoder(type=msgspec.Raw)
 
 

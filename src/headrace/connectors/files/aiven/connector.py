@@ -7,6 +7,7 @@ supported, which the original does not offer.
 from __future__ import annotations
 
 import dataclasses
+import json
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -102,8 +103,9 @@ class AivenS3Connector(FilesConnector):
         for partition, offset in offsets.items():
             ours = as_ours(partition)
             if ours is None:
+                shown = json.dumps(dict(partition), ensure_ascii=False)
                 raise OffsetsError(
-                    f"The partition {dict(partition)} must name an object by 'bucket' and 'objectKey'."
+                    f"The partition {shown} must name an object by 'bucket' and 'objectKey'."
                 )
             renamed[ours] = offset
         check_offsets(renamed)

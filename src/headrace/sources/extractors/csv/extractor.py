@@ -73,7 +73,7 @@ class CsvExtractor:
         self._take_names()
         self._tell_cut()
         if self._writer is None or self._fields is None or not len(found.rows):
-            return Extracted(values=_NOTHING, rows=found.rows, bad=found.bad)
+            return Extracted(values=_nothing(), rows=found.rows, bad=found.bad)
         columns, kept, bad = found.columns, found.rows, found.bad
         wrong = self._fields.first_wrong(columns)
         if wrong is not None:
@@ -96,7 +96,8 @@ class CsvExtractor:
             self._writer = writer(self._fields)
 
 
-_NOTHING = pa.ExtensionArray.from_storage(JSON_DOCUMENT, pa.array([], pa.utf8()))
+def _nothing() -> pa.Array:
+    return pa.ExtensionArray.from_storage(JSON_DOCUMENT, pa.array([], pa.utf8()))
 
 
 def _text(names: object) -> str:

@@ -12,7 +12,6 @@ from headrace.sources.extractors.csv.types import FieldType, field_type
 
 _STRING = field_type("string")
 _SHOWN = 80
-_NO = pa.scalar(False)  # noqa: FBT003
 
 
 class CsvFields:
@@ -62,14 +61,14 @@ class CsvFields:
             return None
         nulls = self.nulls(kind, texts)
         right = pc.match_substring_regex(texts, kind.pattern)
-        row = pc.index(right if nulls is None else pc.or_kleene(right, nulls), _NO).as_py()
+        row = pc.index(right if nulls is None else pc.or_kleene(right, nulls), False).as_py()
         if self._as_values:
             # Only what is written as a number at all can be asked whether its type holds it.
             numbers = texts if row < 0 else texts.slice(0, row)
             if nulls is not None:
                 numbers = pc.if_else(nulls.slice(0, len(numbers)), None, numbers)
             holds = kind.holds(numbers)
-            lost = -1 if holds is None else pc.index(holds, _NO).as_py()
+            lost = -1 if holds is None else pc.index(holds, False).as_py()
             if lost >= 0:
                 return lost, kind.refusal
         return None if row < 0 else (row, f"is not of type {kind.name}")

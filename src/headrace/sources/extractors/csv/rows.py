@@ -170,7 +170,8 @@ class CsvRows:
             raise _RefusedError(_not_csv(row, error)) from error
 
 
-_EMPTY = pa.array([], pa.utf8())
+# Not made by pa.array, which imports pandas for its first call.
+_EMPTY = pa.nulls(0, pa.utf8())
 _NAMES_ADVICE = "Correct the header, or set csv.names and csv.header to what the file has."
 _RAGGED_ADVICE = "Correct the row; a field that holds the delimiter or a line end must be quoted."
 _SHORT_ADVICE = f"{_RAGGED_ADVICE} Or have its missing fields be null with csv.ragged=fill."

@@ -37,8 +37,8 @@ _DECIMAL = re.compile(r"decimal\(([0-9]|[12][0-9]|3[0-7])\)")
 _DECIMAL_DIGITS = 38
 _SURE_INT64_CHARACTERS = 18
 _SURE_DOUBLE_CHARACTERS = 15
-_FIRST_MOMENT = pa.scalar("0001-01-01T00:00:00.000Z").cast(arrow_type(TIMESTAMP))
-_LAST_MOMENT = pa.scalar("9999-12-31T23:59:59.999Z").cast(arrow_type(TIMESTAMP))
+# In ms since 1970: the first of the year 1 and the last of 9999, all that Python's datetime can be.
+_FIRST_MOMENT, _LAST_MOMENT = -62_135_596_800_000, 253_402_300_799_999
 
 KNOWN_TYPES: Final = (
     "string, integer, number, boolean, date, time, timestamp, decimal(0) to decimal(37)"
@@ -124,7 +124,7 @@ def _moments_of_python(texts: pa.StringArray) -> pa.BooleanArray | None:
     outermost = pc.match_substring_regex(texts, "^(0000|0001-01-0|9999-12-3)").fill_null(False)  # noqa: FBT003
     if not pc.any(outermost).as_py():
         return None
-    moments = _with_zone(texts).cast(arrow_type(TIMESTAMP))
+    moments = _with_zone(texts).cast(arrow_type(TIMESTAMP)).cast(pa.int64())
     return pc.and_(pc.greater_equal(moments, _FIRST_MOMENT), pc.less_equal(moments, _LAST_MOMENT))
 
 

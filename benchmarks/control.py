@@ -1,0 +1,199 @@
+"""What a worker that serves costs and how soon it does what it is asked: each case measures a few figures."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from benchmarks.control_scene import ControlScene, files_connector
+from benchmarks.figure import Figure
+from benchmarks.idle_source import IDLE
+from benchmarks.report import MIB
+from benchmarks.service import Service
+
+_FEW, _MANY, _SLOWLY = 100, 1_000_000, "4000"
+_COMMIT_SECONDS = 300.0
+# Until what a JVM compiles and collects after its start is over.
+_SETTLING_SECONDS = 20.0
+_IDLE = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlCase:
+    """Something to measure; *key* names it on the command line."""
+
+    key: str
+    title: str
+    measured: Callable[[ControlScene], Sequence[Figure]]
+
+
+def _first_records(scene: ControlScene) -> Sequence[Figure]:
+    seconds = list[float]()
+    with Service(scene.folder(), scene.bootstrap) as service:
+        _warm_up(scene, service)
+        for _ in range(scene.scale.rounds):
+            seconds.append(_first_record(scene, service))
+    title = "from POST /connectors to the first committed record, warm session"
+    return [
+        Figure(title=f"{title}, median", value=statistics.median(seconds), unit="s", most=0.5),
+        Figure(title=f"the same, longest of {len(seconds)}", value=max(seconds), unit="s"),
+    ]
+
+
+def _first_record(scene: ControlScene, service: Service) -> float:
+    """Create a connector for a small file and an existing topic; until its records are committed."""
+    topic, path = scene.topic(), scene.file(_FEW)
+    log = scene.log(topic)
+    began = time.time()
+    service.create(topic, files_connector(path, topic))
+    service.until(
+        lambda: log.follow().committed > 0, seconds=_COMMIT_SECONDS, what="The first record"
+    )
+    service.ask("DELETE", f"/connectors/{topic}")
+    return (log.tally.last_committed_ms or 0) / 1e3 - began
+
+
+def _warm_up(scene: ControlScene, service: Service) -> None:
+    """Run something, so that the session is there, and the Python processes of its slots."""
+    _first_record(scene, service)
+
+
+def _restarts(scene: ControlScene) -> Sequence[Figure]:
+    seconds = [_restarted(scene) for _ in range(max(1, scene.scale.rounds // 3))]
+    title = (
+        "from the start of a killed worker to its first new record committed, the JVM's start in it"
+    )
+    return [
+        Figure(title=f"{title}, median", value=statistics.median(seconds), unit="s", most=15.0),
+        Figure(title=f"the same, longest of {len(seconds)}", value=max(seconds), unit="s"),
+    ]
+
+
+def _restarted(scene: ControlScene) -> float:
+    """Kill a worker in the middle of a file, and start it again."""
+    topic, folder = scene.topic(), scene.folder()
+    log = scene.log(topic)
+    config = files_connector(scene.file(_MANY), topic, headrace_max_records_per_second=_SLOWLY)
+    with Service(folder, scene.bootstrap) as first:
+        first.create(topic, config)
+        first.until(lambda: log.follow().transactions > 1, seconds=_COMMIT_SECONDS, what="A record")
+        first.kill()
+    before = log.follow().committed
+    with Service(folder, scene.bootstrap) as second:
+        second.until(
+            lambda: log.follow().committed > before, seconds=_COMMIT_SECONDS, what="A new record"
+        )
+        return (log.tally.last_committed_ms or 0) / 1e3 - second.began
+
+
+def _paused(scene: ControlScene) -> Sequence[Figure]:
+    folder, count = scene.folder(), scene.scale.connectors
+    with Service(folder, scene.bootstrap) as service:
+        empty = service.rss_bytes()
+        for number in range(count):
+            config = files_connector(folder / f"{number}", f"topic-{number}")
+            service.create(f"paused-{number}", config, state="PAUSED")
+    with Service(folder, scene.bootstrap) as service:
+        service.until(
+            lambda: len(service.ask("GET", "/connectors").json()) == count,
+            seconds=_COMMIT_SECONDS,
+            what="The list of connectors",
+        )
+        start = time.time() - service.began
+        seconds = [_asked(service, count) for _ in range(scene.scale.rounds)]
+        used = service.rss_bytes()
+    title = f"{count} paused connectors"
+    return [
+        Figure(title=f"{title}: memory of the worker", value=used / MIB, unit="MiB"),
+        Figure(title="memory of a new worker without any", value=empty / MIB, unit="MiB"),
+        Figure(title=f"{title}: from the start to GET /connectors", value=start, unit="s"),
+        Figure(
+            title=f"{title}: GET /connectors?expand=status&expand=info, median",
+            value=statistics.median(seconds),
+            unit="s",
+        ),
+    ]
+
+
+def _asked(service: Service, count: int) -> float:
+    began = time.monotonic()
+    found = service.ask("GET", "/connectors?expand=status&expand=info")
+    took = time.monotonic() - began
+    assert len(found.json()) == count
+    return took
+
+
+def _idle_planned(scene: ControlScene) -> Sequence[Figure]:
+    def config() -> Mapping[str, str]:
+        return files_connector(scene.file(_FEW), scene.topic())
+
+    alone, more = _idling(scene, config, slots=2, reads=True)
+    return [
+        Figure(title="an idle Spark session, alone", value=alone, unit="% of a core"),
+        Figure(
+            title=f"what {_IDLE} idle planned connectors add",
+            value=more,
+            unit="% of a core",
+            most=1.0,
+        ),
+    ]
+
+
+def _idle_polled(scene: ControlScene) -> Sequence[Figure]:
+    def config() -> Mapping[str, str]:
+        return {"connector.class": IDLE}
+
+    _, more = _idling(scene, config, slots=_IDLE, reads=False)
+    return [
+        Figure(title=f"what {_IDLE} idle polled connectors add", value=more, unit="% of a core")
+    ]
+
+
+def _idling(
+    scene: ControlScene, config: Callable[[], Mapping[str, str]], *, slots: int, reads: bool
+) -> tuple[float, float]:
+    """Per cent of a core that a warm worker takes without connectors, and how much more with idle ones.
+
+    Connectors that have something to read at first are idle when they have read it.
+    """
+    settings = {"headrace_slots": str(slots), "plugin_modules": IDLE.partition(":")[0]}
+    with Service(scene.folder(), scene.bootstrap, **settings) as service:
+        _warm_up(scene, service)
+        alone = _idle_percent(scene, service)
+        names = [scene.name() for _ in range(_IDLE)]
+        for name in names:
+            service.create(name, config())
+        for name in names if reads else ():
+            service.until(partial(_has_read, service, name), seconds=_COMMIT_SECONDS, what=name)
+        return alone, _idle_percent(scene, service) - alone
+
+
+def _has_read(service: Service, name: str) -> bool:
+    return bool(service.ask("GET", f"/connectors/{name}/offsets").json()["offsets"])
+
+
+def _idle_percent(scene: ControlScene, service: Service) -> float:
+    time.sleep(min(_SETTLING_SECONDS, scene.scale.seconds))
+    began, before = time.monotonic(), service.cpu_seconds()
+    time.sleep(scene.scale.seconds)
+    took = time.monotonic() - began
+    # Python processes of slots end when they have been idle for a while, and what they took goes with them.
+    used = [now - before.get(pid, 0.0) for pid, now in service.cpu_seconds().items()]
+    return 100 * sum(used) / took
+
+
+CONTROL_CASES: Final[Sequence[ControlCase]] = (
+    ControlCase(
+        key="control-first-record", title="POST to the first record", measured=_first_records
+    ),
+    ControlCase(key="control-restart", title="a killed worker's restart", measured=_restarts),
+    ControlCase(key="control-paused", title="many paused connectors", measured=_paused),
+    ControlCase(
+        key="control-idle-planned", title="idle planned connectors", measured=_idle_planned
+    ),
+    ControlCase(key="control-idle-polled", title="idle polled connectors", measured=_idle_polled),
+)

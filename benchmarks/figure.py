@@ -1,0 +1,22 @@
+"""One figure that is measured beside the table of records a second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """*value* of *unit*; at most *most* is wanted, ``None`` where nothing is."""
+
+    title: str
+    value: float
+    unit: str
+    most: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Whether the goal is reached; empty without a goal."""
+        if self.most is None:
+            return ""
+        return "reached" if self.value <= self.most else "missed"

@@ -1,0 +1,54 @@
+"""A polled connector that never has anything, and cannot be probed for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from headrace.connect.config import Config
+from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
+from headrace.connect.task import Polled, SourceTask
+
+IDLE = "benchmarks.idle_source:IdleSource"
+_WAIT_SECONDS = 1.0
+
+
+class IdleConfig(Config):
+    """No settings."""
+
+
+class IdleTask(SourceTask):
+    """Waits for a source that stays silent, as a client of a queue does."""
+
+    def start(self, config: Mapping[str, str]) -> None:
+        """Nothing to open."""
+        self._stopped = threading.Event()
+
+    def poll(self) -> Polled:
+        """Nothing, after a while."""
+        self._stopped.wait(_WAIT_SECONDS)
+        return None
+
+    def stop(self) -> None:
+        """Return from a poll at once."""
+        self._stopped.set()
+
+
+class IdleSource(SourceConnector):
+    """One task that has nothing."""
+
+    config_class: ClassVar[type[Config]] = IdleConfig
+    task_class: ClassVar[type[SourceTask]] = IdleTask
+
+    def start(self, props: Mapping[str, str]) -> None:
+        """Nothing to open."""
+        self._props = props
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """One task."""
+        return [self._props]
+
+    def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport:
+        """Always."""
+        return ExactlyOnceSupport.SUPPORTED

@@ -1,0 +1,124 @@
+"""``headrace run`` as a service: started, asked over HTTP, killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import httpx
+
+from benchmarks.contender import ROOT, BenchmarkError, put_away, tail
+from benchmarks.headrace_worker import STRING
+from benchmarks.process_tree import PAGE_BYTES, TICKS_PER_SECOND, read_tree
+from headrace.pids import Stat, read_stat
+
+_LOOK_SECONDS: Final = 0.01
+_START_SECONDS: Final = 60.0
+_ASK_SECONDS: Final = 60.0
+_ANSWERS = re.compile(r"Requests are answered at (http://[^\s/]+)/")
+
+
+class Service:
+    """A worker with a state file in *folder* that is started on entry and ended on exit.
+
+    Another one in the same folder goes on with its connectors. *began* is when its process was launched,
+    in seconds since the epoch. One thread owns it.
+    """
+
+    def __init__(self, folder: Path, bootstrap: str, **settings: str) -> None:
+        self._folder = folder
+        self._log = folder / "output.log"
+        self._settings = {
+            "bootstrap.servers": bootstrap,
+            "group.id": folder.name,
+            "key.converter": STRING,
+            "value.converter": STRING,
+            "listeners": "http://127.0.0.1:0",
+            "state.file": str(folder / "state.db"),
+            **{key.replace("_", "."): value for key, value in settings.items()},
+        }
+        self.began = 0.0
+
+    def __enter__(self) -> Self:
+        config = self._folder / "worker.json"
+        config.write_text(json.dumps(self._settings))
+        self._log.unlink(missing_ok=True)
+        self.began = time.time()
+        with self._log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "headrace", "run", str(config)],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            self._client = httpx.Client(base_url=self._url(), timeout=_ASK_SECONDS)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._client.close()
+        put_away([self._process])
+
+    def ask(self, method: str, path: str, body: object = None) -> httpx.Response:
+        """The answer; raises BenchmarkError for any but a success."""
+        answer = self._client.request(method, path, json=body)
+        if not answer.is_success:
+            raise BenchmarkError(f"{method} {path}: {answer.status_code} {answer.text}")
+        return answer
+
+    def create(self, name: str, config: Mapping[str, str], *, state: str = "RUNNING") -> None:
+        """Create a connector."""
+        self.ask("POST", "/connectors", {"name": name, "config": config, "initial_state": state})
+
+    def kill(self) -> None:
+        """SIGKILL for the worker and its JVM."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def cpu_seconds(self) -> Mapping[int, float]:
+        """User and system time so far, by process."""
+        return {each.pid: each.ticks / TICKS_PER_SECOND for each in self._stats()}
+
+    def rss_bytes(self) -> int:
+        """The memory of all processes; what they share counts for each."""
+        return sum(each.rss_pages for each in self._stats()) * PAGE_BYTES
+
+    def until(self, condition: Callable[[], bool], *, seconds: float, what: str) -> None:
+        """Return when *condition* is true; raises BenchmarkError, with the log's end, when it does not come."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise BenchmarkError(f"{what} has not come.\n{tail(self._log)}")
+            time.sleep(_LOOK_SECONDS)
+
+    def _url(self) -> str:
+        def found() -> re.Match[str] | None:
+            return _ANSWERS.search(self._log.read_text(errors="replace"))
+
+        self.until(lambda: found() is not None, seconds=_START_SECONDS, what="The worker's start")
+        match = found()
+        assert match is not None
+        return match[1]
+
+    def _stats(self) -> list[Stat]:
+        members = read_tree([self._process.pid])
+        return [stat for stat in map(read_stat, members) if stat is not None]

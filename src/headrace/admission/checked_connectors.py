@@ -1,0 +1,142 @@
+"""Connectors' configurations, checked, and the connectors made of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from headrace.admission.plugins import Plugins
+from headrace.admission.promises import promise_problems
+from headrace.connect.config import Problem
+from headrace.connect.connector import SourceConnector
+from headrace.connect.errors import ConfigError
+from headrace.converters import converter_problems
+from headrace.runtime.aliases import UnknownConnectorError
+from headrace.runtime.client_overrides import OVERRIDES
+from headrace.runtime.config_rules import connector_problems, connector_warnings
+from headrace.runtime.config_values import config_texts
+from headrace.runtime.connector_config import ConnectorConfig
+from headrace.runtime.providers.resolving import resolved_in
+from headrace.runtime.unsupported_keys import CONNECTOR_DEFAULTS
+from headrace.runtime.worker_config import WorkerConfig
+
+_log = logging.getLogger(__name__)
+
+_PASSED_ON = (
+    "key.converter.",
+    "value.converter.",
+    "header.converter.",
+    *OVERRIDES,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """A connector whose configuration has been checked; made, but not started.
+
+    *props* are resolved and hold secrets: only *given*, with its placeholders, may be stored or shown.
+    *secrets* are what was put in, each with its placeholder.
+    """
+
+    name: str
+    connector: SourceConnector
+    props: Mapping[str, str] = field(repr=False)
+    given: Mapping[str, str] = field(repr=False)
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    warnings: tuple[str, ...] = ()
+
+
+def all_admitted(
+    configs: Iterable[Callable[[], Mapping[str, object]]], worker: WorkerConfig
+) -> list[Admitted]:
+    """The connectors whose configurations *configs* read, in their order, none of them started.
+
+    Raises one ``ConfigError`` with all problems of all of them; a name that is there already is one.
+    """
+    connectors = dict[str, Admitted]()
+    errors = list[ConfigError]()
+    for read in configs:
+        try:
+            one = admitted(read(), worker)
+            if one.name in connectors:
+                told = f"Connector {one.name} already exists"
+                errors.append(ConfigError([("name", told)], where=_where(one.props)))
+            connectors.setdefault(one.name, one)
+        except ConfigError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else ConfigError.together(errors)
+    return list(connectors.values())
+
+
+def admitted(given: Mapping[str, object], worker: WorkerConfig) -> Admitted:
+    """The connector that *given* describes, its warnings told in the log; raises ``ConfigError``."""
+    made = checked_connector(given, worker, Plugins(worker))
+    for warning in made.warnings:
+        _log.warning("Connector %s: %s", made.name, warning)
+    return made
+
+
+def checked_connector(
+    given: Mapping[str, object], worker: WorkerConfig, plugins: Plugins
+) -> Admitted:
+    """The connector that *given* describes, with its placeholders resolved.
+
+    Raises ``ConfigError`` with all problems; none of them shows what a placeholder stands for.
+    """
+    where = _where(given)
+    texts = config_texts(given, where=where)
+    submitted = resolved_in(worker.originals, texts)
+    if submitted.problems:
+        raise ConfigError(submitted.problems, where=where)
+    props = submitted.props()
+    with submitted.kept_secret():
+        connector, problems = _judged(props, worker, plugins)
+    if connector is None or problems:
+        # A key that was not given may be made of a secret, by an author's class.
+        told = [
+            (key if key in texts else submitted.masked(key), submitted.masked(sentence))
+            for key, sentence in problems
+        ]
+        raise ConfigError(told, where=where)
+    return Admitted(
+        name=ConnectorConfig.parse(props).name,
+        connector=connector,
+        props=props,
+        given=texts,
+        secrets=submitted.secrets,
+        warnings=tuple(map(submitted.masked, _warnings(connector, props, worker))),
+    )
+
+
+def _judged(
+    props: Mapping[str, str], worker: WorkerConfig, plugins: Plugins
+) -> tuple[SourceConnector | None, list[Problem]]:
+    """The connector, if there is one, and all that is wrong with it."""
+    problems = list(connector_problems(props, worker, converter_problems))
+    try:
+        connector = plugins.connector(props.get("connector.class", ""))
+    except UnknownConnectorError as error:
+        return None, [*problems, ("connector.class", str(error))]
+    problems.extend(connector.problems(props))
+    if not problems:
+        config = ConnectorConfig.parse(props)
+        problems.extend(promise_problems(connector, props, config, worker))
+    return connector, problems
+
+
+def _warnings(
+    connector: SourceConnector, props: Mapping[str, str], worker: WorkerConfig
+) -> Iterator[str]:
+    """Sentences about keys that nothing defines, and about settings without effect."""
+    settings = (*ConnectorConfig.settings(), *connector.config_class.settings())
+    known = {each.name for each in settings} | CONNECTOR_DEFAULTS.keys()
+    for key in props:
+        if key not in known and not key.startswith(_PASSED_ON):
+            yield f"The configuration '{key}' was supplied but isn't a known config."
+    yield from connector_warnings(ConnectorConfig.parse(props), worker)
+
+
+def _where(props: Mapping[str, object]) -> str:
+    return f"The configuration of connector {props.get('name', '(without a name)')}"

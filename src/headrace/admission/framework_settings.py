@@ -1,0 +1,184 @@
+"""The settings that every connector has, as Kafka Connect lists them: in its order, groups and places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from headrace.connect.setting import Limits, Setting
+from headrace.connect.setting_type import SettingType
+from headrace.converters import converter_class, converter_classes, header_converter_classes
+from headrace.runtime.connector_config import ConnectorConfig
+from headrace.runtime.worker_config import ROLES, Role, WorkerConfig
+
+TRANSFORMS: Final = "transforms"
+PREDICATES: Final = "predicates"
+PLUGIN_VERSION: Final = "connector.plugin.version"
+
+_COMMON = "Common"
+_ERRORS = "Error Handling"
+_NOT_YET = "Not supported yet: only the default can be set."
+
+
+def _retry_timeout(value: int) -> str | None:
+    return None if value >= -1 else "Value must be at least -1"
+
+
+_WITHOUT_EFFECT: Final = (
+    Setting(
+        name=PLUGIN_VERSION,
+        default=None,
+        doc=f"Which version of the connector to use. {_NOT_YET}",
+        group=_COMMON,
+        order=3,
+        width="MEDIUM",
+        display_name="Connector version",
+    ),
+    Setting(
+        name="tasks.max.enforce",
+        type=SettingType.BOOLEAN,
+        default=True,
+        importance="low",
+        doc=f"Whether a connector that makes more tasks than tasks.max is failed. {_NOT_YET}",
+        group=_COMMON,
+        order=5,
+        width="SHORT",
+        display_name="Enforce tasks max",
+    ),
+    Setting(
+        name=TRANSFORMS,
+        type=SettingType.LIST,
+        default=(),
+        importance="low",
+        doc=f"Aliases of the transformations that records go through. {_NOT_YET}",
+        group="Transforms",
+        order=12,
+        width="LONG",
+        display_name="Transforms",
+    ),
+    Setting(
+        name=PREDICATES,
+        type=SettingType.LIST,
+        default=(),
+        importance="low",
+        doc=f"Aliases of the predicates that transformations ask. {_NOT_YET}",
+        group="Predicates",
+        order=13,
+        width="LONG",
+        display_name="Predicates",
+    ),
+    Setting(
+        name="errors.retry.timeout",
+        type=SettingType.LONG,
+        default=0,
+        limits=Limits(valid=_retry_timeout),
+        doc=f"How long in milliseconds an operation that failed is tried again; -1 for ever. {_NOT_YET}",
+        group=_ERRORS,
+        order=1,
+        width="MEDIUM",
+        display_name="Retry Timeout for Errors",
+    ),
+    Setting(
+        name="errors.retry.delay.max.ms",
+        type=SettingType.LONG,
+        default=60_000,
+        limits=Limits(at_least=1),
+        doc=f"The longest wait between two tries. {_NOT_YET}",
+        group=_ERRORS,
+        order=2,
+        width="MEDIUM",
+        display_name="Maximum Delay Between Retries for Errors",
+    ),
+    Setting(
+        name="topic.creation.groups",
+        type=SettingType.LIST,
+        default=(),
+        importance="low",
+        doc=f"Groups of topics that are made with settings of their own. {_NOT_YET}",
+        group="Topic Creation",
+        order=1,
+        width="LONG",
+        display_name="Topic Creation Groups",
+    ),
+    Setting(
+        name="offsets.storage.topic",
+        default=None,
+        importance="low",
+        limits=Limits(non_empty=True),
+        doc=f"A topic of its own for the connector's source offsets. {_NOT_YET}",
+        group="offsets.topic",
+        order=1,
+        width="LONG",
+        display_name="Offsets topic",
+    ),
+    *(
+        Setting(
+            name=f"{role}.converter.plugin.version",
+            default=None,
+            importance="low",
+            doc=f"Which version of the converter to use. {_NOT_YET}",
+            group=_COMMON,
+            order=7 + 2 * place,
+            width="SHORT",
+            display_name=f"{role.capitalize()} converter version",
+        )
+        for place, role in enumerate(ROLES)
+    ),
+)
+# Kafka Connect's own numbers in the group, which moved with the versions of plugins.
+_PLACES: Mapping[str, int] = {
+    "tasks.max": 4,
+    "key.converter": 6,
+    "value.converter": 8,
+    "header.converter": 10,
+}
+_ORDER = (
+    "name",
+    "connector.class",
+    PLUGIN_VERSION,
+    "tasks.max",
+    "tasks.max.enforce",
+    *(each for role in ROLES for each in (f"{role}.converter", f"{role}.converter.plugin.version")),
+    TRANSFORMS,
+    PREDICATES,
+    "config.action.reload",
+    "errors.retry.timeout",
+    "errors.retry.delay.max.ms",
+    "errors.tolerance",
+    "errors.log.enable",
+    "errors.log.include.messages",
+    "errors.deadletterqueue.topic.name",
+    "errors.deadletterqueue.topic.replication.factor",
+    "errors.deadletterqueue.context.headers.enable",
+    "topic.creation.groups",
+    "exactly.once.support",
+    "transaction.boundary",
+    "transaction.boundary.interval.ms",
+    "offsets.storage.topic",
+)
+
+
+def framework_settings(worker: WorkerConfig) -> tuple[Setting, ...]:
+    """Every setting that connectors have whatever their class, in Kafka Connect's order; then our own. Pure.
+
+    The worker's converters are the defaults of the connector's.
+    """
+    known = {each.name: each for each in (*ConnectorConfig.settings(), *_WITHOUT_EFFECT)}
+    ordered = (known.pop(name) for name in _ORDER)
+    return tuple(_placed(each, worker) for each in (*ordered, *known.values()))
+
+
+def _placed(setting: Setting, worker: WorkerConfig) -> Setting:
+    placed = replace(setting, order=_PLACES.get(setting.name, setting.order))
+    role = _role(setting.name)
+    if role is None:
+        return placed
+    named = worker.converter(role).class_name
+    classes = header_converter_classes() if role == "header" else converter_classes()
+    shown = sorted(filter(None, map(converter_class, classes)))
+    return replace(placed, default=converter_class(named) or named, recommended=tuple(shown))
+
+
+def _role(name: str) -> Role | None:
+    return next((role for role in ROLES if name == f"{role}.converter"), None)

@@ -1,0 +1,44 @@
+"""Connectors with every setting resolved, ready to run."""
+
+from __future__ import annotations
+
+from headrace.admission.checked_connectors import Admitted
+from headrace.runtime.connector_config import ConnectorConfig
+from headrace.runtime.secret_values import hidden_values
+from headrace.runtime.services import RunSpec
+from headrace.runtime.worker_config import ROLES, WorkerConfig
+from headrace.slot.work import BoundaryKind
+
+
+def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec:
+    """A connector with every setting resolved. Pure."""
+    config = ConnectorConfig.parse(admitted.props)
+    producer, admin = config.producer(worker), config.admin(worker)
+    converters = [config.converter(role, worker) for role in ROLES]
+    key, value, header = converters
+    hidden = hidden_values(
+        admitted.secrets,
+        admitted.connector.config_class.settings(),
+        admitted.props,
+        producer,
+        admin,
+        *(each.config for each in converters),
+    )
+    return RunSpec(
+        name=config.name,
+        connector=admitted.connector,
+        props=admitted.props,
+        max_tasks=config.tasks_max,
+        delivery=worker.delivery,
+        producer=producer,
+        admin=admin,
+        offsets_topic=worker.offsets_topic(group_id) if worker.offsets_in_topic else None,
+        key_converter=key,
+        value_converter=value,
+        header_converter=header,
+        boundary=config.boundary if worker.exactly_once else BoundaryKind.INTERVAL,
+        commit_seconds=config.commit_seconds(worker),
+        records_per_second=config.max_records_per_second,
+        errors=config.errors,
+        hidden=hidden,
+    )

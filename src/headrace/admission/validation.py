@@ -1,0 +1,202 @@
+"""Everything there is to say about a connector's configuration (section 1.8 of Kafka Connect's REST form)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from headrace.admission.complaints import Complaints
+from headrace.admission.framework_settings import framework_settings
+from headrace.admission.promises import promise_problems
+from headrace.admission.reading import NULL, Reading, reading
+from headrace.admission.sections import section_keys, section_problems, sections
+from headrace.admission.transforms import chain_problems, chain_props, chain_settings, in_chains
+from headrace.connect.config import Problem
+from headrace.connect.connector import SourceConnector
+from headrace.connect.setting import Setting
+from headrace.connect.setting_type import HIDDEN, SettingType
+from headrace.converters import converter_class, converter_problems
+from headrace.runtime.config_rules import connector_problems
+from headrace.runtime.connector_config import ConnectorConfig
+from headrace.runtime.herder.answers import CheckedKey, ConfigInfos, ConfigValue
+from headrace.runtime.herder.value_text import value_text
+from headrace.runtime.providers.resolution import Resolution
+from headrace.runtime.unsupported_keys import connector_refusals
+from headrace.runtime.worker_config import ROLES, WorkerConfig
+
+_CLASS = "connector.class"
+_NAME = "name"
+
+
+def validation(
+    submitted: Resolution, connector: SourceConnector, worker: WorkerConfig
+) -> ConfigInfos:
+    """What is wrong with *submitted* for *connector* in *worker*, with every key and its value.
+
+    Asks the connector's hooks, which are pure, and no broker; raises what they raise.
+    """
+    return _Validation(submitted, connector, worker).infos()
+
+
+class _Validation:
+    """One validation, on one thread."""
+
+    def __init__(
+        self, submitted: Resolution, connector: SourceConnector, worker: WorkerConfig
+    ) -> None:
+        self._submitted = submitted
+        self._props = submitted.props()
+        self._chains = chain_props(submitted)
+        self._connector = connector
+        self._worker = worker
+        self._framework = self._framework_settings()
+        self._settings = {
+            **self._framework,
+            **{each.name: each for each in connector.config_class.settings()},
+        }
+        self._sections = sections(self._props)
+        appended = {each.name: each for part in self._sections for each in part.settings}
+        defined = {**self._settings, **appended}
+        self._readings = {
+            name: reading(setting, submitted.resolved) for name, setting in self._settings.items()
+        }
+        self._complaints = Complaints(defined, submitted)
+
+    def infos(self) -> ConfigInfos:
+        """The answer."""
+        self._complain()
+        own = [*self._undefined(), *map(self._checked, self._settings)]
+        given, complaints = self._submitted.resolved, self._complaints
+        appended = [
+            each
+            for part in self._sections
+            for each in section_keys(part, given, complaints)
+            if each.value.name not in self._settings
+        ]
+        groups = [
+            *dict.fromkeys(each.group for each in self._settings.values() if each.group),
+            *(
+                group
+                for part in self._sections
+                for group in dict.fromkeys(each.group for each in part.settings if each.group)
+            ),
+        ]
+        return ConfigInfos(
+            name=str(self._submitted.given.get(_CLASS)),
+            error_count=sum(len(each.value.errors) for each in own)
+            # Kafka Connect counts keys here, not messages.
+            + sum(1 for each in appended if each.value.errors),
+            groups=groups,
+            configs=[self._unresolved(each) for each in (*own, *appended)],
+        )
+
+    def _complain(self) -> None:
+        props, complaints = self._props, self._complaints
+        complaints.add(self._submitted.problems)
+        complaints.add_new(
+            (name, told) for name, found in self._readings.items() for told in found.errors
+        )
+        for part in self._sections:
+            complaints.add_new(section_problems(part, self._submitted.resolved))
+        complaints.add_new((key, NULL) for key in self._submitted.nulls())
+        complaints.add(chain_problems(self._chains), as_they_are=True)
+        known = frozenset(each.name for each in ConnectorConfig.settings())
+        complaints.add_new(
+            (key, told)
+            for key, told in connector_refusals(props, known | self._own_names())
+            if not in_chains(key, self._chains)
+        )
+        self._complain_across()
+        self._complain_of_connector()
+
+    def _complain_across(self) -> None:
+        """What is wrong between the settings that every connector has, with converters, and with clients.
+
+        Some of it hides the rest: so it is asked again without what is wrong, until there is no more.
+        """
+        known = -1
+        while known < len(self._complaints.all_keys()):
+            known = len(self._complaints.all_keys())
+            problems = connector_problems(self._usable(), self._worker, converter_problems)
+            self._complaints.add_new(map(_as_connect, problems))
+
+    def _complain_of_connector(self) -> None:
+        own = tuple(self._connector.problems(self._props))
+        told = {key for key, _ in self._submitted.problems} | {*self._submitted.nulls()}
+        self._complaints.add((key, sentence) for key, sentence in own if key not in told)
+        if not own:
+            config = ConnectorConfig.parse(self._usable())
+            asked = promise_problems(self._connector, self._props, config, self._worker)
+            self._complaints.add(asked, as_they_are=True)
+
+    def _framework_settings(self) -> dict[str, Setting]:
+        settings = (*framework_settings(self._worker), *chain_settings(self._chains))
+        return {each.name: each for each in settings}
+
+    def _own_names(self) -> frozenset[str]:
+        return frozenset(each.name for each in self._connector.config_class.settings())
+
+    def _usable(self) -> dict[str, str]:
+        """What is left without what is wrong, so that the rest can be judged in the same answer."""
+        wrong = frozenset(self._complaints.all_keys())
+        usable = {
+            key: value
+            for key, value in self._props.items()
+            if key not in wrong and not in_chains(key, self._chains)
+        }
+        # Whatever stands for these: only that they are there counts.
+        return {_NAME: "it", _CLASS: "its", **usable}
+
+    def _undefined(self) -> Iterator[CheckedKey]:
+        prefixes = tuple(part.prefix for part in self._sections)
+        for key in self._complaints.all_keys():
+            if key not in self._settings and not key.startswith(prefixes):
+                there = self._submitted.given.get(key) is not None
+                value = self._complaints.value_of(key) if there else None
+                yield _checked(None, key, value, self._complaints)
+
+    def _checked(self, name: str) -> CheckedKey:
+        setting = self._settings[name]
+        text = _text(setting, self._readings[name])
+        if name in self._framework and self._is_lost(name):
+            text = None
+        return _checked(setting, name, text, self._complaints)
+
+    def _is_lost(self, name: str) -> bool:
+        """Whether a class that cannot be found has no value."""
+        return self._settings[name].type is SettingType.CLASS and any(
+            each.endswith("could not be found.") for each in self._complaints.of(name)
+        )
+
+    def _unresolved(self, checked: CheckedKey) -> CheckedKey:
+        """What was put in place of a placeholder is a secret: shown is what was submitted."""
+        value = checked.value
+        given = self._submitted.given.get(value.name)
+        if given == self._submitted.resolved.get(value.name) or value.value in (None, HIDDEN):
+            return checked
+        return replace(checked, value=replace(value, value=given))
+
+
+def _checked(
+    setting: Setting | None, name: str, text: str | None, complaints: Complaints
+) -> CheckedKey:
+    recommended = () if setting is None else setting.recommended
+    return CheckedKey(
+        definition=setting,
+        value=ConfigValue(
+            name=name, value=text, errors=complaints.of(name), recommended=recommended
+        ),
+    )
+
+
+def _text(setting: Setting, found: Reading) -> str | None:
+    text = value_text(found.value, setting.type)
+    is_converter = setting.name in {f"{role}.converter" for role in ROLES}
+    return converter_class(text) or text if is_converter and text is not None else text
+
+
+def _as_connect(problem: Problem) -> Problem:
+    """Without the choices behind Kafka Connect's own sentence: they are the key's recommended values."""
+    key, sentence = problem
+    told, found, _ = sentence.partition(" could not be found.")
+    return key, f"{told}{found}" if told.startswith("Class ") else sentence

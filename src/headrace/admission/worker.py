@@ -1,0 +1,44 @@
+"""Workers' configurations, checked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from headrace.connect.errors import ConfigError
+from headrace.converters import converter_problems
+from headrace.runtime.client_problems import worker_client_warnings
+from headrace.runtime.config_rules import worker_problems
+from headrace.runtime.config_values import config_texts
+from headrace.runtime.providers.resolving import resolved_in
+from headrace.runtime.secret_values import spark_problems
+from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.worker_warnings import worker_warnings
+
+_log = logging.getLogger(__name__)
+
+
+def checked_worker(
+    props: Mapping[str, object], *, where: str = "The worker's configuration"
+) -> WorkerConfig:
+    """The worker's configuration; *where* it was read, such as a file's path, is told with its problems.
+
+    Numbers and booleans are taken as text, and placeholders of its providers resolved. Raises
+    :class:`~headrace.connect.errors.ConfigError` with all problems.
+    """
+    texts = config_texts(props, where=where)
+    submitted = resolved_in(texts, texts)
+    problems = [*submitted.problems, *spark_problems(texts, submitted.props())]
+    if problems:
+        raise ConfigError(problems, where=where)
+    try:
+        config = WorkerConfig.parse(submitted.props())
+        problems = [*worker_problems(config, converter_problems)]
+        if problems:
+            raise ConfigError(problems)
+    except ConfigError as error:
+        told = [(key, submitted.masked(sentence)) for key, sentence in error.problems]
+        raise ConfigError(told, where=where) from None
+    for warning in (*worker_warnings(texts), *worker_client_warnings(config)):
+        _log.warning("%s", warning)
+    return config

@@ -1,0 +1,85 @@
+"""What commands that ask a worker have in common: which worker, as whom, and for whose eyes the answer is."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Concatenate
+from urllib.parse import urlsplit
+
+import click
+
+from headrace.cli.rest_client import RestClient
+
+_URL = "http://127.0.0.1:8083"
+_PASSWORD = "HEADRACE_PASSWORD"  # noqa: S105 - the name of a variable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """A worker to ask, and whether the answer is for a program."""
+
+    worker: RestClient
+    as_json: bool
+
+    def show(self, answer: object, lines: Iterable[str]) -> None:
+        """Print *answer* for a program, *lines* for people."""
+        if self.as_json:
+            click.echo(json.dumps(answer, indent=2))
+            return
+        for line in lines:
+            click.echo(line)
+
+
+def asks_worker(
+    command: Callable[Concatenate[Asking, ...], None],
+) -> Callable[..., None]:
+    """Give a command the options that name a worker, and as its first argument the worker."""
+
+    @click.option(
+        "--url",
+        envvar="HEADRACE_URL",
+        default=_URL,
+        show_default=True,
+        callback=_checked_url,
+        help="Where the worker is; HEADRACE_URL says it, too.",
+    )
+    @click.option(
+        "--user", help=f"Who you are; the password is taken from {_PASSWORD}, or asked for."
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+    @functools.wraps(command)
+    def asked(
+        *arguments: object, url: str, user: str | None, as_json: bool, **options: object
+    ) -> None:
+        login = None if user is None else (user, _password(user))
+        with RestClient(url, login=login) as worker:
+            command(Asking(worker=worker, as_json=as_json), *arguments, **options)
+
+    return asked
+
+
+def _checked_url(_ctx: click.Context, _option: click.Parameter, given: str) -> str:
+    try:
+        url = urlsplit(given)
+        has_place = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
+    except ValueError:
+        url, has_place = urlsplit(""), False
+    if "@" in given:
+        # Not repeated: it may hold a password.
+        raise click.BadParameter(
+            f"it holds a user. Give --user, and the password in {_PASSWORD} or when asked."
+        )
+    if not has_place or url.query or url.fragment:
+        raise click.BadParameter(f"{given} is none of http://host:port and https://host:port.")
+    return given
+
+
+def _password(user: str) -> str:
+    given = os.environ.get(_PASSWORD)
+    if given is not None:
+        return given
+    return click.prompt(f"Password of {user}", hide_input=True, err=True, type=str)

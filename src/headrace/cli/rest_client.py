@@ -1,0 +1,139 @@
+"""Speaks to a worker over its REST API; nothing else of the command line knows HTTP."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, NoReturn, Self, TypeVar
+
+import httpx
+import msgspec
+
+from headrace.connect.errors import ConnectError
+from headrace.rest.path_segments import segment
+
+Form = TypeVar("Form")
+Query = Mapping[str, str | Sequence[str]]
+
+_UNKNOWN: Final = 404
+_UNAUTHORIZED: Final = 401
+# The worker answers within 90 seconds, also when what it was asked for takes longer.
+_TIMEOUT = httpx.Timeout(100.0, connect=5.0)
+_LOGIN = "Name a user with --user; the password is taken from HEADRACE_PASSWORD or asked for."
+
+
+class WorkerError(ConnectError):
+    """The worker refused, in its own words, or could not be asked."""
+
+
+class RestClient:
+    """A worker at *url*, which holds no user; *login* is a user and a password.
+
+    Used by one thread, as a context manager. Every method raises :class:`WorkerError`.
+    """
+
+    def __init__(self, url: str, *, login: tuple[str, str] | None = None) -> None:
+        self.url = url.rstrip("/")
+        # It tells every request, which is what an operator of a server wants.
+        logging.getLogger("httpx").setLevel(logging.WARNING)
+        # Certificates are read for TLS only: without it that would be half of a command's time.
+        has_tls = self.url.lower().startswith("https:")
+        self._http = httpx.Client(auth=login, timeout=_TIMEOUT, verify=has_tls)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._http.close()
+
+    def get(self, *path: str, **query: str | Sequence[str]) -> object:
+        """What is answered to ``GET``; the segments of *path* may hold any character."""
+        return self.ask("GET", *path, query=query)
+
+    def ask(
+        self,
+        method: str,
+        *path: str,
+        body: object = None,
+        query: Query | None = None,
+    ) -> object:
+        """The JSON that is answered; ``None`` for an answer without a body."""
+        answer = self._sent(method, path, body, query or {})
+        if not answer.is_success:
+            self._refuse(answer)
+        return self._json(answer) if answer.content else None
+
+    def try_out(self, method: str, *path: str, body: object = None) -> object:
+        """As :meth:`ask`, in a dry run."""
+        # Kafka Connect passes over parameters that it does not know, and would not only try.
+        known = self._sent("OPTIONS", ("connectors", "any", "offsets", "history"), None, {})
+        if known.status_code == _UNKNOWN:
+            raise WorkerError(
+                f"The worker at {self.url} knows no dry runs, and would really do it: nothing was asked of "
+                "it. Leave --dry-run out if that is what you want."
+            )
+        return self.ask(method, *path, body=body, query={"dry_run": "true"})
+
+    def understood(self, answer: object, form: type[Form]) -> Form:
+        """*answer* as a value of *form*."""
+        try:
+            return msgspec.convert(answer, form)
+        except msgspec.ValidationError as error:
+            raise self._stranger(str(error)) from error
+
+    def _sent(
+        self, method: str, path: tuple[str, ...], body: object, query: Query
+    ) -> httpx.Response:
+        url = "/".join((self.url, *map(segment, path)))
+        content, headers = b"", dict[str, str]()
+        if body is not None:
+            content, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
+        try:
+            return self._http.request(
+                method, url, content=content, headers=headers, params=query or None
+            )
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
+            raise WorkerError(
+                f"The worker at {self.url} cannot be reached: {error}. Start one with 'headrace run', or "
+                "name another with --url or HEADRACE_URL."
+            ) from error
+        except httpx.TimeoutException as error:
+            raise WorkerError(
+                f"The worker at {self.url} has not answered within {_TIMEOUT.read:g} s. It may still do what "
+                "it was asked for; look before you ask again."
+            ) from error
+        except httpx.TransportError as error:
+            raise WorkerError(
+                f"The worker at {self.url} went away before it answered: {str(error).rstrip('.')}. It may have "
+                "done what it was asked for; look before you ask again."
+            ) from error
+
+    def _refuse(self, answer: httpx.Response) -> NoReturn:
+        told: Any = self._json(answer)
+        message = told.get("message") if isinstance(told, dict) else None
+        if not isinstance(message, str):
+            raise self._stranger(f"HTTP {answer.status_code} without a message")
+        hint = f" {_LOGIN}" if answer.status_code == _UNAUTHORIZED else ""
+        raise WorkerError(f"{message}{hint}")
+
+    def _json(self, answer: httpx.Response) -> object:
+        try:
+            return answer.json()
+        except ValueError:
+            if answer.status_code == _UNAUTHORIZED:
+                # Kafka Connect's is text.
+                raise WorkerError(f"{answer.text.strip()} {_LOGIN}") from None
+            raise self._stranger(f"HTTP {answer.status_code}, which is no JSON") from None
+
+    def _stranger(self, what: str) -> WorkerError:
+        return WorkerError(
+            f"What answers at {self.url} is no worker of headrace or Kafka Connect: {what}. Name the worker "
+            "with --url or HEADRACE_URL."
+        )

@@ -1,0 +1,18 @@
+"""Tables of text for people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """*rows*, of which there is one at least, with columns as wide as their longest cells."""
+    *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for *cells, last in rows:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        yield "  ".join([*padded, last])
+
+
+def one_line(text: str) -> str:
+    """*text* on one line; names may hold anything."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

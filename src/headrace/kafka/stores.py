@@ -1,0 +1,126 @@
+"""Java's key stores and trust stores as the client's settings: PEM and PKCS12. Reads the stores' files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+Kind = Literal["PEM", "PKCS12"]
+Problems = list[tuple[str, str]]
+
+_PEM_BEGINS: Final = b"-----BEGIN"
+_JKS_BEGINS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+# An explanation may come before the first block of a PEM file.
+_SEEN_BYTES: Final = 65_536
+_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \1-----")
+_PEM_LINE: Final = 64
+
+
+def settle_stores(
+    given: Mapping[str, str], settings: dict[str, str | int | bool], problems: Problems
+) -> None:
+    """Replace Java's names of stores in *settings* by the client's; *given* are the user's own.
+
+    What is wrong is added to *problems* by the user's keys, and shows no password.
+    """
+    for key in ("ssl.truststore.type", "ssl.keystore.type", "ssl.truststore.password"):
+        settings.pop(key, None)
+    _settle_inline(settings)
+    for store, settle, rival in (
+        ("ssl.truststore", _trust, "certificates"),
+        ("ssl.keystore", _identify, "key"),
+    ):
+        location = settings.pop(f"{store}.location", None)
+        if not location:
+            continue
+        try:
+            if given.get(f"{store}.{rival}"):
+                raise ValueError(f"There is {store}.{rival}, too. Leave one of them out.")
+            settings.update(settle(str(location), given))
+        except ValueError as error:
+            problems.append((f"{store}.location", str(error)))
+
+
+def _settle_inline(settings: dict[str, str | int | bool]) -> None:
+    """Java takes certificates and keys on one line, as property files have them; OpenSSL wants lines."""
+    for key in ("ssl.ca.pem", "ssl.certificate.pem", "ssl.key.pem"):
+        if key in settings:
+            settings[key] = _in_lines(str(settings[key]))
+
+
+def _trust(location: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a trust store."""
+    if _kind(location, given.get("ssl.truststore.type")) == "PEM":
+        return {"ssl.ca.location": location}
+    # The client takes PKCS12 for keys only.
+    return {"ssl.ca.pem": _certificates(location, given.get("ssl.truststore.password"))}
+
+
+def _identify(location: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a key store."""
+    if _kind(location, given.get("ssl.keystore.type")) == "PKCS12":
+        return {"ssl.keystore.location": location}
+    return {"ssl.certificate.location": location, "ssl.key.location": location}
+
+
+def _kind(location: str, declared: str | None) -> Kind:
+    """Which of the forms that can be read the file has; raises ``ValueError`` that tells how to convert it."""
+    kind = (declared or "JKS").strip().upper()
+    if kind == "PEM":
+        return "PEM"
+    if kind in ("JKS", "PKCS12"):
+        # Java's default is JKS, and Java reads PKCS12 under that name, too.
+        begin = _content(location)[:_SEEN_BYTES]
+        if not begin.startswith(_JKS_BEGINS):
+            return "PEM" if _PEM_BEGINS in begin else "PKCS12"
+        kind = "JKS"
+    raise ValueError(
+        f"Stores of type {kind} cannot be read here, only PKCS12 and PEM. Convert it: keytool -importkeystore "
+        f"-srckeystore {location} -destkeystore {location}.p12 -deststoretype PKCS12"
+    )
+
+
+def _certificates(location: str, password: str | None) -> str:
+    """The certificates of a PKCS12 store as PEM."""
+    content = _content(location)
+    try:
+        # Only those who have such a store need the library.
+        from cryptography.hazmat.primitives.serialization import Encoding, pkcs12  # noqa: PLC0415
+    except ImportError:
+        raise ValueError(
+            "Reading a trust store in PKCS12 needs: pip install 'headrace[pkcs12]'. Or convert it: keytool -list "
+            f"-rfc -keystore {location} > {location}.pem, with ssl.truststore.type=PEM."
+        ) from None
+    try:
+        store = pkcs12.load_pkcs12(content, password.encode() if password else None)
+    except ValueError:
+        raise ValueError(
+            f"The file {location!r} cannot be opened as PKCS12 with ssl.truststore.password."
+        ) from None
+    found = [each for each in (store.cert, *store.additional_certs) if each is not None]
+    if not found:
+        raise ValueError(f"There are no certificates in the file {location!r}.")
+    return "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in found)
+
+
+def _content(location: str) -> bytes:
+    try:
+        return Path(location).read_bytes()
+    except OSError as error:
+        raise ValueError(f"The file {location!r} cannot be read: {error.strerror}.") from None
+
+
+def _in_lines(pem: str) -> str:
+    return _BLOCK.sub(_block, pem)
+
+
+def _block(found: re.Match[str]) -> str:
+    label, body = found.groups()
+    if ":" in body:
+        # An old key with headers, which are lines of their own.
+        return found[0]
+    text = "".join(body.split())
+    lines = [text[at : at + _PEM_LINE] for at in range(0, len(text), _PEM_LINE)]
+    return "\n".join((f"-----BEGIN {label}-----", *lines, f"-----END {label}-----\n"))

@@ -1,0 +1,128 @@
+"""What has been counted since the worker began: a listener of events."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from headrace.observe import events
+from headrace.observe.events import Event, TaskCounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTotals:
+    """What a task has done since the worker began, and *now*, in its micro-batch that is open or was the last.
+
+    *failed_at_ms* is when its last error was heard of, in milliseconds since 1970; 0 for none.
+    """
+
+    now: TaskCounts
+    before: TaskCounts
+    failed_at_ms: int = 0
+
+    def total(self, count: Callable[[TaskCounts], float]) -> float:
+        """One of the counts since the worker began."""
+        return count(self.before) + count(self.now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Everything that has been counted, at one moment; tasks by their connector and number."""
+
+    starts: int = 0
+    failed_starts: int = 0
+    tasks: Mapping[tuple[str, int], TaskTotals] = field(
+        default_factory=dict[tuple[str, int], TaskTotals]
+    )
+
+
+class Counts:
+    """Counts what events tell. Any thread may tell and ask; a lock guards it, held only for moments."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._starts = 0
+        self._failed_starts = 0
+        self._running = set[str]()
+        self._tasks = dict[tuple[str, int], TaskTotals]()
+
+    def __call__(self, event: Event) -> None:
+        """Count *event*, if it is one that counts."""
+        with self._guard:
+            match event:
+                case events.ConnectorStarted():
+                    self._starts += 1
+                    self._running.add(event.connector)
+                case events.ConnectorFailed():
+                    # One that runs has had its start.
+                    self._failed_starts += event.connector not in self._running
+                    self._running.discard(event.connector)
+                case events.ConnectorStopped():
+                    self._running.discard(event.connector)
+                case events.MicroBatchStarted():
+                    self._begin(event.connector)
+                case events.SlotProgress():
+                    for each in event.tasks:
+                        self._progress(event.connector, each)
+                case events.TaskFailed():
+                    self._fail(event.connector, event.task)
+                case _:
+                    pass
+
+    def seen(self) -> Seen:
+        """All that has been counted so far."""
+        with self._guard:
+            return Seen(
+                starts=self._starts, failed_starts=self._failed_starts, tasks=dict(self._tasks)
+            )
+
+    def keep(self, connectors: Collection[str]) -> None:
+        """Forget the tasks of connectors that are none of *connectors* and do not run."""
+        with self._guard:
+            kept = self._running.union(connectors)
+            self._tasks = {each: done for each, done in self._tasks.items() if each[0] in kept}
+
+    def _begin(self, connector: str) -> None:
+        for (name, task), done in self._tasks.items():
+            if name == connector:
+                # A key that is there already: the dictionary does not change its size.
+                self._tasks[name, task] = replace(
+                    done, before=_summed(done), now=TaskCounts(task=task)
+                )
+
+    def _progress(self, connector: str, now: TaskCounts) -> None:
+        done = self._task(connector, now.task)
+        has_more = _bad(now) > _bad(done.now)
+        self._tasks[connector, now.task] = replace(
+            done, now=now, failed_at_ms=self._now_ms() if has_more else done.failed_at_ms
+        )
+
+    def _fail(self, connector: str, task: int) -> None:
+        done = self._task(connector, task)
+        self._tasks[connector, task] = replace(done, failed_at_ms=self._now_ms())
+
+    def _task(self, connector: str, task: int) -> TaskTotals:
+        nothing = TaskCounts(task=task)
+        return self._tasks.get((connector, task), TaskTotals(now=nothing, before=nothing))
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
+
+
+def _bad(counts: TaskCounts) -> int:
+    return counts.skipped + counts.dead_lettered
+
+
+def _summed(done: TaskTotals) -> TaskCounts:
+    """What only grows, since the worker began; the rest is about one micro-batch."""
+    before, now = done.before, done.now
+    return TaskCounts(
+        task=now.task,
+        polled=before.polled + now.polled,
+        committed=before.committed + now.committed,
+        dead_lettered=before.dead_lettered + now.dead_lettered,
+        skipped=before.skipped + now.skipped,
+    )

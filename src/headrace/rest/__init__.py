@@ -1,0 +1,1 @@
+"""The HTTP side of a worker: Kafka Connect's REST API; the only package that imports the web framework."""

@@ -1,0 +1,73 @@
+"""HTTP basic authentication: the equivalent of Kafka Connect's extension of that name."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+from collections.abc import Mapping
+from pathlib import Path
+
+from headrace.connect.errors import ConfigError
+from headrace.rest.errors import HttpError
+
+CREDENTIALS_KEY = "rest.basic.auth.credentials.file"
+"""The setting that names the file, as errors tell it."""
+
+
+class BasicLogin:
+    """Lets in who sends one of the *passwords*, which are kept by their users' names."""
+
+    def __init__(self, passwords: Mapping[str, str]) -> None:
+        self._passwords = {user.encode(): password.encode() for user, password in passwords.items()}
+
+    def user(self, authorization: str | None) -> str:
+        """The user that a header ``Authorization`` proves; raises 401 when it proves none."""
+        user, password = _credentials(authorization or "")
+        expected = self._passwords.get(user)
+        # Compared for unknown users, too, so that time does not tell who is known.
+        is_right = hmac.compare_digest(password, expected or b"")
+        if expected is None or not is_right:
+            raise HttpError(
+                401,
+                "User cannot access the resource.",
+                headers={"WWW-Authenticate": 'Basic realm="headrace", charset="UTF-8"'},
+            )
+        return user.decode()
+
+
+def passwords_in(path: Path) -> dict[str, str]:
+    """The users and passwords of a file with one ``user=password`` a line, ``#`` before comments.
+
+    Raises :class:`~headrace.connect.errors.ConfigError`; never shows a line, which may hold a password.
+    """
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError([(CREDENTIALS_KEY, f"{path} cannot be read: {reason}.")]) from None
+    passwords = dict[str, str]()
+    for number, line in enumerate(lines, start=1):
+        stripped = line.strip()
+        if not stripped or stripped.startswith(("#", "!")):
+            continue
+        user, separator, password = stripped.partition("=")
+        if not separator or not user.strip() or not password.strip():
+            told = f"Line {number} of {path} is not user=password."
+            raise ConfigError([(CREDENTIALS_KEY, told)])
+        passwords[user.strip()] = password.strip()
+    if not passwords:
+        raise ConfigError([(CREDENTIALS_KEY, f"{path} names no user, so nobody could log in.")])
+    return passwords
+
+
+def _credentials(authorization: str) -> tuple[bytes, bytes]:
+    scheme, _, encoded = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        return b"", b""
+    try:
+        decoded = base64.b64decode(encoded.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        return b"", b""
+    user, _, password = decoded.partition(b":")
+    return user, password

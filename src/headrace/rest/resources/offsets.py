@@ -1,0 +1,81 @@
+"""``/connectors/{name}/offsets`` (KIP-875), and our own below it: dry runs, lag, history, undo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from headrace.rest import wire
+from headrace.rest.asked import Answer, Asked
+from headrace.rest.bodies import Number, Shape, native, object_body
+from headrace.rest.errors import BodyError
+from headrace.rest.resources.creation import offset_changes
+from headrace.runtime.herder.errors import BadRequestError
+from headrace.runtime.herder.herder import Herder
+from headrace.runtime.herder.requests import OffsetChange, UndoRequest
+
+_SHAPE: Final = Shape(kind="ConnectorOffsets", fields=("offsets",))
+_UNDO: Final = Shape(kind="UndoRequest", fields=("change", "force"))
+_DRY_RUN: Final = "dry_run"
+_NONE_GIVEN = "Partitions / offsets need to be provided for an alter offsets request"
+_FORM = (
+    'offsets must be a list of objects with the fields "partition" and "offset", and no others '
+    "(class ConnectorOffset)"
+)
+
+
+class Offsets:
+    """Handlers of a connector's offsets; called in worker threads."""
+
+    def __init__(self, herder: Herder) -> None:
+        self._herder = herder
+
+    def read(self, asked: Asked) -> Answer:
+        """``GET …/offsets``."""
+        return Answer(content=wire.offsets(self._herder.offsets(asked.name)))
+
+    def alter(self, asked: Asked) -> Answer:
+        """``PATCH …/offsets``."""
+        changes = _changes(asked.body)
+        message = self._herder.alter_offsets(asked.name, changes, dry_run=asked.switch(_DRY_RUN))
+        return Answer(content=wire.message(message))
+
+    def reset(self, asked: Asked) -> Answer:
+        """``DELETE …/offsets``."""
+        message = self._herder.reset_offsets(asked.name, dry_run=asked.switch(_DRY_RUN))
+        return Answer(content=wire.message(message))
+
+    def lag(self, asked: Asked) -> Answer:
+        """``GET …/offsets/lag``."""
+        return Answer(content=wire.lag(self._herder.offset_lag(asked.name)))
+
+    def history(self, asked: Asked) -> Answer:
+        """``GET …/offsets/history``."""
+        return Answer(content=wire.history(self._herder.offset_history(asked.name)))
+
+    def undo(self, asked: Asked) -> Answer:
+        """``POST …/offsets/undo``."""
+        request = _undo_request(asked)
+        return Answer(content=wire.message(self._herder.undo_offsets(request)))
+
+
+def _changes(body: bytes) -> Sequence[OffsetChange]:
+    given = native(object_body(body, _SHAPE).get("offsets"))
+    if given is None or given == []:
+        raise BadRequestError(_NONE_GIVEN)
+    changes = offset_changes(given) if isinstance(given, list) else None
+    if changes is None:
+        raise BodyError(_FORM)
+    return changes
+
+
+def _undo_request(asked: Asked) -> UndoRequest:
+    given = object_body(asked.body, _UNDO)
+    number = given.get("change")
+    change = native(number) if isinstance(number, Number) else None
+    if not isinstance(change, int):
+        raise BadRequestError("change must be the number of a change in the history of the offsets")
+    force = given.get("force", False)
+    if not isinstance(force, bool):
+        raise BadRequestError("force must be true or false")
+    return UndoRequest(name=asked.name, change=change, force=force, dry_run=asked.switch(_DRY_RUN))

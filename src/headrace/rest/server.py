@@ -1,0 +1,224 @@
+"""The server: listeners that answer, in a thread of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from headrace.connect.errors import ConnectError
+from headrace.observe.levels import Levels
+from headrace.rest.access_log import AccessLog
+from headrace.rest.app import App, admin_routes, herder_routes, metrics_routes
+from headrace.rest.binding import Binding, Bound
+from headrace.rest.calls import REQUEST_SECONDS, Calls
+from headrace.rest.config import RestConfig
+from headrace.rest.headers import AddedHeaders, header_rules
+from headrace.rest.login import BasicLogin, passwords_in
+from headrace.rest.routing import Route
+from headrace.rest.tls import TlsKeys
+from headrace.runtime.herder.herder import Herder
+
+GRACE_SECONDS: Final = 60
+"""How long requests that are being answered may take when the server closes."""
+
+_ALLOWED_METHODS = "GET,POST,HEAD"
+_ALLOWED_HEADERS = ("X-Requested-With", "Content-Type", "Accept", "Origin")
+_PREFLIGHT_SECONDS = 1800
+_IDLE_SECONDS = 30
+_TICK_SECONDS = 1.0
+
+
+class RestServer:
+    """Answers requests about *herder* from ``start`` to ``close``, which one thread calls.
+
+    *binding* are listeners that were bound before, by one who had to know the worker's id first; without it
+    ``start`` binds them. *metrics* gives what is measured, if it is to be asked for. *request_seconds* is how
+    long a request waits for the herder.
+    """
+
+    def __init__(
+        self,
+        herder: Herder,
+        config: RestConfig,
+        *,
+        binding: Binding | None = None,
+        levels: Levels | None = None,
+        metrics: Callable[[], str] | None = None,
+        request_seconds: float = REQUEST_SECONDS,
+    ) -> None:
+        self._herder = herder
+        self._config = config
+        self._binding = binding
+        self._levels = levels or Levels()
+        self._metrics = metrics
+        self._request_seconds = request_seconds
+        self._servers: list[_Server] = []
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Bind the listeners and return when they answer.
+
+        Raises :class:`~headrace.connect.errors.ConfigError` for a listener that is taken, and for TLS or
+        passwords that cannot be read.
+        """
+        _quieten()
+        login = self._login()
+        contexts = {
+            "listeners.https.": self._context("listeners.https.", self._config.listeners),
+            "admin.listeners.https.": self._context(
+                "admin.listeners.https.", self._config.admin_listeners or ()
+            ),
+        }
+        binding = self._binding or Binding.of(self._config)
+        self._binding = binding
+        calls = Calls(self._herder.stage, seconds=self._request_seconds)
+        shared = [] if self._config.admin_listeners is not None else admin_routes(self._levels)
+        measured = [] if self._metrics is None else metrics_routes(self._metrics)
+        main = self._app([*herder_routes(self._herder), *measured, *shared], calls, login)
+        admin = self._app(admin_routes(self._levels), calls, login)
+        self._servers = [
+            *(_Server(main, each, contexts["listeners.https."]) for each in binding.main),
+            *(_Server(admin, each, contexts["admin.listeners.https."]) for each in binding.admin),
+        ]
+        self._thread = threading.Thread(target=self._run, name="headrace-rest", daemon=True)
+        self._thread.start()
+        for each in self._servers:
+            while not each.answers.wait(_TICK_SECONDS):
+                if not self._thread.is_alive():
+                    raise ConnectError("The REST server has ended at its start; its log says why.")
+
+    @property
+    def binding(self) -> Binding:
+        """The bound listeners, with the worker's id and URL. Raises before ``start``."""
+        if self._binding is None:
+            raise ConnectError("The REST server has not been started.")
+        return self._binding
+
+    @property
+    def url(self) -> str:
+        """The URL that others reach this worker by, with a slash at the end."""
+        return self.binding.url
+
+    @property
+    def ports(self) -> list[int]:
+        """The ports of the listeners, in the configuration's order, those of admin listeners last."""
+        return [each.port for each in (*self.binding.main, *self.binding.admin)]
+
+    def close(self) -> None:
+        """Take no more requests, finish those that are being answered, and return; harmless twice."""
+        for each in self._servers:
+            each.ask_to_end()
+        if self._thread is not None:
+            self._thread.join(GRACE_SECONDS + 5)
+        if self._binding is not None:
+            self._binding.close()
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        await asyncio.gather(*(each.serve([each.bound.socket]) for each in self._servers))
+
+    def _login(self) -> BasicLogin | None:
+        file = self._config.rest_basic_auth_credentials_file
+        if not self._config.has_basic_auth or file is None:
+            return None
+        return BasicLogin(passwords_in(Path(file)))
+
+    def _context(self, prefix: str, listeners: Sequence[str]) -> ssl.SSLContext | None:
+        if not any(each.lower().startswith("https:") for each in listeners):
+            return None
+        return TlsKeys(props=self._config.tls(prefix)).context()
+
+    def _app(self, routes: Sequence[Route], calls: Calls, login: BasicLogin | None) -> ASGIApp:
+        app: ASGIApp = App(
+            routes=routes, calls=calls, max_body_bytes=self._config.max_body_bytes, login=login
+        )
+        if self._config.access_control_allow_origin.strip():
+            app = _cors(app, self._config)
+        rules = header_rules(self._config.response_http_headers_config)
+        return AccessLog(AddedHeaders(app, rules) if rules else app)
+
+
+class _Server(uvicorn.Server):
+    """One listener's server; sets *answers* when it does, and costs an idle worker next to nothing."""
+
+    def __init__(self, app: ASGIApp, bound: Bound, context: ssl.SSLContext | None) -> None:
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=_IDLE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        config.load()
+        config.ssl = context if bound.listener.protocol == "https" else None
+        super().__init__(config)
+        self.bound = bound
+        self.answers = threading.Event()
+        self._ending = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See ``uvicorn.Server``."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        self.answers.set()
+
+    async def main_loop(self) -> None:
+        """Wait for the end; the server's own loop would wake ten times a second."""
+        while not await self.on_tick(0):
+            try:
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await self._ending.wait()
+            except TimeoutError:
+                continue
+
+    def ask_to_end(self) -> None:
+        """Take no more requests; called by another thread."""
+        self.should_exit = True
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._ending.set)
+
+
+def _cors(app: ASGIApp, config: RestConfig) -> ASGIApp:
+    origins = _words(config.access_control_allow_origin)
+    patterns = [
+        re.escape(each).replace(r"\*", ".*") for each in origins if "*" in each and each != "*"
+    ]
+    return CORSMiddleware(
+        app,
+        allow_origins=origins,
+        allow_origin_regex="|".join(patterns) or None,
+        allow_methods=_words(config.access_control_allow_methods or _ALLOWED_METHODS),
+        allow_headers=_ALLOWED_HEADERS,
+        allow_credentials=True,
+        max_age=_PREFLIGHT_SECONDS,
+    )
+
+
+def _words(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _quieten() -> None:
+    """The web server tells of itself only what goes wrong, unless somebody has set its level."""
+    logger = logging.getLogger("uvicorn.error")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING)

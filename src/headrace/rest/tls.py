@@ -1,0 +1,125 @@
+"""TLS of listeners from Java's ``ssl.`` keys: PEM and PKCS12 stores."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from headrace.connect.config import Problem
+from headrace.connect.errors import ConfigError
+from headrace.rest.key_stores import KeyStore, pkcs12_as_pem
+
+_CLIENT_AUTH: Final = {
+    "none": ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_REFUSED = ("ssl.cipher.suites", "ssl.engine.factory.class", "ssl.provider")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsKeys:
+    """The ``ssl.`` keys in *props*, of the listeners whose keys begin with *prefix* in errors."""
+
+    props: Mapping[str, str]
+    prefix: str = ""
+
+    def context(self) -> ssl.SSLContext:
+        """What a server needs to speak TLS. Raises ``ConfigError``, which shows no password."""
+        for key in _REFUSED:
+            if self.props.get(key):
+                raise self._error(key, "It has no effect here; leave it out.")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._limit(context)
+        self._load_own(context)
+        self._load_trusted(context)
+        context.verify_mode = _CLIENT_AUTH[self._client_auth()]
+        return context
+
+    def _limit(self, context: ssl.SSLContext) -> None:
+        names = self.props.get("ssl.enabled.protocols", "TLSv1.2,TLSv1.3").split(",")
+        unknown = [each.strip() for each in names if each.strip() not in _VERSIONS]
+        if unknown:
+            told = f"{unknown[0]} is not supported; name TLSv1.2, TLSv1.3 or both."
+            raise self._error("ssl.enabled.protocols", told)
+        versions = [_VERSIONS[each.strip()] for each in names]
+        context.minimum_version, context.maximum_version = min(versions), max(versions)
+
+    def _load_own(self, context: ssl.SSLContext) -> None:
+        """The server's key and its certificates."""
+        key_password = self.props.get("ssl.key.password", "")
+        inline = self.props.get("ssl.keystore.key")
+        if inline is not None:
+            chain = self.props.get("ssl.keystore.certificate.chain", "")
+            pem = f"{inline}\n{chain}".encode()
+        else:
+            store = self._store("keystore")
+            if store is None:
+                told = "An https listener needs a key and a certificate: a PEM or PKCS12 file."
+                raise self._error("ssl.keystore.location", told)
+            pem = self._pem(store, "keystore")
+        with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+            # OpenSSL reads private keys from files only; nobody else may read this one.
+            file.write(pem)
+            file.flush()
+            try:
+                # Without a password OpenSSL would ask for one on the terminal.
+                context.load_cert_chain(file.name, password=key_password)
+            except ssl.SSLError as error:
+                told = (
+                    f"There is no usable key with its certificate in it ({error.reason or 'bad PEM'}); "
+                    "is ssl.key.password right?"
+                )
+                raise self._error("ssl.keystore.location", told) from None
+
+    def _load_trusted(self, context: ssl.SSLContext) -> None:
+        """Whose certificates clients may show."""
+        inline = self.props.get("ssl.truststore.certificates")
+        store = self._store("truststore")
+        if inline is None and store is None:
+            if self._client_auth() != "none":
+                context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+            return
+        pem = inline if store is None else self._pem(store, "truststore").decode("ascii", "replace")
+        try:
+            context.load_verify_locations(cadata=pem or "")
+        except (ssl.SSLError, ValueError):
+            told = "There are no certificates in it; it must be a PEM or PKCS12 file."
+            raise self._error("ssl.truststore.location", told) from None
+
+    def _client_auth(self) -> str:
+        given = self.props.get("ssl.client.auth", "none").strip().lower()
+        if given not in _CLIENT_AUTH:
+            raise self._error("ssl.client.auth", f"It must be one of {', '.join(_CLIENT_AUTH)}.")
+        return given
+
+    def _store(self, kind: str) -> KeyStore | None:
+        location = self.props.get(f"ssl.{kind}.location")
+        if not location:
+            return None
+        try:
+            content = Path(location).read_bytes()
+            return KeyStore.of(content, self.props.get(f"ssl.{kind}.type"), location)
+        except OSError as error:
+            told = f"{location} cannot be read: {error.strerror}."
+            raise self._error(f"ssl.{kind}.location", told) from None
+        except ValueError as error:
+            raise self._error(f"ssl.{kind}.type", str(error)) from None
+
+    def _pem(self, store: KeyStore, kind: str) -> bytes:
+        if not store.is_pkcs12:
+            return store.content
+        try:
+            password = self.props.get(f"ssl.{kind}.password", "")
+            return pkcs12_as_pem(store.content, password, self.props.get("ssl.key.password", ""))
+        except ValueError as error:
+            raise self._error(f"ssl.{kind}.location", str(error)) from None
+
+    def _error(self, key: str, sentence: str) -> ConfigError:
+        problem: Problem = (f"{self.prefix}{key}", sentence)
+        return ConfigError([problem], where="The worker's configuration")

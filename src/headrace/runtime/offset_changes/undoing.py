@@ -1,0 +1,79 @@
+"""Which changes of offsets can be taken back, and why others cannot. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.connect.task import Offsets
+from headrace.runtime.herder.errors import BadRequestError, NotFoundError
+from headrace.runtime.offset_changes.difference import Known, difference, shows
+from headrace.runtime.offset_changes.sentences import moved, remnant
+from headrace.storage.changes import HistoryEntry, Operation
+
+
+def undoable(connector: str, number: int, entries: Sequence[HistoryEntry]) -> HistoryEntry:
+    """Change *number* of *connector*, whose history are *entries*, the newest first.
+
+    Raises :class:`~headrace.runtime.herder.errors.RequestError` for what cannot be undone whatever the
+    offsets are.
+    """
+    entry = next((each for each in entries if each.id == number), None)
+    if entry is None:
+        raise NotFoundError(
+            f"Connector {connector} has no change {number} of its offsets; its history lists those that "
+            "are kept"
+        )
+    if entry.of_deleted:
+        raise BadRequestError(
+            f"Change {number} cannot be undone: it belongs to an earlier connector {connector}, which has "
+            "been deleted since. The history has its offsets, which can be set by hand."
+        )
+    if entry.operation is Operation.CREATE and entry.done:
+        raise BadRequestError(
+            f"Change {number} is the creation of connector {connector}. To undo it, reset the connector's "
+            f"offsets and delete it.{remnant(entry)}"
+        )
+    # What a creation wiped before it failed can be put back.
+    if not entry.done and not _may_have_wiped(entry):
+        raise _not_done(number)
+    return entry
+
+
+def refuse_undo(
+    entry: HistoryEntry, entries: Sequence[HistoryEntry], known: Known, *, force: bool
+) -> None:
+    """Raise ``BadRequestError`` when taking back *entry* does nothing, or more than that.
+
+    *known* are the offsets now, *entries* the connector's history. With *force* only what was never done is
+    refused.
+    """
+    if not entry.done and shows(known, entry.before):
+        raise _not_done(entry.id)
+    if force:
+        return
+    if shows(known, entry.before):
+        raise BadRequestError(_undone_already(entry, entries))
+    left = _left(entry)
+    if not shows(known, left):
+        raise BadRequestError(moved(entry, left, known, list(difference(known, left).after)))
+
+
+def _may_have_wiped(entry: HistoryEntry) -> bool:
+    had_any = any(offset is not None for offset in entry.before.values())
+    return entry.operation is Operation.CREATE and had_any
+
+
+def _left(entry: HistoryEntry) -> Offsets:
+    return entry.after if entry.done else dict.fromkeys(entry.before)
+
+
+def _not_done(number: int) -> BadRequestError:
+    return BadRequestError(f"Change {number} was not done, so there is nothing to undo")
+
+
+def _undone_already(entry: HistoryEntry, entries: Sequence[HistoryEntry]) -> str:
+    by = next((each.id for each in entries if each.undoes == entry.id and each.done), None)
+    told = f"Change {entry.id} of connector {entry.connector} is undone already"
+    if by is not None:
+        return f"{told}, by change {by}"
+    return f"{told}: its partitions have the offsets that they had before it"

@@ -1,0 +1,226 @@
+"""Requests that change what connectors there are and what they are wanted to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from headrace.runtime.herder.answers import ConnectorStatus, Created
+from headrace.runtime.herder.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    NotFoundError,
+    ServerError,
+)
+from headrace.runtime.herder.herder import Config
+from headrace.runtime.herder.requests import CreateRequest, RestartRequest
+from headrace.runtime.herder.states import TargetState
+from headrace.runtime.restarts import restart_plan
+from headrace.runtime.runs import LEAVE_SECONDS
+from headrace.runtime.standalone.connector_queries import ConnectorQueries
+from headrace.runtime.standalone.herder_statuses import HerderStatuses
+from headrace.runtime.standalone.inbox import Inbox
+from headrace.runtime.standalone.parts import LocalParts
+from headrace.runtime.standalone.passwords import Passwords
+from headrace.runtime.standalone.reconciler import Reconciler
+from headrace.runtime.standalone.submitted_configs import named, patched, refuse_invalid
+from headrace.storage.protocols import StoredConnector
+
+Answer = TypeVar("Answer")
+
+UNKNOWN: Final = "Unknown connector {}"
+# Distributed mode's words: there, nobody is the leader of a task that nobody has.
+_NOBODY_S: Final = (
+    "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was "
+    "underway."
+)
+
+
+class ConnectorRequests:
+    """Validates in the thread of whoever asks; stores and acts in the herder's. Any thread may call."""
+
+    def __init__(
+        self, local: LocalParts, inbox: Inbox, reconciler: Reconciler, queries: ConnectorQueries
+    ) -> None:
+        self._local = local
+        self._inbox = inbox
+        self._reconciler = reconciler
+        self._queries = queries
+        self._statuses = HerderStatuses(local)
+        self._passwords = Passwords(local.admission, are_masked=local.masks_passwords)
+
+    def checked(
+        self, request: CreateRequest, before: StoredConnector | None = None
+    ) -> StoredConnector:
+        """What *request* would store in place of *before*, whose passwords it may keep.
+
+        Raises ``BadRequestError`` with all that is wrong with it.
+        """
+        stored = None if before is None else before.config
+        config = self._passwords.kept(named(request.name, request.config), stored)
+        refuse_invalid(self._local.admission.validate(config))
+        return StoredConnector(
+            name=request.name, config=config, target_state=request.initial_state.value
+        )
+
+    def create(self, request: CreateRequest) -> Created:
+        """Store a new connector without offsets."""
+        stored = self.checked(request)
+
+        def act() -> Created:
+            self.refuse_existing(stored.name)
+            return self._store(stored)
+
+        return self._ask(
+            stored.name, f"writing a config for connector {stored.name} to the state file", act
+        )
+
+    def refuse_existing(self, name: str) -> None:
+        """Raise ``AlreadyExistsError`` when there is a connector of that name."""
+        if self._local.configs.connector(name) is not None:
+            raise AlreadyExistsError(name)
+
+    def put_config(self, name: str, config: Config) -> Created:
+        """Replace the configuration, or create the connector."""
+        known = self._local.configs.connector(name)
+        stored = self.checked(CreateRequest(name=name, config=config), known)
+        if known is not None and stored.config != named(name, config):
+            # It keeps passwords, and so depends on what was there.
+            return self._changed(name, lambda _: config)
+
+        def act() -> Created:
+            before = self._local.configs.connector(name)
+            if before is None:
+                return self._store(stored)
+            return self._replace(replace(stored, target_state=before.target_state))
+
+        return self._ask(name, f"writing a config for connector {name} to the state file", act)
+
+    def patch_config(self, name: str, changes: Config) -> Created:
+        """Merge *changes* into the configuration, whatever others do to it meanwhile."""
+        return self._changed(name, lambda before: patched(before, changes))
+
+    def with_kept_passwords(self, config: Config) -> dict[str, str | None]:
+        """*config* as its connector would have it, for whoever only looks what is wrong with it."""
+        stored = self._local.configs.connector(config.get("name") or "")
+        return self._passwords.tried(config, None if stored is None else stored.config)
+
+    def _changed(self, name: str, changed: Callable[[Config], Config]) -> Created:
+        while True:
+            before = self._queries.stored(name)
+            request = CreateRequest(name=name, config=changed(before.config))
+            after = self.checked(request, before)
+            created = self._ask(
+                name,
+                f"writing a config for connector {name} to the state file",
+                self._unless_changed(before, after),
+            )
+            if created is not None:
+                return created
+
+    def delete(self, name: str) -> None:
+        """Forget the connector; returns when nothing of it runs.
+
+        Raises ``ServerError`` when that takes too long: it is deleted by then all the same.
+        """
+
+        def act() -> Future[None]:
+            self._queries.stored(name)
+            self._local.configs.delete_connector(name)
+            ended = self._reconciler.quiet(name)
+            self._reconciler.want(name, None)
+            self._statuses.forget(name)
+            return ended
+
+        ended = self._ask(name, f"deleting connector {name}", act)
+        self.await_end(name, ended, "It is deleted")
+
+    def await_end(self, name: str, ended: Future[None], told: str) -> None:
+        """Return when nothing of the connector runs; ``ServerError`` when that takes too long.
+
+        *told* is how the error's sentence begins.
+        """
+        seconds = self._local.grace + LEAVE_SECONDS
+        try:
+            ended.result(seconds)
+        except TimeoutError as error:
+            raise ServerError(
+                f"{told}, but what runs of connector {name} has not ended within {seconds:g} s. It has "
+                "been asked to, and ends by itself as soon as its source or Kafka answers."
+            ) from error
+
+    def want(self, name: str, target: TargetState) -> None:
+        """Pause, resume or stop."""
+
+        def act() -> None:
+            stored = self._queries.stored(name, unknown=UNKNOWN)
+            self._local.configs.put_connector(replace(stored, target_state=target.value))
+            self._reconciler.want(name, target)
+
+        self._ask(name, f"writing the target state of connector {name} to the state file", act)
+
+    def restart(self, request: RestartRequest) -> ConnectorStatus | None:
+        """Restart those parts that *request* chooses; their standing when it has flags."""
+        has_flags = request.include_tasks or request.only_failed
+
+        def act() -> ConnectorStatus:
+            stored = self._queries.stored(request.name)
+            plan = restart_plan(request, self._queries.status(request.name))
+            if not plan.is_empty:
+                self._restart(stored, connector=plan.connector, tasks=plan.tasks)
+            return plan.status
+
+        status = self._ask(request.name, f"restarting connector {request.name}", act)
+        return status if has_flags else None
+
+    def restart_task(self, name: str, task: int) -> None:
+        """Restart a task, and with it the run that it is a part of.
+
+        Raises ``ConflictError`` for a STOPPED connector, which has none, and ``NotFoundError`` for a task
+        that is not there.
+        """
+
+        def act() -> None:
+            stored = self._queries.stored(name)
+            if task >= 0 and stored.target_state == TargetState.STOPPED:
+                raise ConflictError(_NOBODY_S)
+            if task not in (each.id.task for each in self._queries.tasks(name)):
+                raise NotFoundError(f"Unknown task: {name}-{task}")
+            self._restart(stored, connector=False, tasks=[task])
+
+        self._ask(name, f"restarting task {name}-{task}", act)
+
+    def run_stored(self, stored: StoredConnector) -> None:
+        """Begin the life of a connector that has just been stored; called on the herder's thread."""
+        self._reconciler.want(stored.name, TargetState(stored.target_state), anew=True)
+
+    def _restart(self, stored: StoredConnector, *, connector: bool, tasks: Sequence[int]) -> None:
+        target = TargetState(stored.target_state)
+        if target is TargetState.RUNNING:
+            self._statuses.restarting(stored.name, connector=connector, tasks=tasks)
+        self._reconciler.want(stored.name, target, anew=True)
+
+    def _store(self, stored: StoredConnector) -> Created:
+        self._local.configs.put_connector(stored)
+        created = Created(info=self._queries.shown(stored))
+        self.run_stored(stored)
+        return created
+
+    def _replace(self, stored: StoredConnector) -> Created:
+        return replace(self._store(stored), is_new=False)
+
+    def _ask(self, name: str, stage: str, act: Callable[[], Answer]) -> Answer:
+        return self._inbox.ask(stage, act, connector=name)
+
+    def _unless_changed(
+        self, before: StoredConnector, after: StoredConnector
+    ) -> Callable[[], Created | None]:
+        def act() -> Created | None:
+            now = self._queries.stored(before.name)
+            if now.config != before.config:
+                return None
+            return self._replace(replace(now, config=after.config))
+
+        return act

@@ -1,0 +1,148 @@
+"""Requests to one thread, answered in the order in which they come."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from headrace.connect.errors import ConnectError
+from headrace.runtime.herder.errors import RequestError, ServerError
+from headrace.runtime.standalone.stages import Stages
+
+_log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+_CLOSED = "Worker is shutting down"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    connector: str | None
+    stage: str | None
+    act: Callable[[], Any]
+    answer: Future[Any]
+
+
+class Inbox:
+    """Performs what is asked on a thread of its own. Any thread may ask.
+
+    A connector may be held: requests about it then wait until it is let go, and others go on. What is
+    *told* waits for nothing.
+    """
+
+    def __init__(self, stages: Stages) -> None:
+        self._stages = stages
+        self._items = queue.SimpleQueue[_Request | Callable[[], None] | None]()
+        # Touched by the thread alone.
+        self._held: dict[str, deque[_Request]] = {}
+        # Keeps a request from coming behind the last item, where nobody would answer it.
+        self._guard = threading.Lock()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name="headrace-herder", daemon=True)
+
+    def start(self) -> None:
+        """Start answering."""
+        self._thread.start()
+
+    def ask(
+        self, stage: str | None, act: Callable[[], Answer], *, connector: str | None = None
+    ) -> Answer:
+        """What *act* returns or raises when it is performed; blocks until then.
+
+        *stage* is told to those who wonder what takes so long; ``None`` for what is not worth telling.
+
+        Raises :class:`~headrace.runtime.herder.errors.ServerError` when the inbox closes first.
+        """
+        return self.submit(stage, act, connector=connector).result()
+
+    def submit(
+        self, stage: str | None, act: Callable[[], Answer], *, connector: str | None = None
+    ) -> Future[Answer]:
+        """As :meth:`ask`, without waiting."""
+        answer = Future[Answer]()
+        request = _Request(connector=connector, stage=stage, act=act, answer=answer)
+        with self._guard:
+            if self._is_closed:
+                raise ServerError(_CLOSED)
+            self._items.put(request)
+        return answer
+
+    def tell(self, act: Callable[[], None]) -> None:
+        """Perform *act* some time soon, holds or not; forgotten when the inbox is closed."""
+        with self._guard:
+            if not self._is_closed:
+                self._items.put(act)
+
+    def hold(self, connector: str, stage: str) -> None:
+        """Return once *connector* is the caller's: no other request about it is performed then."""
+        self.ask(stage, lambda: self._hold(connector), connector=connector)
+
+    def let_go(self, connector: str) -> None:
+        """End a hold; what came meanwhile is performed now."""
+        self.tell(lambda: self._let_go(connector))
+
+    def close(self) -> None:
+        """Answer what has come by now, refuse the rest, and return when the thread has ended."""
+        with self._guard:
+            if not self._is_closed:
+                self._is_closed = True
+                self._items.put(None)
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while (item := self._items.get()) is not None:
+            if isinstance(item, _Request):
+                self._take(item)
+            else:
+                _performed(item)
+        for each in (request for waiting in self._held.values() for request in waiting):
+            each.answer.set_exception(ServerError(_CLOSED))
+
+    def _take(self, request: _Request) -> None:
+        if request.connector is not None and request.connector in self._held:
+            self._held[request.connector].append(request)
+            return
+        with self._stages.during(request.stage) if request.stage else nullcontext():
+            _answer(request)
+
+    def _hold(self, connector: str) -> None:
+        self._held[connector] = deque()
+
+    def _let_go(self, connector: str) -> None:
+        waiting = self._held.pop(connector, deque[_Request]())
+        while waiting:
+            request = waiting.popleft()
+            self._take(request)
+            if connector in self._held:
+                # The next holder came before these.
+                self._held[connector].extend(waiting)
+                return
+
+
+def _answer(request: _Request) -> None:
+    try:
+        request.answer.set_result(request.act())
+    except RequestError as error:
+        request.answer.set_exception(error)
+    except ConnectError as error:
+        told = ServerError(str(error))
+        told.__cause__ = error
+        request.answer.set_exception(told)
+    except Exception as error:  # noqa: BLE001 (whoever asked is told; the thread goes on for the others)
+        request.answer.set_exception(error)
+
+
+def _performed(act: Callable[[], None]) -> None:
+    try:
+        act()
+    except Exception:  # noqa: BLE001 (nobody waits for it; the thread goes on for the others)
+        _log.exception("Something that happened to a connector could not be dealt with")

@@ -1,0 +1,74 @@
+"""A worker that answers requests, with connectors that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from headrace.admission import ConnectorAdmission
+from headrace.observe.events import Tell, told_to
+from headrace.runtime.active_topics import ActiveTopics
+from headrace.runtime.engine import Engine
+from headrace.runtime.processes import Processes
+from headrace.runtime.standalone.herder import StandaloneHerder
+from headrace.runtime.standalone.parts import LocalParts
+from headrace.runtime.worker_config import WorkerConfig
+from headrace.standalone.foundation import identity, own_worker_id, timing
+from headrace.standalone.kafka_opening import KafkaOpening
+from headrace.storage.sqlite import SqliteStorage
+
+
+@contextmanager
+def serving(
+    config: WorkerConfig,
+    *,
+    state_file: Path,
+    tell: Tell,
+    storage: SqliteStorage | None = None,
+    worker_id: str | None = None,
+    engine: Engine | None = None,
+    processes: Processes | None = None,
+) -> Generator[StandaloneHerder]:
+    """A herder over *state_file* that has not been started; closed at the end, with all that it opened.
+
+    Nothing waits for Kafka here, and there is no JVM before a connector runs, on an *engine* of Spark's
+    unless one is given. *worker_id* is the worker's name in statuses. *storage* is the state file when its
+    caller has opened it already, who closes it then. Raises :class:`~headrace.connect.errors.ConfigError`
+    when another process has the state file.
+    """
+    with ExitStack() as opened:
+        if storage is None:
+            storage = SqliteStorage(state_file)
+            opened.callback(storage.close)
+        group_id = identity(config, storage, state_file)
+        local = LocalParts(
+            configs=storage.configs,
+            statuses=storage.statuses,
+            topics=storage.topics,
+            admission=ConnectorAdmission(config, group_id),
+            worker_id=worker_id or own_worker_id(),
+            slots=config.slots,
+            grace=timing(config).grace,
+            masks_passwords=config.rest_mask_passwords,
+            together=storage.together,
+            unsettled=partial(_unsettled, storage),
+        )
+        kafka = KafkaOpening(
+            config,
+            local,
+            storage,
+            group_id=group_id,
+            tell=told_to(tell, ActiveTopics(storage.topics, storage.configs)),
+            engine=engine,
+            processes=processes,
+        )
+        opened.callback(kafka.close)
+        herder = StandaloneHerder(local, kafka.open)
+        opened.callback(herder.close)
+        yield herder
+
+
+def _unsettled(storage: SqliteStorage) -> list[str]:
+    return [each.entry.connector for each in storage.changes.open_intents()]

@@ -1,0 +1,113 @@
+"""Transformations and predicates, validated though none works yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from admission.judged import (
+    errors,
+    validated,
+)
+
+MISSING = 'Missing required configuration "{}" which has no default value.'
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"transforms": "a"}, {"transforms.a.type": [MISSING.format("transforms.a.type")]}),
+        (
+            {"transforms": "a,,b", "transforms.a.type": "x", "transforms.b.type": "y"},
+            {
+                "transforms.a.type": [
+                    (
+                        "Invalid value x for configuration transforms.a.type: "
+                        "Class x could not be found."
+                    )
+                ],
+                "transforms..type": [MISSING.format("transforms..type")],
+                "transforms.b.type": [
+                    (
+                        "Invalid value y for configuration transforms.b.type: "
+                        "Class y could not be found."
+                    )
+                ],
+            },
+        ),
+        (
+            {"predicates": "p,p", "predicates.p.type": "x"},
+            {
+                "predicates": [
+                    "Invalid value [p, p] for configuration predicates: Duplicate alias provided."
+                ],
+                "predicates.p.type": [
+                    (
+                        "Invalid value x for configuration predicates.p.type: "
+                        "Class x could not be found."
+                    )
+                ],
+            },
+        ),
+        (
+            {
+                "transforms": "a",
+                "transforms.a.type": "RegexRouter",
+                "transforms.a.regex": ".*",
+                "transforms.a.negate": "true",
+            },
+            {
+                "transforms.a.type": [
+                    (
+                        "The transformation RegexRouter is not supported yet (transforms.a.type); "
+                        "leave it out."
+                    ),
+                    (
+                        "Config 'transforms.a.negate' was provided but there is no config "
+                        "'transforms.a.predicate' defining a predicate to be negated."
+                    ),
+                ]
+            },
+        ),
+        (
+            {
+                "transforms": "a",
+                "transforms.a.type": "org.apache.kafka.connect.transforms.Cast$Value",
+                "transforms.a.predicate": "p",
+            },
+            {
+                "transforms.a.predicate": [
+                    (
+                        "Invalid value p for configuration transforms.a.predicate: "
+                        "It is none of predicates."
+                    )
+                ],
+                "transforms.a.type": [
+                    (
+                        "The transformation org.apache.kafka.connect.transforms.Cast$Value is not "
+                        "supported yet (transforms.a.type); leave it out."
+                    )
+                ],
+            },
+        ),
+    ],
+)
+def test_transformations_are_validated_though_none_works_yet(
+    changes: dict[str, str], told: dict[str, list[str]]
+):
+    """Each is told of at its class, never silently left out."""
+    assert told == errors(validated(changes))
+
+
+def test_an_alias_has_a_group_of_its_own():
+    """With the class, and where that is known with its condition."""
+    infos = validated({"transforms": "a", "transforms.a.type": "Cast$Key"})
+
+    assert "Transforms: a" in infos.groups
+    places = [
+        (each.definition.order, each.definition.name)
+        for each in infos.configs
+        if each.definition is not None and each.definition.group == "Transforms: a"
+    ]
+    assert ["type", "plugin.version", "negate", "predicate"] == [
+        name.removeprefix("transforms.a.") for _, name in sorted(places)
+    ]

@@ -1,0 +1,27 @@
+"""What is told of a worker that serves."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.control_report import control_section
+from benchmarks.figure import Figure
+
+
+@pytest.mark.parametrize(
+    ("value", "most", "told"),
+    [
+        (0.25, 0.5, "| a |  0.25 s | ≤ 0.50 s | reached |"),
+        (0.75, 0.5, "| a |  0.75 s | ≤ 0.50 s |  missed |"),
+        (1234.5, None, "| a | 1,234 s |        |     |"),
+    ],
+)
+def test_a_figure_is_judged_by_its_goal(value: float, most: float | None, told: str):
+    """Where there is one."""
+    section = control_section({"k": [Figure(title="a", value=value, unit="s", most=most)]})
+    cells = [[cell.strip() for cell in line.split("|")] for line in section.splitlines()]
+    assert [cell.strip() for cell in told.split("|")] in cells
+
+
+def test_there_is_no_section_without_figures():
+    """A run of other rows tells nothing of it."""
+    assert not control_section({})

@@ -1,0 +1,111 @@
+"""A worker without Kafka behind a real socket, and the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from headrace.cli.main import outcome
+from headrace.connect.partition import SourcePartition
+from headrace.rest.config import RestConfig
+from headrace.rest.server import RestServer
+from headrace.runtime.standalone.herder import StandaloneHerder
+from headrace.storage.memory import MemoryOffsetStore
+from headrace.storage.memory_changes import MemoryChangeStore
+from headrace.testing.waiting import until
+from runtime import changing
+from runtime.standalone.stage import Stage, request
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """Keeps everything in memory. It has a connector ``c``, and offsets are put and read by their file."""
+
+    herder: StandaloneHerder
+    url: str
+    stage: Stage
+    kept: changing.Stage
+
+    def put(self, **positions: int) -> None:
+        """Have these offsets committed for ``c``."""
+        self.kept.put({SourcePartition(file=file): {"at": at} for file, at in positions.items()})
+
+    def known(self) -> Mapping[object, object]:
+        """What is committed for ``c``."""
+        return {each["file"]: offset["at"] for each, offset in self.kept.known().items()}
+
+    def stop(self) -> None:
+        """Stop ``c``, so that its offsets can be changed."""
+        self.herder.stop("c")
+        until(lambda: not self.stage.running)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 (tests know what it is)
+        """What it printed for a program."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shell:
+    """Runs commands in this process, against the worker."""
+
+    captured: pytest.CaptureFixture[str]
+
+    def __call__(self, *arguments: object) -> Ended:
+        """``headrace`` with these arguments."""
+        self.captured.readouterr()
+        code = outcome([str(each) for each in arguments])
+        printed = self.captured.readouterr()
+        return Ended(code=code, out=printed.out, err=printed.err)
+
+    def done(self, *arguments: object) -> str:
+        """What it prints, when it goes well."""
+        ended = self(*arguments)
+        assert (0, "") == (ended.code, ended.err)
+        return ended.out
+
+    def failed(self, *arguments: object, code: int = 1) -> str:
+        """What it says when it does not."""
+        ended = self(*arguments)
+        assert (code, "") == (ended.code, ended.out)
+        return ended.err
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
+    """A worker that answers at ``HEADRACE_URL``."""
+    stage, offsets = Stage(), MemoryOffsetStore()
+    kept = changing.Stage(
+        changes_store=MemoryChangeStore(offsets, stage.configs),
+        offsets=offsets,
+        configs=stage.configs,
+    )
+    stage.changes = kept.changes()
+    with stage.herder() as herder:
+        herder.create(request())
+        server = RestServer(herder, RestConfig.parse({"listeners": "http://127.0.0.1:0"}))
+        server.start()
+        monkeypatch.setenv("HEADRACE_URL", server.url)
+        try:
+            yield Worker(herder=herder, url=server.url, stage=stage, kept=kept)
+        finally:
+            server.close()
+
+
+@pytest.fixture
+def shell(worker: Worker, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """The command line."""
+    return Shell(captured=capsys)

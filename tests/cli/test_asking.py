@@ -1,0 +1,204 @@
+"""Commands that ask a worker: who is asked, as whom, and what is told when nobody answers properly."""
+
+from __future__ import annotations
+
+import http.server
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Shell, Worker
+from headrace.cli.main import outcome
+from headrace.rest.config import RestConfig
+from headrace.rest.server import RestServer
+from headrace.testing.puppets import PLANNED
+from rest.certificates import certificate
+
+EXTENSION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
+
+
+@contextmanager
+def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
+    """A stranger who answers everything alike, and its paths that were asked for."""
+    asked = list[str]()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            asked.append(f"{self.command} {self.path}")
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_DELETE = do_OPTIONS = answer  # noqa: N815 - names of the standard library
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=[0.01])
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_worker_that_is_not_there_is_told_with_what_to_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """One sentence, and exit code 1."""
+    monkeypatch.setenv("HEADRACE_URL", "http://127.0.0.1:1")
+
+    assert 1 == outcome(["connectors", "list"])
+    told = capsys.readouterr().err
+    assert told.startswith("headrace: The worker at http://127.0.0.1:1 cannot be reached: ")
+    assert told.endswith(
+        ". Start one with 'headrace run', or name another with --url or HEADRACE_URL.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (200, b"<html>", "HTTP 200, which is no JSON"),
+        (502, b"<html>", "HTTP 502, which is no JSON"),
+        (500, b"{}", "HTTP 500 without a message"),
+        (200, b'{"offsets": 1}', "Expected `array`"),
+    ],
+)
+def test_a_stranger_is_told(shell: Shell, status: int, body: bytes, told: str):
+    """Whatever it answers is no offset."""
+    with answering(status, body) as (url, _):
+        error = shell.failed("offsets", "show", "c", "--url", url)
+
+    assert f"What answers at {url} is no worker of headrace or Kafka Connect: " in error
+    assert told in error
+
+
+def test_no_dry_run_is_asked_of_who_would_do_it(shell: Shell):
+    """Kafka Connect passes over parameters that it does not know."""
+    with answering(404, b'{"error_code":404,"message":"HTTP 404 Not Found"}') as (url, asked):
+        told = shell.failed("offsets", "reset", "c", "--dry-run", "--url", url)
+
+    assert "knows no dry runs" in told
+    assert ["OPTIONS /connectors/any/offsets/history"] == asked
+
+
+def test_a_password_is_taken_from_the_environment_or_asked_for(
+    shell: Shell, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The history has the user; without one the worker's refusal says what to do."""
+    users = tmp_path / "users"
+    users.write_text("ann=secret\n")
+    settings = {
+        "listeners": "http://127.0.0.1:0",
+        "rest.extension.classes": EXTENSION,
+        "rest.basic.auth.credentials.file": str(users),
+    }
+    server = RestServer(worker.herder, RestConfig.parse(settings))
+    server.start()
+    monkeypatch.setenv("HEADRACE_PASSWORD", "secret")
+    worker.put(a=1)
+    worker.stop()
+    try:
+        there = ("--url", server.url)
+        told = shell.failed("offsets", "reset", "c", *there)
+        shell.done("offsets", "reset", "c", *there, "--user", "ann")
+        monkeypatch.delenv("HEADRACE_PASSWORD")
+        monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: "wrong")
+        wrong = shell("offsets", "show", "c", *there, "--user", "ann")
+    finally:
+        server.close()
+
+    assert "headrace: User cannot access the resource. Name a user with --user; " in told
+    assert (1, True) == (wrong.code, "User cannot access the resource." in wrong.err)
+    assert "ann  reset" in shell.done("offsets", "history", "c")
+
+
+def test_a_worker_with_tls_is_asked(
+    shell: Shell, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Once its authority is trusted; before that nothing is sent to it."""
+    ours = certificate()
+    (tmp_path / "ours.pem").write_text(ours.pem)
+    settings = {
+        "listeners": "https://127.0.0.1:0",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": ours.key_pem(),
+        "ssl.keystore.certificate.chain": ours.pem,
+    }
+    server = RestServer(worker.herder, RestConfig.parse(settings))
+    server.start()
+    try:
+        told = shell.failed("connectors", "list", "--url", server.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ours.pem"))
+        listed = shell.done("connectors", "list", "--url", server.url)
+    finally:
+        server.close()
+
+    assert "CERTIFICATE_VERIFY_FAILED" in told
+    assert PLANNED in listed
+
+
+def test_a_refusal_in_words_of_kafka_connect_is_told(shell: Shell):
+    """Its 401 is text, and says what to do here."""
+    with answering(401, b"User cannot access the resource.") as (url, _):
+        told = shell.failed("connectors", "list", "--url", url)
+
+    assert "headrace: User cannot access the resource. Name a user with --user; " in told
+
+
+@pytest.mark.parametrize("url", ["", "x", "ftp://x", "http://", "http://h:x", "http://h/?a"])
+def test_a_url_that_is_none_is_wrong_usage(shell: Shell, url: str):
+    """Exit code 2."""
+    assert "Invalid value for '--url'" in shell.failed("connectors", "list", "--url", url, code=2)
+
+
+def test_a_password_in_a_url_is_refused_and_not_repeated(shell: Shell):
+    """It would be in the lists of processes, and in errors."""
+    told = shell.failed("connectors", "list", "--url", "http://ann:hunter2@h", code=2)
+
+    assert "it holds a user" in told
+    assert "hunter2" not in told
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_completion_is_printed(shell: Shell, name: str):
+    """What the shell reads names the command, and the variable that asks for words."""
+    assert "_HEADRACE_COMPLETE" in shell.done("completion", name)
+
+
+def test_words_are_completed():
+    """Of commands and of those below them."""
+
+    def words(*typed: str) -> list[str]:
+        asked = {"COMP_WORDS": " ".join(typed), "COMP_CWORD": str(len(typed) - 1)}
+        done = subprocess.run(
+            [sys.executable, "-m", "headrace"],
+            env={**os.environ, **asked, "_HEADRACE_COMPLETE": "bash_complete"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.split()
+
+    assert ["plain,offsets"] == words("headrace", "off")
+    assert ["plain,reset"] == words("headrace", "offsets", "r")
+
+
+def test_requests_are_not_logged(shell: Shell, caplog: pytest.LogCaptureFixture):
+    """The client's library would tell each of them on the standard error output."""
+    caplog.set_level(logging.INFO)
+    shell.done("connectors", "list")
+
+    assert [] == [each for each in caplog.records if each.name.startswith("http")]

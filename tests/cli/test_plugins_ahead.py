@@ -1,0 +1,71 @@
+"""`headrace run` imports its plugins before somebody asks for them, and nobody waits for that."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from typing import Any
+
+import pytest
+
+from headrace.cli.plugins_ahead import import_ahead
+from headrace.testing.waiting import until
+
+# The package has a command of this name.
+run: Any = importlib.import_module("headrace.cli.run")
+
+
+def test_plugins_are_imported_on_a_thread_that_nothing_waits_for() -> None:
+    """A daemon, so that the process may end meanwhile."""
+    asked, may_end = list[threading.Thread](), threading.Event()
+
+    def plugins() -> None:
+        asked.append(threading.current_thread())
+        assert may_end.wait(10)
+
+    import_ahead(plugins, after_seconds=0)
+
+    until(lambda: asked)
+    assert asked[0].daemon
+    assert asked[0] is not threading.current_thread()
+    may_end.set()
+
+
+def test_plugins_that_cannot_be_listed_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    """As a warning; the worker goes on."""
+
+    def plugins() -> None:
+        raise OSError("no disk")
+
+    import_ahead(plugins, after_seconds=0)
+
+    until(lambda: "The plugins could not be listed: no disk" in caplog.messages)
+
+
+def test_a_worker_imports_its_plugins_once_connectors_may_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not before: the first of them have imports of their own."""
+    asked = list[str]()
+
+    class Herder:
+        """Notes what is asked of it."""
+
+        def connectors(self) -> tuple[()]:
+            """None are stored."""
+            return ()
+
+        def ready(self) -> None:
+            """Connectors may run."""
+            asked.append("ready")
+
+        def plugins(self) -> tuple[()]:
+            """None."""
+            asked.append("plugins")
+            return ()
+
+    monkeypatch.setattr(run, "import_ahead", lambda plugins: plugins())
+    herder: Any = Herder()
+    run._Loading((), herder).start()
+
+    until(lambda: asked == ["ready", "plugins"])

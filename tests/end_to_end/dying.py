@@ -1,0 +1,183 @@
+"""A worker process that is killed at chosen steps of its writing, and what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from end_to_end import dying_worker
+from headrace.testing.judge import committed_records
+from headrace.testing.waiting import until
+
+Offsets = Mapping[str, int]
+_ANSWERS = re.compile(r"Requests are answered at (http://\S+)/ ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A connector: its topic and target state, ``None`` when it is not there, and its offsets in Kafka."""
+
+    topic: str | None = None
+    state: str | None = None
+    offsets: Offsets = field(default_factory=dict[str, int])
+
+
+@dataclass
+class DyingWorker:
+    """One command line in *folder*, started as often as it dies. *files* are those of its connectors."""
+
+    bootstrap: str
+    folder: Path
+    group: str
+    files: Sequence[Path] = ()
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._chosen = self.folder / "dies-at"
+        self._log = self.folder / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = ""
+
+    def start(self) -> None:
+        """Start it, and return when it has completed its start, or has died."""
+        self._begin()
+        until(lambda: self._is_healthy() or self.is_dead, seconds=120)
+
+    def end(self) -> None:
+        """Kill it, if it lives."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it has ended by its own signal; fails when it has ended in another way."""
+        assert self._process is not None
+        code = self._process.poll()
+        assert code in (None, -signal.SIGKILL), self.told()
+        return code is not None
+
+    def told(self) -> str:
+        """What it has logged since its last start."""
+        return self._log.read_text()
+
+    def die_at(self, step: int | None) -> None:
+        """Have it die at that step from now on, or not at all."""
+        if step is None:
+            self._chosen.unlink(missing_ok=True)
+            return
+        draft = self._chosen.with_suffix(".new")
+        draft.write_text(str(step))
+        draft.replace(self._chosen)
+
+    def ask(self, method: str, path: str, body: object = None) -> httpx.Response:
+        """Send a request that is answered well."""
+        answer = httpx.request(method, f"{self.url}{path}", json=body, timeout=60)
+        assert answer.status_code < 300, answer.text
+        return answer
+
+    def asked_until_death(self, method: str, path: str, body: object = None) -> bool:
+        """Send a request; whether it was answered, which is well, before the worker died."""
+        try:
+            self.ask(method, path, body)
+        except httpx.TransportError:
+            until(lambda: self.is_dead)
+            return False
+        return True
+
+    def config_of(self, name: str, topic: str) -> Mapping[str, str]:
+        """Kafka Connect's file source, of a file that never comes."""
+        return {
+            "name": name,
+            "connector.class": "FileStreamSource",
+            "file": str(self.folder / "none"),
+            "topic": topic,
+        }
+
+    def seen(self, name: str) -> Seen:
+        """How the connector is; fails when what the worker answers is not what lies in Kafka."""
+        offsets = self.in_kafka(name)
+        found = httpx.get(f"{self.url}/connectors/{name}/config", timeout=60)
+        if found.status_code == 404:
+            return Seen(offsets=offsets)
+        topic = found.json()["topic"]
+        assert self.config_of(name, topic) == found.json()
+        shown = self.ask("GET", f"/connectors/{name}/offsets").json()["offsets"]
+        assert offsets == {
+            each["partition"]["filename"]: each["offset"]["position"] for each in shown
+        }
+        return Seen(topic=topic, state=self.state(name), offsets=offsets)
+
+    def state(self, name: str) -> str:
+        """What its status comes to, when it has settled."""
+
+        def now() -> str:
+            status = self.ask("GET", f"/connectors/{name}/status").json()
+            return str(status["connector"]["state"])
+
+        until(lambda: now() in {"RUNNING", "PAUSED", "STOPPED"})
+        return now()
+
+    def in_kafka(self, name: str) -> Offsets:
+        """The connector's offsets as another client library reads them."""
+        last = dict[bytes, bytes | None]()
+        for each in committed_records(self.bootstrap, f"{self.group}-offsets"):
+            last[bytes(each.key)] = each.value
+        found = dict[str, int]()
+        for key, value in last.items():
+            connector, partition = json.loads(key)
+            if connector == name and value is not None:
+                found[partition["filename"]] = json.loads(value)["position"]
+        return found
+
+    def _is_healthy(self) -> bool:
+        found = _ANSWERS.search(self.told())
+        if not found:
+            return False
+        self.url = found[1]
+        try:
+            return httpx.get(f"{self.url}/health", timeout=60).status_code == 200
+        except httpx.TransportError:
+            # It has died, or it is about to.
+            return False
+
+    def _begin(self) -> None:
+        worker: dict[str, Any] = {
+            "bootstrap.servers": self.bootstrap,
+            "key.converter": "string",
+            "value.converter": "string",
+            "group.id": self.group,
+            "offset.storage.partitions": "1",
+            "state.file": str(self.folder / "state.db"),
+            "headrace.idle.poll.ms": "50",
+            "listeners": "http://127.0.0.1:0",
+        }
+        path = self.folder / "worker.json"
+        path.write_text(json.dumps(worker))
+        command = [sys.executable, dying_worker.__file__, "run", str(path), *map(str, self.files)]
+        environment = {**os.environ, dying_worker.CHOSEN: str(self._chosen)}
+        with self._log.open("w") as stream:
+            self._process = subprocess.Popen(
+                command, stderr=stream, env=environment, cwd=self.folder
+            )
+
+
+def initial(**positions: int | None) -> list[Mapping[str, object]]:
+    """Offsets as requests have them; ``None`` resets."""
+    return [
+        {
+            "partition": {"filename": name},
+            "offset": None if position is None else {"position": position},
+        }
+        for name, position in positions.items()
+    ]

@@ -1,0 +1,83 @@
+"""`headrace run` that ends itself with SIGKILL at a step of its writing, which a test chooses.
+
+A program: it takes the arguments of ``headrace``. The file that ``HEADRACE_TEST_DIES_AT`` names holds the
+number of the step, counted from when the file is there; without it nothing happens. Steps lie before each
+write into the state file, each fencing, and on both sides of each commit of offsets in Kafka. Slots are
+threads, so that there is no JVM to wait for.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any
+
+from headrace.cli import run
+from headrace.cli.main import outcome
+from headrace.kafka.client_sender import ClientSender
+from headrace.runtime import driver_commits
+from headrace.standalone import serving
+from headrace.storage.sqlite_file import SqliteFile
+from headrace.testing.thread_engine import ThreadEngine
+
+CHOSEN = "HEADRACE_TEST_DIES_AT"
+
+
+class Death:
+    """Counts steps; any thread may take one."""
+
+    def __init__(self, chosen: Path) -> None:
+        self._chosen = chosen
+        self._seen = 0
+        self._guard = threading.Lock()
+
+    def step(self) -> None:
+        """Die here, if it is here."""
+        with self._guard:
+            if not self._chosen.exists():
+                self._seen = 0
+                return
+            self._seen += 1
+            if self._seen == int(self._chosen.read_text()):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def before(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """*call* with a step before it."""
+
+        @wraps(call)
+        def stepping(*args: object, **more: object) -> object:
+            self.step()
+            return call(*args, **more)
+
+        return stepping
+
+    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """*call* with a step before it, and one behind it."""
+
+        @wraps(call)
+        def stepping(*args: object, **more: object) -> object:
+            self.step()
+            result = call(*args, **more)
+            self.step()
+            return result
+
+        return stepping
+
+
+def main() -> int:
+    """Run the command line."""
+    death = Death(Path(os.environ[CHOSEN]))
+    SqliteFile.write = death.before(SqliteFile.write)
+    ClientSender.commit = death.around(ClientSender.commit)
+    driver_commits.fence = death.before(driver_commits.fence)
+    run.serving = partial(serving, engine=ThreadEngine())
+    return outcome(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""A broker that speaks TLS and wants certificates and logins, and a Java worker's properties file for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
+
+from headrace.broker import Broker, ports
+from rest.certificates import Certificate, certificate
+
+CANARY = "canary-of-logins"
+"""Every password; nobody may read it anywhere."""
+
+_LISTENER = "listener.name.secured"
+
+
+@dataclass(frozen=True)
+class Secured:
+    """A broker with a listener for everybody, for judges, and one for those who can show who they are."""
+
+    judges: str
+    address: str
+    folder: Path
+
+    def worker_file(self) -> str:
+        """What a Java worker has, for its own clients and for its connectors' producers.
+
+        The worker logs in with SCRAM and has stores in PKCS12; the producers with PLAIN and PEM in the file.
+        """
+        package = "org.apache.kafka.common.security"
+        trusted = _on_lines((self.folder / "broker.pem").read_text())
+        certified = _on_lines((self.folder / "client.pem").read_text())
+        key = _on_lines((self.folder / "client.key").read_text())
+        return f"""
+bootstrap.servers=SECURED://{self.address}
+security.protocol=SASL_SSL
+sasl.mechanism=SCRAM-SHA-512
+sasl.jaas.config={package}.scram.ScramLoginModule required \\
+  username="worker" password="{CANARY}";
+ssl.truststore.location={self.folder / "trust.p12"}
+ssl.truststore.password={CANARY}
+ssl.keystore.location={self.folder / "client.p12"}
+ssl.keystore.password={CANARY}
+ssl.keystore.type=PKCS12
+ssl.endpoint.identification.algorithm=https
+producer.security.protocol=SASL_SSL
+producer.sasl.mechanism=PLAIN
+producer.sasl.jaas.config={package}.plain.PlainLoginModule required username="task" password="{CANARY}";
+producer.ssl.truststore.type=PEM
+producer.ssl.truststore.certificates={trusted}
+producer.ssl.keystore.type=PEM
+producer.ssl.keystore.certificate.chain={certified}
+producer.ssl.keystore.key={key}
+producer.ssl.key.password={CANARY}
+consumer.security.protocol=SASL_SSL
+consumer.ssl.truststore.location={self.folder / "trust.p12"}
+"""
+
+
+@contextmanager
+def secured_broker(folder: Path) -> Iterator[Secured]:
+    """A running one, with the stores of its clients in *folder*."""
+    chance = random.SystemRandom()
+    plain, secured, controller = sorted(chance.sample(range(20_000, 32_000), 3))
+    address = f"{ports.LOOPBACK}:{secured}"
+    found = Secured(judges=f"{ports.LOOPBACK}:{plain}", address=address, folder=folder)
+    ours, theirs = certificate(), certificate()
+    _write_stores(folder, ours, theirs)
+    listeners = f"PLAINTEXT://{ports.LOOPBACK}:{plain},SECURED://{address}"
+    properties = {
+        "listeners": f"{listeners},CONTROLLER://{ports.LOOPBACK}:{controller}",
+        "advertised.listeners": listeners,
+        "controller.quorum.voters": f"1@{ports.LOOPBACK}:{controller}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_SSL",
+        "inter.broker.listener.name": "PLAINTEXT",
+        **_of_listener(folder),
+    }
+    with Broker(folder / "broker", port=plain, properties=properties):
+        _add_scram_user(found.judges)
+        yield found
+
+
+def _of_listener(folder: Path) -> dict[str, str]:
+    plain = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    scram = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    return {
+        f"{_LISTENER}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        f"{_LISTENER}.plain.sasl.jaas.config": f'{plain} required user_task="{CANARY}";',
+        f"{_LISTENER}.scram-sha-512.sasl.jaas.config": f"{scram} required;",
+        f"{_LISTENER}.ssl.client.auth": "required",
+        f"{_LISTENER}.ssl.keystore.type": "PEM",
+        f"{_LISTENER}.ssl.keystore.location": str(folder / "broker.store.pem"),
+        f"{_LISTENER}.ssl.truststore.type": "PEM",
+        f"{_LISTENER}.ssl.truststore.location": str(folder / "client.pem"),
+    }
+
+
+def _write_stores(folder: Path, broker: Certificate, client: Certificate) -> None:
+    (folder / "broker.pem").write_text(broker.pem)
+    (folder / "broker.store.pem").write_text(broker.key_pem() + broker.pem)
+    (folder / "client.pem").write_text(client.pem)
+    (folder / "client.key").write_text(client.key_pem(CANARY))
+    (folder / "client.p12").write_bytes(client.pkcs12(CANARY))
+    entry = pkcs12.PKCS12Certificate(broker.certificate, b"ca")
+    hidden = BestAvailableEncryption(CANARY.encode())
+    (folder / "trust.p12").write_bytes(pkcs12.serialize_java_truststore([entry], hidden))
+
+
+def _add_scram_user(address: str) -> None:
+    mechanism = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    change = UserScramCredentialUpsertion("worker", mechanism, CANARY.encode())
+    admin = AdminClient({"bootstrap.servers": address})
+    for each in admin.alter_user_scram_credentials([change]).values():
+        each.result(timeout=30)
+
+
+def _on_lines(pem: str) -> str:
+    """PEM as a value in a properties file."""
+    return pem.strip().replace("\n", " \\\n  ")

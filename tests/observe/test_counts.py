@@ -1,0 +1,80 @@
+"""What is counted of events."""
+
+from __future__ import annotations
+
+from headrace.observe.counts import Counts
+from headrace.observe.events import (
+    ConnectorFailed,
+    ConnectorStarted,
+    ConnectorStopped,
+    Event,
+    MicroBatchStarted,
+    SlotProgress,
+    TaskCounts,
+    TaskFailed,
+)
+
+KEY = ("c", 0)
+
+
+def progress(**counts: int) -> SlotProgress:
+    """What task 0 of ``c`` has done in its micro-batch."""
+    return SlotProgress(
+        connector="c",
+        records=0,
+        bytes=0,
+        committed_records=0,
+        committed_bytes=0,
+        tasks=(TaskCounts(task=0, **counts),),
+    )
+
+
+def counted(*events: Event, clock_seconds: float = 0) -> Counts:
+    """Counts that have heard *events*."""
+    counts = Counts(clock=lambda: clock_seconds)
+    for each in events:
+        counts(each)
+    return counts
+
+
+def test_totals_go_on_over_micro_batches():
+    """Each one begins at 0, and tells its own progress again and again."""
+    begun = MicroBatchStarted(connector="c", slots=1)
+    counts = counted(
+        begun, progress(polled=3), progress(polled=5), begun, progress(polled=1), begun
+    )
+
+    assert 6 == counts.seen().tasks[KEY].total(lambda each: each.polled)
+    assert 0 == counts.seen().tasks[KEY].now.polled
+
+
+def test_a_connector_that_fails_before_it_runs_is_a_failed_start():
+    """Not one that ran, whenever it failed."""
+    started, failed = ConnectorStarted(connector="c"), ConnectorFailed(connector="c", reason="x")
+    seen = counted(failed, started, failed, started, ConnectorStopped(connector="c"), failed).seen()
+
+    assert (2, 2) == (seen.starts, seen.failed_starts)
+
+
+def test_the_last_error_is_dated_when_it_is_heard_of():
+    """A bad record that was passed over and a failure alike; a progress without a new one is none."""
+    quiet = counted(progress(polled=1), clock_seconds=7)
+    bad = counted(progress(skipped=1), clock_seconds=7)
+    failed = counted(TaskFailed(connector="c", task=0, reason="x"), clock_seconds=7)
+
+    dates = [each.seen().tasks[KEY].failed_at_ms for each in (quiet, bad, failed)]
+    assert [0, 7000, 7000] == dates
+
+
+def test_tasks_of_deleted_connectors_are_forgotten():
+    """Unless they still run."""
+    counts = counted(progress(polled=1))
+    counts.keep(["c"])
+    assert KEY in counts.seen().tasks
+
+    counts.keep([])
+    assert {} == counts.seen().tasks
+
+    running = counted(ConnectorStarted(connector="c"), progress(polled=1))
+    running.keep([])
+    assert KEY in running.seen().tasks

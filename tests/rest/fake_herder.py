@@ -1,0 +1,230 @@
+"""A herder for tests of the REST interface: a dictionary of connectors, and what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headrace.connect.partition import SourcePartition
+from headrace.connect.setting import Setting
+from headrace.runtime.herder.answers import (
+    ConfigInfos,
+    ConnectorInfo,
+    ConnectorOffset,
+    ConnectorStatus,
+    Created,
+    Health,
+    PartitionLag,
+    PastChange,
+    Plugin,
+    PluginKind,
+    ServerInfo,
+    Standing,
+    TaskId,
+    TaskInfo,
+    WorkerHealth,
+)
+from headrace.runtime.herder.asker import asker
+from headrace.runtime.herder.errors import AlreadyExistsError, NotFoundError
+from headrace.runtime.herder.herder import Config
+from headrace.runtime.herder.requests import (
+    CreateRequest,
+    OffsetChange,
+    RestartRequest,
+    UndoRequest,
+)
+from headrace.runtime.herder.states import State
+
+ALTERED = "The offsets for this connector have been altered successfully"
+HEALTHY = WorkerHealth(status=Health.HEALTHY, message="Fine.")
+WORKER = "10.0.0.5:8083"
+
+
+@dataclass
+class FakeHerder:
+    """Answers at once; *trouble*, if set, is called first by every method and may raise or wait."""
+
+    configs: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    asked: list[object] = field(default_factory=list)
+    trouble: Callable[[], None] = lambda: None
+    found_health: WorkerHealth = HEALTHY
+    found_stage: str | None = None
+    written: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    known_offsets: Sequence[ConnectorOffset] = ()
+    past: Sequence[PastChange] = ()
+    lags: Sequence[PartitionLag] = ()
+    known_plugins: Sequence[Plugin] = (
+        Plugin(class_name="a.Files", kind=PluginKind.SOURCE, version="1.0"),
+        Plugin(class_name="a.Json", kind=PluginKind.CONVERTER),
+    )
+    settings: Sequence[Setting] = ()
+    infos: ConfigInfos | None = None
+    trace: str | None = None
+    askers: list[str | None] = field(default_factory=list)
+
+    def server(self) -> ServerInfo:
+        """See ``Herder``."""
+        self.trouble()
+        return ServerInfo(version="1.2", commit="abc", kafka_cluster_id=None)
+
+    def health(self) -> WorkerHealth:
+        """See ``Herder``."""
+        return self.found_health
+
+    def stage(self) -> str | None:
+        """See ``Herder``."""
+        return self.found_stage
+
+    def connectors(self) -> Sequence[str]:
+        """See ``Herder``."""
+        self.trouble()
+        return list(self.configs)
+
+    def create(self, request: CreateRequest) -> Created:
+        """See ``Herder``."""
+        self._note("create", request)
+        if request.name in self.configs:
+            raise AlreadyExistsError(request.name)
+        if request.dry_run:
+            info = ConnectorInfo(name=request.name, config=request.config, tasks=[], type="source")
+            return Created(info=info)
+        self.configs[request.name] = dict(request.config)
+        message = None if request.initial_offsets is None else "Set."
+        return Created(info=self.info(request.name), offsets_message=message)
+
+    def info(self, name: str) -> ConnectorInfo:
+        """See ``Herder``."""
+        self._known(name)
+        return ConnectorInfo(
+            name=name,
+            config=self.configs[name],
+            tasks=[TaskId(connector=name, task=0)],
+            type="source",
+        )
+
+    def put_config(self, name: str, config: Config) -> Created:
+        """See ``Herder``."""
+        self._note("put_config", name)
+        is_new = name not in self.configs
+        self.configs[name] = dict(config)
+        return Created(info=self.info(name), is_new=is_new)
+
+    def patch_config(self, name: str, changes: Config) -> Created:
+        """See ``Herder``."""
+        self._note("patch_config", dict(changes))
+        self._known(name)
+        return Created(info=self.info(name), is_new=False)
+
+    def delete(self, name: str) -> None:
+        """See ``Herder``."""
+        self._known(name)
+        del self.configs[name]
+
+    def status(self, name: str) -> ConnectorStatus:
+        """See ``Herder``."""
+        if name not in self.configs:
+            raise NotFoundError(f"No status found for connector {name}")
+        connector = Standing(state=State.RUNNING, worker_id=WORKER, version="1.0")
+        task = Standing(task=0, state=State.FAILED, worker_id=WORKER, trace=self.trace)
+        return ConnectorStatus(name=name, connector=connector, tasks=[task], type="source")
+
+    def tasks(self, name: str) -> Sequence[TaskInfo]:
+        """See ``Herder``."""
+        self._known(name)
+        return [TaskInfo(id=TaskId(connector=name, task=0), config={"file": "a.txt"})]
+
+    def pause(self, name: str) -> None:
+        """See ``Herder``."""
+        self._note("pause", name)
+        self._known(name)
+
+    def resume(self, name: str) -> None:
+        """See ``Herder``."""
+        self._note("resume", name)
+        self._known(name)
+
+    def stop(self, name: str) -> None:
+        """See ``Herder``."""
+        self._note("stop", name)
+        self._known(name)
+
+    def restart(self, request: RestartRequest) -> ConnectorStatus | None:
+        """See ``Herder``."""
+        self._note("restart", request)
+        self._known(request.name)
+        flagged = request.include_tasks or request.only_failed
+        return self.status(request.name) if flagged else None
+
+    def restart_task(self, name: str, task: int) -> None:
+        """See ``Herder``."""
+        self._note("restart_task", (name, task))
+        self._known(name)
+
+    def topics(self, name: str) -> Sequence[str]:
+        """See ``Herder``."""
+        return self.written.get(name, ())
+
+    def reset_topics(self, name: str) -> None:
+        """See ``Herder``."""
+        self._note("reset_topics", name)
+
+    def offsets(self, name: str) -> Sequence[ConnectorOffset]:
+        """See ``Herder``."""
+        self._known(name)
+        return self.known_offsets
+
+    def alter_offsets(
+        self, name: str, changes: Sequence[OffsetChange], *, dry_run: bool = False
+    ) -> str:
+        """See ``Herder``."""
+        self._note("try_alter_offsets" if dry_run else "alter_offsets", list(changes))
+        self.askers.append(asker())
+        self._known(name)
+        return ALTERED
+
+    def reset_offsets(self, name: str, *, dry_run: bool = False) -> str:
+        """See ``Herder``."""
+        self._note("try_reset_offsets" if dry_run else "reset_offsets", name)
+        self._known(name)
+        return ALTERED
+
+    def offset_lag(self, name: str) -> Sequence[PartitionLag]:
+        """See ``Herder``."""
+        return self.lags
+
+    def offset_history(self, name: str) -> Sequence[PastChange]:
+        """See ``Herder``."""
+        return self.past
+
+    def undo_offsets(self, request: UndoRequest) -> str:
+        """See ``Herder``."""
+        self._note("undo_offsets", request)
+        return ALTERED
+
+    def plugins(self) -> Sequence[Plugin]:
+        """See ``Herder``."""
+        return self.known_plugins
+
+    def plugin_settings(self, name: str, version: str | None = None) -> Sequence[Setting]:
+        """See ``Herder``."""
+        self._note("plugin_settings", (name, version))
+        return self.settings
+
+    def validate(self, plugin: str, config: Config) -> ConfigInfos:
+        """See ``Herder``."""
+        self._note("validate", (plugin, dict(config)))
+        return self.infos or ConfigInfos(name=plugin, error_count=0, groups=[], configs=[])
+
+    def _note(self, what: str, of: object) -> None:
+        self.trouble()
+        self.asked.append((what, of))
+
+    def _known(self, name: str) -> None:
+        self.trouble()
+        if name not in self.configs:
+            raise NotFoundError(f"Connector {name} not found")
+
+
+def offset(partition: Mapping[str, str], position: float) -> ConnectorOffset:
+    """An offset as a herder tells it."""
+    return ConnectorOffset(partition=SourcePartition(partition), offset={"position": position})
