@@ -56,6 +56,22 @@ def test_a_plain_topic_is_made_once(kafka_admin: KafkaAdmin, new_topic: str) -> 
     assert [0, 1] == kafka_admin.partitions(name, Deadline.after(10))
 
 
+def test_a_topic_that_a_broker_has_not_heard_of_is_there(
+    kafka_admin: KafkaAdmin, new_topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the controller knows of it yet: it is neither made again nor an error."""
+    monkeypatch.setattr(kafka_admin, "exists", lambda _topic, _deadline: False)
+
+    made = [
+        kafka_admin.ensure_topic(
+            f"{new_topic}-new", Deadline.after(10), partitions=1, replication=1
+        )
+        for _ in range(2)
+    ]
+
+    assert [True, False] == made
+
+
 def test_a_missing_topic_is_not_made_by_asking(kafka_admin: KafkaAdmin) -> None:
     """Not even on a broker that makes topics for whoever asks."""
     assert not kafka_admin.exists("kafka-tests-nowhere", Deadline.after(10))

@@ -158,8 +158,12 @@ class KafkaAdmin:
             try:
                 answer[new.topic].result()
             except KafkaException as error:
+                told = kafka_error(error).name()
+                # The controller knows, and a broker that is asked may not have heard of it yet.
+                if told == _THERE:
+                    return False
                 # Without the right to create, a topic that somebody else made is just as good.
-                if kafka_error(error).name() in _MAYBE_THERE and self.exists(new.topic, deadline):
+                if told in _FORBIDDEN and self.exists(new.topic, deadline):
                     return False
                 raise
             return True
@@ -208,11 +212,8 @@ _UNREACHABLE = (
     "Failed to connect to and describe Kafka cluster. "
     "Check worker's broker connection and security properties."
 )
-_MAYBE_THERE = (
-    "TOPIC_ALREADY_EXISTS",
-    "TOPIC_AUTHORIZATION_FAILED",
-    "CLUSTER_AUTHORIZATION_FAILED",
-)
+_THERE = "TOPIC_ALREADY_EXISTS"
+_FORBIDDEN = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 _NOT_TOLD = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")
 
 
