@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-Kind = Literal["PEM", "PKCS12"]
+from headrace.key_stores import Form, Pkcs12, advice, form_of
+
 Problems = list[tuple[str, str]]
 
-_PEM_BEGINS: Final = b"-----BEGIN"
-_JKS_BEGINS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
-# An explanation may come before the first block of a PEM file.
-_SEEN_BYTES: Final = 65_536
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \1-----")
 _PEM_LINE: Final = 64
 
@@ -65,20 +62,18 @@ def _identify(location: str, given: Mapping[str, str]) -> dict[str, str]:
     return {"ssl.certificate.location": location, "ssl.key.location": location}
 
 
-def _kind(location: str, declared: str | None) -> Kind:
+def _kind(location: str, declared: str | None) -> Form:
     """Which of the forms that can be read the file has; raises ``ValueError`` that tells how to convert it."""
     kind = (declared or "JKS").strip().upper()
     if kind == "PEM":
         return "PEM"
     if kind in ("JKS", "PKCS12"):
         # Java's default is JKS, and Java reads PKCS12 under that name, too.
-        begin = _content(location)[:_SEEN_BYTES]
-        if not begin.startswith(_JKS_BEGINS):
-            return "PEM" if _PEM_BEGINS in begin else "PKCS12"
-        kind = "JKS"
+        kind = form_of(_content(location))
+        if kind != "JKS":
+            return kind
     raise ValueError(
-        f"Stores of type {kind} cannot be read here, only PKCS12 and PEM. Convert it: keytool -importkeystore "
-        f"-srckeystore {location} -destkeystore {location}.p12 -deststoretype PKCS12"
+        f"Stores of type {kind} cannot be read here, only PKCS12 and PEM. {advice(location)}"
     )
 
 
@@ -86,23 +81,19 @@ def _certificates(location: str, password: str | None) -> str:
     """The certificates of a PKCS12 store as PEM."""
     content = _content(location)
     try:
-        # Only those who have such a store need the library.
-        from cryptography.hazmat.primitives.serialization import Encoding, pkcs12  # noqa: PLC0415
+        found = Pkcs12(content, password.encode() if password else None).certificates()
     except ImportError:
         raise ValueError(
             "Reading a trust store in PKCS12 needs: pip install 'headrace[pkcs12]'. Or convert it: keytool -list "
             f"-rfc -keystore {location} > {location}.pem, with ssl.truststore.type=PEM."
         ) from None
-    try:
-        store = pkcs12.load_pkcs12(content, password.encode() if password else None)
     except ValueError:
         raise ValueError(
             f"The file {location!r} cannot be opened as PKCS12 with ssl.truststore.password."
         ) from None
-    found = [each for each in (store.cert, *store.additional_certs) if each is not None]
     if not found:
         raise ValueError(f"There are no certificates in the file {location!r}.")
-    return "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in found)
+    return found.decode()
 
 
 def _content(location: str) -> bytes:

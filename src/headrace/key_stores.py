@@ -1,0 +1,63 @@
+"""Java's key and trust stores: which form a file's bytes have, and what a PKCS12 store holds, as PEM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
+
+Form = Literal["PEM", "PKCS12", "JKS"]
+
+_PEM_BEGINS: Final = b"-----BEGIN"
+_JKS_BEGINS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+# An explanation may come before the first block of a PEM file.
+_SEEN_BYTES: Final = 65_536
+
+
+def form_of(content: bytes) -> Form:
+    """The form that the bytes of a store's file show; what shows no other is taken for PKCS12. Pure."""
+    if content.startswith(_JKS_BEGINS):
+        return "JKS"
+    return "PEM" if _PEM_BEGINS in content[:_SEEN_BYTES] else "PKCS12"
+
+
+def advice(location: str) -> str:
+    """How to convert the store at *location* into one that can be read."""
+    return (
+        f"Convert it: keytool -importkeystore -srckeystore {location} -destkeystore {location}.p12 "
+        "-deststoretype PKCS12"
+    )
+
+
+class Pkcs12:
+    """An opened store. Raises ``ImportError`` without the extra ``pkcs12``, and ``ValueError`` for what cannot be opened with *password*."""
+
+    def __init__(self, content: bytes, password: bytes | None) -> None:
+        # Only those who have such a store need the library.
+        from cryptography.hazmat.primitives.serialization import pkcs12  # noqa: PLC0415
+
+        self._store: PKCS12KeyAndCertificates = pkcs12.load_pkcs12(content, password)
+
+    def certificates(self) -> bytes:
+        """All certificates, the key's own first; empty when there are none."""
+        from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415
+
+        found = [self._store.cert, *self._store.additional_certs]
+        return b"".join(
+            each.certificate.public_bytes(Encoding.PEM) for each in found if each is not None
+        )
+
+    def key(self, password: str) -> bytes:
+        """The key, encrypted with *password* unless that is empty; empty when there is no key."""
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+
+        if self._store.key is None:
+            return b""
+        return self._store.key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(password.encode())
+            if password
+            else serialization.NoEncryption(),
+        )
