@@ -20,7 +20,7 @@ from headrace.observe.metric import Metric
 from headrace.observe.metric_tables import OF_CONNECTOR, OF_TASK, OF_WORKER
 from headrace.rest.config import RestConfig
 from headrace.runtime.herder.value_text import value_text
-from headrace.runtime.worker_config import ROLES, WorkerConfig
+from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 HOW = "This page is made from the code by `bin/pages.py`; a test fails when it is stale."

@@ -10,7 +10,7 @@ import pytest
 from headrace.connect.errors import ConnectError
 from headrace.observe.form import LogForm
 from headrace.runtime.offset_desk import OffsetDesk
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.standalone import foundation, standalone
 from headrace.storage.memory import MemoryOffsetStore
 

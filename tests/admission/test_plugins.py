@@ -13,9 +13,9 @@ from admission.judged import CONNECTOR, FILE_STREAM, admission
 from headrace.admission import ConnectorAdmission, Plugins, checked_worker
 from headrace.admission.plugins import GROUP
 from headrace.converters import converter_classes, converter_problems, header_converter_classes
-from headrace.runtime.aliases import CONNECTORS, UnknownConnectorError
 from headrace.runtime.herder.answers import PluginKind
 from headrace.runtime.herder.errors import BadRequestError, NotFoundError, ServerError
+from headrace.runtime.settings.aliases import CONNECTORS, UnknownConnectorError
 
 WORKER = {"key.converter": "string", "value.converter": "string"}
 GOOD = """

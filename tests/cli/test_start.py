@@ -53,7 +53,7 @@ def test_a_list_of_plugins_starts_neither_spark_nor_pandas():
     """Their modules are imported for it, all of them."""
     program = (
         "import sys; from headrace.admission.plugins import Plugins\n"
-        "from headrace.runtime.worker_config import WorkerConfig\n"
+        "from headrace.runtime.settings.worker_config import WorkerConfig\n"
         "Plugins(WorkerConfig(key_converter='string', value_converter='string')).listed()\n"
         "print([each for each in ('pandas', 'pyspark') if each in sys.modules])"
     )

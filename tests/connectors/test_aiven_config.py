@@ -20,8 +20,8 @@ from headrace.connectors.files.aiven.keys import (
 from headrace.connectors.files.aiven.naming import regex_of
 from headrace.connectors.files.aiven.peer_config import PeerConfig
 from headrace.connectors.files.naming.destinations import Destinations
-from headrace.runtime.aliases import CONNECTORS, connector_path
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.aliases import CONNECTORS, connector_path
+from headrace.runtime.settings.worker_config import WorkerConfig
 
 ROOT = Path(__file__).parents[2]
 # These mean the same to headrace itself.

@@ -14,7 +14,7 @@ from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.stores.errors import ObjectGoneError
 from headrace.connectors.files.stores.store import Refuse, Store, StoredObject, refuse
 from headrace.connectors.files.tracking.marks import MARK
-from headrace.runtime.planning import checked
+from headrace.runtime.running.planning import checked
 from headrace.testing.task_runs import StoredOffsets
 
 ROOT = "s3://b/"

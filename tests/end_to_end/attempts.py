@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from end_to_end.raising_task import RAISE
 from end_to_end.scene import Scene
 from headrace.observe.events import Event, SlotProgress
-from headrace.runtime.micro_batch import MicroBatch
+from headrace.runtime.running.micro_batch import MicroBatch
 from headrace.slot.work import SlotWork
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings, open_session

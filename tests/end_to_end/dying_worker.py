@@ -20,7 +20,7 @@ from typing import Any
 from headrace.cli import run
 from headrace.cli.main import outcome
 from headrace.kafka.client_sender import ClientSender
-from headrace.runtime import driver_commits
+from headrace.runtime.running import driver_commits
 from headrace.standalone import serving
 from headrace.storage.sqlite_file import SqliteFile
 from headrace.testing.thread_engine import ThreadEngine

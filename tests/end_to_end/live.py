@@ -13,7 +13,7 @@ from end_to_end.scene import KeptEngine, OutOfReach, Witness
 from headrace.admission import admitted, checked_worker
 from headrace.observe.events import ConnectorFailed, Waiting
 from headrace.runtime.engine import Engine
-from headrace.runtime.processes import Processes
+from headrace.runtime.running.processes import Processes
 from headrace.standalone import standalone
 from headrace.testing.judge import committed_records
 from headrace.testing.puppets import Puppet, puppet

@@ -16,8 +16,8 @@ from pathlib import Path
 from headrace.admission import admitted, checked_worker
 from headrace.observe.events import Event, Replanned, SlotClaimed
 from headrace.runtime.engine import Engine
-from headrace.runtime.micro_batch import SlotState
-from headrace.runtime.processes import Processes
+from headrace.runtime.running.micro_batch import SlotState
+from headrace.runtime.running.processes import Processes
 from headrace.slot.work import SlotTicket
 from headrace.standalone import standalone
 from headrace.testing.judge import Verdict, judged

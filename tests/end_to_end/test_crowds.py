@@ -25,10 +25,10 @@ from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, Split
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
-from headrace.runtime.connector_run import ConnectorRun
 from headrace.runtime.herder.herder import Herder
 from headrace.runtime.offset_changes.changes import OffsetChanges
-from headrace.runtime.run_watcher import RunWatcher
+from headrace.runtime.running.connector_run import ConnectorRun
+from headrace.runtime.running.run_watcher import RunWatcher
 from headrace.runtime.services import RunSpec, Services, Timing
 from headrace.runtime.standalone.herder import StandaloneHerder
 from headrace.runtime.standalone.parts import KafkaParts, LocalParts

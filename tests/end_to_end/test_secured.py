@@ -19,8 +19,8 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.fencing import fence
 from headrace.kafka.sender import EncodedRecords
-from headrace.runtime.connector_files import read_worker_file
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.connector_files import read_worker_file
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.testing.judge import judged
 from headrace.testing.process_engine import ProcessEngine
 

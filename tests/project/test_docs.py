@@ -24,14 +24,14 @@ from headrace.converters.avro_config import AvroConverterConfig
 from headrace.converters.json_converter import JsonConverterConfig
 from headrace.converters.string_converter import StringConverterConfig
 from headrace.rest.config import RestConfig
-from headrace.runtime.connector_config import ConnectorConfig
-from headrace.runtime.unsupported_keys import (
+from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.unsupported_keys import (
     CONNECTOR_DEFAULTS,
     CONNECTOR_PREFIXES,
     WORKER_DEFAULTS,
     WORKER_PREFIXES,
 )
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.sources import SourceConfig
 from headrace.sources.extractors.by_name import FORMATS
 

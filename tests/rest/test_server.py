@@ -16,7 +16,7 @@ from headrace.connect.errors import ConfigError
 from headrace.rest.binding import Binding
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
-from headrace.runtime.unsupported_keys import REST_KEYS
+from headrace.runtime.settings.unsupported_keys import REST_KEYS
 from headrace.testing.waiting import until
 from rest.conftest import Serve
 from rest.fake_herder import FakeHerder

@@ -11,9 +11,9 @@ from headrace.connect.task import Offsets
 from headrace.observe.events import Event
 from headrace.runtime.capacity import Capacity
 from headrace.runtime.channel import Channel
-from headrace.runtime.connector_run import ConnectorRun
-from headrace.runtime.micro_batch import SlotState
 from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.running.connector_run import ConnectorRun
+from headrace.runtime.running.micro_batch import SlotState
 from headrace.runtime.services import Fence, RunSpec, Services, Timing
 from headrace.slot.channel import ChannelClient
 from headrace.slot.work import BoundaryKind, ConverterChoice, Delivery, SlotReport, SlotTicket

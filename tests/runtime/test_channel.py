@@ -17,7 +17,7 @@ from headrace.connect.partition import SourcePartition
 from headrace.observe.form import LogForm
 from headrace.pids import identity_of
 from headrace.runtime.channel import Channel
-from headrace.runtime.micro_batch import MicroBatch
+from headrace.runtime.running.micro_batch import MicroBatch
 from headrace.slot.channel import ChannelClient, ChannelOffsets
 from headrace.slot.entry import run_slot
 from headrace.slot.work import (

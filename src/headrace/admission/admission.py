@@ -16,8 +16,6 @@ from headrace.connect.connector import SourceConnector
 from headrace.connect.setting import Setting
 from headrace.connect.setting_type import HIDDEN
 from headrace.converters import converter_class, converter_settings
-from headrace.runtime.aliases import JAVA_ALIASES, UnknownConnectorError
-from headrace.runtime.connector_version import connector_version
 from headrace.runtime.herder.answers import ConfigInfos, Plugin
 from headrace.runtime.herder.errors import (
     BadRequestError,
@@ -27,9 +25,11 @@ from headrace.runtime.herder.errors import (
 )
 from headrace.runtime.providers.resolution import Resolution
 from headrace.runtime.providers.resolving import resolved_in
-from headrace.runtime.secret_keys import is_secret_key
 from headrace.runtime.services import RunSpec
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.aliases import JAVA_ALIASES, UnknownConnectorError
+from headrace.runtime.settings.connector_version import connector_version
+from headrace.runtime.settings.secret_keys import is_secret_key
+from headrace.runtime.settings.worker_config import WorkerConfig
 
 _log = logging.getLogger(__name__)
 _CLASS: Final = "connector.class"

@@ -12,14 +12,14 @@ from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import ConfigError
 from headrace.converters import converter_problems
-from headrace.runtime.aliases import UnknownConnectorError
-from headrace.runtime.client_overrides import OVERRIDES
-from headrace.runtime.config_rules import connector_problems, connector_warnings
-from headrace.runtime.config_values import config_texts
-from headrace.runtime.connector_config import ConnectorConfig
 from headrace.runtime.providers.resolving import resolved_in
-from headrace.runtime.unsupported_keys import CONNECTOR_DEFAULTS
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.aliases import UnknownConnectorError
+from headrace.runtime.settings.client_overrides import OVERRIDES
+from headrace.runtime.settings.config_rules import connector_problems, connector_warnings
+from headrace.runtime.settings.config_values import config_texts
+from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.unsupported_keys import CONNECTOR_DEFAULTS
+from headrace.runtime.settings.worker_config import WorkerConfig
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from headrace.connect.config import Problem
 from headrace.connect.setting import Setting
 from headrace.connect.setting_type import HIDDEN, SettingType
 from headrace.runtime.providers.resolution import Resolution
-from headrace.runtime.secret_keys import is_secret_key
+from headrace.runtime.settings.secret_keys import is_secret_key
 
 # Their sentences are Kafka Connect's, which has no key in them.
 _AS_THEY_ARE = frozenset({"exactly.once.support", "transaction.boundary"})

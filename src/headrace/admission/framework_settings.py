@@ -9,8 +9,8 @@ from typing import Final
 from headrace.connect.setting import Limits, Setting
 from headrace.connect.setting_type import SettingType
 from headrace.converters import converter_class, converter_classes, header_converter_classes
-from headrace.runtime.connector_config import ConnectorConfig
-from headrace.runtime.worker_config import ROLES, Role, WorkerConfig
+from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.worker_config import ROLES, Role, WorkerConfig
 
 TRANSFORMS: Final = "transforms"
 PREDICATES: Final = "predicates"

@@ -15,10 +15,10 @@ from headrace.class_path import class_at
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import TaskFailedError
 from headrace.converters import converter_classes, header_converter_classes
-from headrace.runtime.aliases import CONNECTORS, UnknownConnectorError, connector_path
-from headrace.runtime.connector_version import connector_version
 from headrace.runtime.herder.answers import Plugin, PluginKind
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.aliases import CONNECTORS, UnknownConnectorError, connector_path
+from headrace.runtime.settings.connector_version import connector_version
+from headrace.runtime.settings.worker_config import WorkerConfig
 
 GROUP: Final = "headrace.connectors"
 """The group of entry points that name connectors, as ``name = "package.module:Class"``."""
@@ -58,7 +58,7 @@ class Plugins:
     def connector_class(self, name: str) -> type[SourceConnector]:
         """The class that *name* stands for.
 
-        Raises :class:`~headrace.runtime.aliases.UnknownConnectorError`, with the same words each time, for
+        Raises :class:`~headrace.runtime.settings.aliases.UnknownConnectorError`, with the same words each time, for
         what is no connector, or one that cannot be imported or made.
         """
         path = self._path(name)

@@ -9,8 +9,8 @@ from typing import TypeVar
 from headrace.connect.config import Problem
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.converters import needs_schema
-from headrace.runtime.connector_config import ConnectorConfig
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.slot.work import BoundaryKind
 
 _log = logging.getLogger(__name__)

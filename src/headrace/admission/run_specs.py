@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from headrace.admission.checked_connectors import Admitted
-from headrace.runtime.connector_config import ConnectorConfig
-from headrace.runtime.secret_values import hidden_values
 from headrace.runtime.services import RunSpec
-from headrace.runtime.worker_config import ROLES, WorkerConfig
+from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.secret_values import hidden_values
+from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
 from headrace.slot.work import BoundaryKind
 
 

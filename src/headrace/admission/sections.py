@@ -10,9 +10,9 @@ from headrace.admission.reading import reading
 from headrace.connect.config import Problem, under
 from headrace.connect.setting import Setting
 from headrace.converters import converter_settings
-from headrace.runtime.client_overrides import OVERRIDES
 from headrace.runtime.herder.answers import CheckedKey, ConfigValue
 from headrace.runtime.herder.value_text import value_text
+from headrace.runtime.settings.client_overrides import OVERRIDES
 
 _CONVERTERS = ("header.converter", "key.converter", "value.converter")
 

@@ -16,13 +16,13 @@ from headrace.connect.connector import SourceConnector
 from headrace.connect.setting import Setting
 from headrace.connect.setting_type import HIDDEN, SettingType
 from headrace.converters import converter_class, converter_problems
-from headrace.runtime.config_rules import connector_problems
-from headrace.runtime.connector_config import ConnectorConfig
 from headrace.runtime.herder.answers import CheckedKey, ConfigInfos, ConfigValue
 from headrace.runtime.herder.value_text import value_text
 from headrace.runtime.providers.resolution import Resolution
-from headrace.runtime.unsupported_keys import connector_refusals
-from headrace.runtime.worker_config import ROLES, WorkerConfig
+from headrace.runtime.settings.config_rules import connector_problems
+from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.unsupported_keys import connector_refusals
+from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
 
 _CLASS = "connector.class"
 _NAME = "name"

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 from headrace.connect.errors import ConfigError
 from headrace.converters import converter_problems
-from headrace.runtime.client_problems import worker_client_warnings
-from headrace.runtime.config_rules import worker_problems
-from headrace.runtime.config_values import config_texts
 from headrace.runtime.providers.resolving import resolved_in
-from headrace.runtime.secret_values import spark_problems
-from headrace.runtime.worker_config import WorkerConfig
-from headrace.runtime.worker_warnings import worker_warnings
+from headrace.runtime.settings.client_problems import worker_client_warnings
+from headrace.runtime.settings.config_rules import worker_problems
+from headrace.runtime.settings.config_values import config_texts
+from headrace.runtime.settings.secret_values import spark_problems
+from headrace.runtime.settings.worker_config import WorkerConfig
+from headrace.runtime.settings.worker_warnings import worker_warnings
 
 _log = logging.getLogger(__name__)
 

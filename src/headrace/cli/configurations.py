@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headrace.connect.errors import ConfigError
-from headrace.runtime.connector_files import read_connector_file
 from headrace.runtime.herder.states import TargetState
+from headrace.runtime.settings.connector_files import read_connector_file
 
 
 def connector_config(path: Path) -> Mapping[str, str]:

@@ -19,8 +19,8 @@ from headrace.cli.connector_tables import (
     status_lines,
 )
 from headrace.cli.offset_files import read_offsets
-from headrace.runtime.connector_files import ConnectorFile, read_connector_file
 from headrace.runtime.herder.states import TargetState
+from headrace.runtime.settings.connector_files import ConnectorFile, read_connector_file
 
 _FILE = click.Path(path_type=Path)
 

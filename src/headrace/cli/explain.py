@@ -19,10 +19,10 @@ from headrace.connect.explained import Explained
 from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartition
 from headrace.observe.hidden import Hidden, kept_secret
 from headrace.observe.logs import configure_logging
-from headrace.runtime.connector_config import ConnectorConfig
-from headrace.runtime.connector_files import read_worker_file
 from headrace.runtime.offset_desk import OffsetSnapshot
-from headrace.runtime.state_file import state_path
+from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.connector_files import read_worker_file
+from headrace.runtime.settings.state_file import state_path
 
 WOULD_FAIL = 1
 

@@ -27,12 +27,16 @@ from headrace.observe.metrics import Metrics
 from headrace.rest.binding import Binding
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
-from headrace.runtime.connector_files import ConnectorFile, read_connector_file, read_worker_file
 from headrace.runtime.herder.standings import standings
+from headrace.runtime.settings.connector_files import (
+    ConnectorFile,
+    read_connector_file,
+    read_worker_file,
+)
+from headrace.runtime.settings.state_file import make_folder, state_path
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.runtime.standalone.command_line import take_in
 from headrace.runtime.standalone.herder import StandaloneHerder
-from headrace.runtime.state_file import make_folder, state_path
-from headrace.runtime.worker_config import WorkerConfig
 from headrace.standalone import serving, standalone
 from headrace.storage.sqlite import SqliteStorage
 

@@ -12,7 +12,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.storage.kafka_offsets import KafkaOffsetStore
 from headrace.storage.sqlite_look import seen_offsets, seen_setting
 

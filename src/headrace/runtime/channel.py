@@ -15,7 +15,7 @@ from typing import Any
 from headrace import __version__
 from headrace.connect.partition import SourcePartition
 from headrace.observe.form import LogForm
-from headrace.runtime.micro_batch import MicroBatch
+from headrace.runtime.running.micro_batch import MicroBatch
 from headrace.slot.wire import (
     Message,
     is_readable,

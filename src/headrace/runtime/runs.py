@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from headrace.runtime.run_watcher import RunWatcher
+from headrace.runtime.running.run_watcher import RunWatcher
 from headrace.runtime.services import RunSpec, Services
 
 LEAVE_SECONDS: Final = 15.0
@@ -14,7 +14,7 @@ LEAVE_SECONDS: Final = 15.0
 
 
 class Run(Protocol):
-    """A connector that runs; see :class:`~headrace.runtime.connector_run.ConnectorRun`."""
+    """A connector that runs; see :class:`~headrace.runtime.running.connector_run.ConnectorRun`."""
 
     def start(self) -> None:
         """Begin, on a thread of its own."""

@@ -14,7 +14,7 @@ from headrace.runtime.capacity import Capacity
 from headrace.runtime.channel import Channel
 from headrace.runtime.engine import Engine
 from headrace.runtime.offset_desk import OffsetDesk
-from headrace.runtime.processes import LocalProcesses, Processes
+from headrace.runtime.running.processes import LocalProcesses, Processes
 from headrace.slot.work import BoundaryKind, ConverterChoice, Delivery, ErrorPolicy
 from headrace.storage.protocols import ConfigStore, StatusStore
 

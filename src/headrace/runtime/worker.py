@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headrace.runtime.connector_run import ConnectorRun
+from headrace.runtime.running.connector_run import ConnectorRun
 from headrace.runtime.runs import stop_all
 from headrace.runtime.services import RunSpec, Services
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from headrace.admission import Admitted
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import TaskFailedError
-from headrace.runtime.local_master import shortage
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.local_master import shortage
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.spark.reasons import in_short
 
 if TYPE_CHECKING:

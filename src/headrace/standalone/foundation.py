@@ -18,8 +18,8 @@ from headrace.observe.form import form_in_use
 from headrace.runtime.channel import Channel
 from headrace.runtime.offset_desk import OffsetDesk
 from headrace.runtime.services import Timing
-from headrace.runtime.state_file import new_identity
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.state_file import new_identity
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.standalone.java_offsets_import import import_java_offsets
 from headrace.storage.kafka_offsets import KafkaOffsetStore
 from headrace.storage.protocols import OffsetStore

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 from headrace.connect.errors import RetriableError
 from headrace.observe.events import Tell
-from headrace.runtime.dead_letter_topic import ensure_dead_letters
 from headrace.runtime.engine import Engine
 from headrace.runtime.offset_changes.changes import OffsetChanges
-from headrace.runtime.processes import LocalProcesses, Processes
+from headrace.runtime.running.dead_letter_topic import ensure_dead_letters
+from headrace.runtime.running.processes import LocalProcesses, Processes
 from headrace.runtime.services import RunSpec
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.runtime.standalone.lazy_engine import LazyEngine
 from headrace.runtime.standalone.parts import KafkaParts, LocalParts
-from headrace.runtime.worker_config import WorkerConfig
 from headrace.standalone.data_plane import foreign_modules, spark_engine
 from headrace.standalone.foundation import reach_kafka
 from headrace.standalone.opened_services import opened_services

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from headrace.observe.events import Tell
 from headrace.runtime.capacity import Capacity
-from headrace.runtime.driver_commits import DriverCommits, fence_owners
 from headrace.runtime.engine import Engine
 from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.running.driver_commits import DriverCommits, fence_owners
 from headrace.runtime.services import Services
-from headrace.runtime.worker_config import WorkerConfig
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.standalone.foundation import channel_for, offset_store, timing
 from headrace.storage.sqlite import SqliteStorage
 

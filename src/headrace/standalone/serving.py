@@ -11,10 +11,10 @@ from headrace.admission import ConnectorAdmission
 from headrace.observe.events import Tell, told_to
 from headrace.runtime.active_topics import ActiveTopics
 from headrace.runtime.engine import Engine
-from headrace.runtime.processes import Processes
+from headrace.runtime.running.processes import Processes
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.runtime.standalone.herder import StandaloneHerder
 from headrace.runtime.standalone.parts import LocalParts
-from headrace.runtime.worker_config import WorkerConfig
 from headrace.standalone.foundation import identity, own_worker_id, timing
 from headrace.standalone.kafka_opening import KafkaOpening
 from headrace.storage.sqlite import SqliteStorage

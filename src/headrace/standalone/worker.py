@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from headrace.admission import Admitted, run_spec
 from headrace.observe.events import Tell
-from headrace.runtime.dead_letter_topic import ensure_dead_letters
-from headrace.runtime.processes import LocalProcesses, Processes
+from headrace.runtime.running.dead_letter_topic import ensure_dead_letters
+from headrace.runtime.running.processes import LocalProcesses, Processes
 from headrace.runtime.services import RunSpec
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.runtime.worker import Worker
-from headrace.runtime.worker_config import WorkerConfig
 from headrace.standalone.data_plane import spark_engine
 from headrace.standalone.foundation import identity, own_worker_id, reach_kafka
 from headrace.standalone.opened_services import opened_services

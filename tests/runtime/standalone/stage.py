@@ -25,7 +25,7 @@ from headrace.runtime.herder.errors import NotFoundError
 from headrace.runtime.herder.requests import CreateRequest, OffsetChange
 from headrace.runtime.providers.files import FileProvider
 from headrace.runtime.providers.resolution import Resolution, resolution
-from headrace.runtime.run_watcher import RunWatcher
+from headrace.runtime.running.run_watcher import RunWatcher
 from headrace.runtime.services import RunSpec, Services
 from headrace.runtime.standalone.herder import StandaloneHerder
 from headrace.runtime.standalone.parts import KafkaParts, LocalParts

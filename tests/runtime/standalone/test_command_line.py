@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from headrace.connect.errors import ConnectError
-from headrace.runtime.connector_files import ConnectorFile
 from headrace.runtime.herder.answers import ConfigInfos
 from headrace.runtime.herder.errors import BadRequestError
 from headrace.runtime.herder.states import TargetState
+from headrace.runtime.settings.connector_files import ConnectorFile
 from headrace.runtime.standalone.command_line import take_in
 from headrace.storage.protocols import StoredConnector
 from headrace.testing.waiting import until

@@ -17,10 +17,10 @@ from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Split
 from headrace.observe.events import TopicsWritten
 from headrace.runtime.active_topics import ActiveTopics
-from headrace.runtime.connector_version import connector_version
 from headrace.runtime.herder.requests import RestartRequest
 from headrace.runtime.herder.states import State
 from headrace.runtime.services import RunSpec, Timing
+from headrace.runtime.settings.connector_version import connector_version
 from headrace.runtime.standalone.herder import StandaloneHerder
 from headrace.runtime.standalone.parts import KafkaParts, LocalParts
 from headrace.slot.channel import ChannelClient

@@ -10,7 +10,7 @@ from headrace.connect.errors import ConnectError, RetriableError
 from headrace.connect.task import Offsets
 from headrace.runtime.herder.errors import RequestError, ServerError
 from headrace.runtime.offset_changes.difference import Known
-from headrace.runtime.ownership import Ownership
+from headrace.runtime.running.ownership import Ownership
 from headrace.runtime.services import RunSpec, Services
 
 _log = logging.getLogger(__name__)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.runtime.properties import parsed_properties
 from headrace.runtime.providers.provider import LookupFailedError, readable_path
+from headrace.runtime.settings.properties import parsed_properties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

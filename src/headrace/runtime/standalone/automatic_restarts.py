@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
-from headrace.runtime.connector_config import ConnectorConfig
+from headrace.runtime.settings.connector_config import ConnectorConfig
 
 LONGEST_SECONDS: Final = 300.0
 """The longest pause; a run that lasted longer has not failed for the reason of the one before it."""

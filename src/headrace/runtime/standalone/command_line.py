@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from headrace.runtime.connector_files import ConnectorFile
 from headrace.runtime.herder.errors import AlreadyExistsError
 from headrace.runtime.herder.herder import Herder
 from headrace.runtime.herder.requests import CreateRequest
 from headrace.runtime.herder.states import TargetState
+from headrace.runtime.settings.connector_files import ConnectorFile
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from headrace import __version__
 from headrace.connect.setting import Setting
-from headrace.runtime.connector_run import ConnectorRun
 from headrace.runtime.herder.answers import (
     ConfigInfos,
     ConnectorInfo,
@@ -31,7 +30,8 @@ from headrace.runtime.herder.requests import (
 )
 from headrace.runtime.herder.states import TargetState
 from headrace.runtime.providers.resolution import Resolution
-from headrace.runtime.run_watcher import RunWatcher
+from headrace.runtime.running.connector_run import ConnectorRun
+from headrace.runtime.running.run_watcher import RunWatcher
 from headrace.runtime.runs import NewRun, Run, stop_all
 from headrace.runtime.services import RunSpec, Services
 from headrace.runtime.standalone.connector_queries import ConnectorQueries

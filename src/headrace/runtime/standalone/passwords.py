@@ -8,7 +8,7 @@ from headrace.connect.setting_type import HIDDEN, SettingType
 from headrace.runtime.herder.admission import Admission
 from headrace.runtime.herder.errors import BadRequestError, RequestError
 from headrace.runtime.herder.herder import Config
-from headrace.runtime.secret_keys import is_secret_key
+from headrace.runtime.settings.secret_keys import is_secret_key
 
 _CLASS: Final = "connector.class"
 # Of a class that cannot be found nobody knows which keys are passwords; these are none.

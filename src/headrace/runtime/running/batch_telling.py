@@ -1,0 +1,132 @@
+"""Tells what is new about the slots of an open micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace.observe.events import (
+    Amounts,
+    Resumed,
+    SlotClaimed,
+    SlotProgress,
+    TaskCounts,
+    Tell,
+    TopicsWritten,
+    Waiting,
+)
+from headrace.runtime.running.micro_batch import MicroBatch
+from headrace.runtime.running.source_waits import SourceWaits
+
+
+class BatchTelling:
+    """The events of one micro-batch while it is open. Used by the connector's thread."""
+
+    def __init__(
+        self, connector: str, batch: MicroBatch, tell: Tell, *, waits: SourceWaits
+    ) -> None:
+        self._connector = connector
+        self._batch = batch
+        self._tell = tell
+        self._waits = waits
+        self._announced: set[str] = set()
+        self._topics = frozenset[str]()
+        self._late_told = False
+        self._committed_before: int | None = None
+        waits.begin()
+
+    def progress(self) -> None:
+        """Tell of claims, of what is done so far, and of what slots wait for; called at each look."""
+        self._tell_claims()
+        self._tell(
+            SlotProgress(
+                connector=self._connector,
+                records=self._batch.total("records"),
+                bytes=self._batch.total("bytes"),
+                committed_records=self._batch.total("committed_records"),
+                committed_bytes=self._batch.total("committed_bytes"),
+                dead_lettered=self._batch.total("dead_lettered"),
+                skipped=self._batch.total("skipped"),
+                quarantined=self._batch.total("quarantined"),
+                tasks=tuple(_counts(task, done) for task, done in self._batch.done_by_tasks()),
+            )
+        )
+        topics = self._batch.topics()
+        if not topics <= self._topics:
+            self._topics = topics
+            self._tell(TopicsWritten(connector=self._connector, topics=tuple(sorted(topics))))
+        waiting_for = self._batch.waiting_for()
+        if waiting_for:
+            self._wait(waiting_for)
+        self._tell_resumed(waits=waiting_for is not None)
+        for task, reason in self._waits.news(self._batch.slots):
+            self._wait(
+                f"Task {self._connector}-{task} cannot read its source and tries again: {reason}"
+            )
+
+    def late_slots(self, waited_seconds: float, *, worker_slots: int) -> None:
+        """Tell, once, of slots that have not started in *waited_seconds*; they may come all the same."""
+        missing = self._batch.not_started()
+        if self._late_told or not missing:
+            return
+        self._late_told = True
+        self._wait(
+            f"{missing} of {len(self._batch.slots)} slots have not started in {waited_seconds:.0f} s; "
+            "they do when Spark has a free core for each. Look whether Spark's master has executors, "
+            "whether something else keeps their cores, and whether they have as many cores as "
+            f"headrace.slots says ({worker_slots})."
+        )
+
+    def slots_still_taken(self) -> None:
+        """Tell of a job that was given up and has not returned."""
+        left: Sequence[str] = [
+            f"task {slot.work.task} on {slot.host}" if slot.claimed else f"task {slot.work.task}"
+            for slot in self._batch.slots
+            if not slot.gone
+        ]
+        places = ", ".join(left) or "all ended"
+        self._wait(f"The slots of a job that was given up are still taken ({places}).")
+
+    def _tell_resumed(self, *, waits: bool) -> None:
+        # A slot that gave up does not wait either; only a commit shows that Kafka is back.
+        committed = self._batch.total("committed_records")
+        if waits:
+            if self._committed_before is None:
+                self._committed_before = committed
+        elif self._committed_before is not None and committed > self._committed_before:
+            self._committed_before = None
+            self._tell(Resumed(connector=self._connector))
+
+    def _tell_claims(self) -> None:
+        for slot in self._batch.slots:
+            if slot.claimed and slot.token not in self._announced:
+                self._announced.add(slot.token)
+                self._tell(
+                    SlotClaimed(
+                        connector=self._connector,
+                        task=slot.work.task,
+                        pid=slot.pid or 0,
+                        host=slot.host or "",
+                    )
+                )
+
+    def _wait(self, reason: str) -> None:
+        self._tell(Waiting(connector=self._connector, reason=reason))
+
+
+def _counts(task: int, done: Mapping[str, Any]) -> TaskCounts:
+    return TaskCounts(
+        task=task,
+        polled=done.get("polled_records", 0),
+        committed=done.get("committed_records", 0),
+        dead_lettered=done.get("dead_lettered", 0),
+        skipped=done.get("skipped", 0),
+        polls=_amounts(done, "polls"),
+        batches=_amounts(done, "batches"),
+        commits=_amounts(done, "commits"),
+        transaction_sizes=_amounts(done, "transaction_sizes"),
+    )
+
+
+def _amounts(done: Mapping[str, Any], name: str) -> Amounts:
+    return Amounts(**done.get(name, {}))

@@ -1,0 +1,27 @@
+"""Which tasks a connector has, told when that has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from headrace.connect.connector import SourceConnector
+from headrace.runtime.running.run_watcher import RunWatcher
+from headrace.runtime.running.work import task_path
+from headrace.runtime.status_board import StatusBoard
+
+
+class TaskList:
+    """The tasks of one connector's run. Used by its thread."""
+
+    def __init__(self, statuses: StatusBoard, watcher: RunWatcher) -> None:
+        self._statuses = statuses
+        self._watcher = watcher
+        self._told: Sequence[Mapping[str, str]] | None = None
+
+    def tell(self, connector: SourceConnector, configs: Sequence[Mapping[str, str]]) -> None:
+        """The *connector* has a task for each of *configs* now."""
+        named = [{**each, "task.class": task_path(connector)} for each in configs]
+        if named != self._told:
+            self._told = named
+            self._watcher.has_tasks(named)
+            self._statuses.running(len(named))

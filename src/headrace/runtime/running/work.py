@@ -1,0 +1,112 @@
+"""A plan, or task configurations, into the work of each slot; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from headrace.connect.connector import Plan, SourceConnector
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.task import Split
+from headrace.runtime.running.fencing import transactional_id
+from headrace.runtime.services import RunSpec, Timing
+from headrace.slot.work import SlotWork
+
+# A beat until it hears, another to abort and say so.
+_HEARS_LATE_SECONDS = 2.0
+
+
+def planned_works(spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing) -> list[SlotWork]:
+    """One slot's work per share that is not empty."""
+    shares = [share for share in plan.shares if share]
+    return [
+        _work(
+            spec,
+            task,
+            group_id=group_id,
+            timing=timing,
+            config=spec.props,
+            splits=share,
+            planned=True,
+        )
+        for task, share in enumerate(shares)
+    ]
+
+
+def polled_works(
+    spec: RunSpec, *, group_id: str, timing: Timing, linger: float | None
+) -> list[SlotWork]:
+    """One slot's work per task configuration; raises when there are more than ``tasks.max``."""
+    configs = spec.connector.task_configs(spec.max_tasks)
+    if len(configs) > spec.max_tasks:
+        raise TaskFailedError(
+            f"The connector {spec.name} has generated {len(configs)} tasks, which is greater than "
+            f"{spec.max_tasks}, the maximum number of tasks it is configured to create."
+        )
+    return [
+        _work(
+            spec,
+            task,
+            group_id=group_id,
+            timing=timing,
+            config=config,
+            splits=(),
+            planned=False,
+            linger=linger,
+        )
+        for task, config in enumerate(configs)
+    ]
+
+
+def check_room(connector: str, tasks: int, *, slots: int) -> None:
+    """Raise for a polled connector that could never run: all its tasks poll at the same time."""
+    if tasks > slots:
+        raise TaskFailedError(
+            f"Connector {connector} has {tasks} tasks that poll, but this worker has {slots} slots: "
+            "raise headrace.slots or lower tasks.max."
+        )
+
+
+def _slot_grace(seconds: float) -> float:
+    """How much of the driver's grace a slot may use up: it hears late, and has to abort and tell."""
+    return max(seconds / 2, seconds - _HEARS_LATE_SECONDS)
+
+
+def task_path(connector: SourceConnector) -> str:
+    """Where a slot finds the connector's task class."""
+    return f"{connector.task_class.__module__}:{connector.task_class.__qualname__}"
+
+
+def _work(  # noqa: PLR0913 - the two callers above are its only readers
+    spec: RunSpec,
+    task: int,
+    *,
+    group_id: str,
+    timing: Timing,
+    config: Mapping[str, str],
+    splits: Sequence[Split],
+    planned: bool,
+    linger: float | None = None,
+) -> SlotWork:
+    return SlotWork(
+        connector=spec.name,
+        task=task,
+        task_class=task_path(spec.connector),
+        config=dict(config),
+        planned=planned,
+        splits=tuple(splits),
+        delivery=spec.delivery,
+        producer=dict(spec.producer),
+        transactional_id=transactional_id(group_id, spec.name, task) if spec.exactly_once else None,
+        offsets_topic=spec.offsets_topic,
+        key_converter=spec.key_converter,
+        value_converter=spec.value_converter,
+        header_converter=spec.header_converter,
+        boundary=spec.boundary,
+        commit_seconds=spec.commit_seconds,
+        lease_seconds=timing.lease,
+        grace_seconds=_slot_grace(timing.grace),
+        linger_seconds=linger,
+        records_per_second=spec.records_per_second,
+        errors=spec.errors,
+        hidden=dict(spec.hidden.values),
+    )

@@ -1,0 +1,126 @@
+"""What is wrong with configurations of workers and connectors beyond single settings; no class is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from headrace.connect.config import Problem, under
+from headrace.connect.errors import ConfigError
+from headrace.runtime.settings.client_overrides import override_problems
+from headrace.runtime.settings.client_problems import (
+    connector_client_problems,
+    connector_client_warnings,
+    worker_client_problems,
+)
+from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.error_settings import error_warnings
+from headrace.runtime.settings.worker_config import (
+    ROLES,
+    Role,
+    WorkerConfig,
+    transaction_timeout_ms,
+)
+from headrace.slot.work import BoundaryKind, ConverterChoice
+
+ConverterCheck = Callable[[Role, str, Mapping[str, str]], tuple[Problem, ...]]
+"""What is wrong with a converter's class (the empty key) and its settings."""
+
+
+def worker_problems(worker: WorkerConfig, check: ConverterCheck) -> tuple[Problem, ...]:
+    """What is wrong with a worker's converters and its settings of Kafka clients; asks no broker."""
+    wrong = (
+        each for role in ROLES for each in _converter_problems(role, worker.converter(role), check)
+    )
+    return (*wrong, *worker_client_problems(worker))
+
+
+def connector_problems(
+    props: Mapping[str, str], worker: WorkerConfig, check: ConverterCheck
+) -> tuple[Problem, ...]:
+    """Everything that is wrong with a connector's *props* in this *worker*, its class's settings apart.
+
+    Asks no broker. Called before a connector is made, and for validation.
+    """
+    refused = dict(
+        override_problems(
+            props,
+            worker.connector_client_config_override_policy,
+            worker.connector_client_config_override_allowlist,
+        )
+    )
+    try:
+        config = ConnectorConfig.parse({key: props[key] for key in props if key not in refused})
+    except ConfigError as error:
+        return (*error.problems, *refused.items())
+    return (
+        *refused.items(),
+        *_named_converter_problems(config, check),
+        *_delivery_problems(config, worker),
+        *connector_client_problems(
+            config.originals,
+            worker,
+            producer=config.producer(worker),
+            admin=config.admin(worker),
+        ),
+    )
+
+
+def connector_warnings(config: ConnectorConfig, worker: WorkerConfig) -> tuple[str, ...]:
+    """Sentences about settings that have no effect, or another one than they seem to. Pure."""
+    return (
+        *connector_client_warnings(config.originals, worker, config.producer(worker)),
+        *_interval_warnings(config, worker),
+        *error_warnings(config),
+    )
+
+
+def _interval_warnings(config: ConnectorConfig, worker: WorkerConfig) -> Iterator[str]:
+    interval, flush = config.interval_ms(worker), worker.offset_flush_interval_ms
+    wanted = config.transaction_boundary is not None and config.boundary is BoundaryKind.INTERVAL
+    inherited = wanted and config.transaction_boundary_interval_ms is None
+    if worker.exactly_once and inherited and interval < flush:
+        yield (
+            f"transaction.boundary.interval.ms is not set, and the worker's offset.flush.interval.ms "
+            f"({flush}) does not fit into the producer's transaction.timeout.ms: transactions end "
+            f"after {interval} ms."
+        )
+
+
+def _named_converter_problems(config: ConnectorConfig, check: ConverterCheck) -> Iterator[Problem]:
+    for role in ROLES:
+        named: str | None = getattr(config, f"{role}_converter")
+        if named is not None:
+            settings = under(config.originals, f"{role}.converter.")
+            choice = ConverterChoice(class_name=named, config=settings)
+            yield from _converter_problems(role, choice, check)
+
+
+def _converter_problems(
+    role: Role, choice: ConverterChoice, check: ConverterCheck
+) -> Iterator[Problem]:
+    for key, sentence in check(role, choice.class_name, choice.config):
+        yield f"{role}.converter.{key}".removesuffix("."), sentence
+
+
+def _delivery_problems(config: ConnectorConfig, worker: WorkerConfig) -> Iterator[Problem]:
+    if config.requires_exactly_once and not worker.exactly_once:
+        yield (
+            "exactly.once.support",
+            "This worker does not have exactly-once source support enabled.",
+        )
+    timeout = transaction_timeout_ms(config.producer(worker))
+    if not worker.exactly_once or timeout is None:
+        return
+    if config.boundary is BoundaryKind.INTERVAL and config.interval_ms(worker) >= timeout:
+        yield (
+            "transaction.boundary.interval.ms",
+            (
+                f"It must be less than the producer's transaction.timeout.ms ({timeout}): the broker "
+                "aborts a transaction that stays open longer."
+            ),
+        )
+    if worker.lease_ms >= timeout:
+        yield (
+            "producer.override.transaction.timeout.ms",
+            f"It must be more than the worker's headrace.lease.ms ({worker.lease_ms}).",
+        )

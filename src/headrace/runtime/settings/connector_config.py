@@ -1,0 +1,211 @@
+"""The settings that every source connector has, whatever it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from headrace.connect.config import Problem, setting
+from headrace.connect.setting_type import SettingType
+from headrace.runtime.settings.error_settings import ErrorSettings
+from headrace.runtime.settings.unsupported_keys import connector_refusals
+from headrace.runtime.settings.worker_config import Role, WorkerConfig, transaction_timeout_ms
+from headrace.slot.work import BoundaryKind, ConverterChoice
+
+DEFAULT_INTERVAL_MS: Final = 1_000
+_REQUIRED = "required"
+
+
+def _named_well(name: str) -> str | None:
+    if not name:
+        return "String may not be empty"
+    control = [str(ord(each)) for each in name if ord(each) < ord(" ") or ord(each) == 0x7F]  # noqa: PLR2004 (delete)
+    if not control:
+        return None
+    return (
+        "String may not contain control sequences but had the following ASCII chars: "
+        + ", ".join(control)
+    )
+
+
+class ConnectorConfig(ErrorSettings):
+    """Name, class, tasks, converters, transactions and bad records of a source connector."""
+
+    name: str = setting(
+        importance="high",
+        valid=_named_well,
+        doc="The connector's name, unique in its worker.",
+        group="Common",
+        order=1,
+        width="MEDIUM",
+        display_name="Connector name",
+    )
+    connector_class: str = setting(
+        importance="high",
+        non_empty=True,
+        doc="The connector: a name such as files, Kafka Connect's class name, or "
+        "package.module:Class out of the worker's plugin.modules.",
+        group="Common",
+        order=2,
+        width="LONG",
+        display_name="Connector class",
+    )
+    tasks_max: int = setting(
+        default=1,
+        importance="high",
+        at_least=1,
+        doc="How many tasks may run at once.",
+        group="Common",
+        order=3,
+        width="SHORT",
+        display_name="Tasks max",
+    )
+    key_converter: str | None = setting(
+        default=None,
+        kind=SettingType.CLASS,
+        importance="low",
+        doc="Converter of keys, in place of the worker's; its settings follow it with a dot.",
+        group="Common",
+        order=5,
+        width="SHORT",
+        display_name="Key converter class",
+    )
+    value_converter: str | None = setting(
+        default=None,
+        kind=SettingType.CLASS,
+        importance="low",
+        doc="Converter of values, in place of the worker's; its settings follow it with a dot.",
+        group="Common",
+        order=6,
+        width="SHORT",
+        display_name="Value converter class",
+    )
+    header_converter: str | None = setting(
+        default=None,
+        kind=SettingType.CLASS,
+        importance="low",
+        doc="Converter of headers, in place of the worker's; its settings follow it with a dot.",
+        group="Common",
+        order=7,
+        width="SHORT",
+        display_name="Header converter class",
+    )
+    config_action_reload: str = setting(
+        default="restart",
+        one_of=("none", "restart"),
+        importance="low",
+        doc="What is done when a file has changed that a placeholder of this configuration names: restart "
+        "the connector, or nothing.",
+        group="Common",
+        order=14,
+        width="MEDIUM",
+        display_name="Reload Action",
+    )
+    exactly_once_support: str = setting(
+        default="requested",
+        one_of=("required", "requested"),
+        ignore_case=True,
+        doc="Whether the connector may run without exactly-once (requested) or not (required).",
+        group="Exactly Once Support",
+        order=2,
+        width="SHORT",
+        display_name="Exactly once support",
+    )
+    transaction_boundary: str | None = setting(
+        default=None,
+        one_of=("poll", "interval", "connector"),
+        ignore_case=True,
+        doc="Where transactions end: after each poll, after an interval, or where the connector "
+        "says. Default: interval.",
+        group="Exactly Once Support",
+        order=3,
+        width="SHORT",
+        display_name="Transaction Boundary",
+    )
+    transaction_boundary_interval_ms: int | None = setting(
+        "transaction.boundary.interval.ms",
+        default=None,
+        kind=SettingType.LONG,
+        importance="low",
+        at_least=0,
+        doc="How long a transaction is, with the boundary interval. Default: one second; if "
+        "transaction.boundary is set, the worker's offset.flush.interval.ms.",
+        group="Exactly Once Support",
+        order=4,
+        width="SHORT",
+        display_name="Transaction boundary interval",
+    )
+    max_records_per_second: int | None = setting(
+        "headrace.max.records.per.second",
+        default=None,
+        importance="low",
+        at_least=1,
+        doc="At most so many records a second are sent by each task. Default: no limit.",
+    )
+    restart_max_attempts: int = setting(
+        "headrace.restart.max.attempts",
+        default=0,
+        importance="low",
+        at_least=0,
+        doc="How often in a row the connector is restarted by itself when it has failed.",
+    )
+    restart_backoff_ms: int = setting(
+        "headrace.restart.backoff.ms",
+        default=10_000,
+        kind=SettingType.LONG,
+        importance="low",
+        at_least=1,
+        doc="The pause before the first restart of a failed connector; each further one is twice as "
+        "long, up to five minutes.",
+    )
+
+    def check(self) -> Iterator[Problem]:
+        """Dead letters, and known keys that have no effect yet."""
+        yield from super().check()
+        yield from connector_refusals(self.originals, frozenset(s.name for s in self.settings()))
+
+    @property
+    def boundary(self) -> BoundaryKind:
+        """Where transactions end."""
+        return BoundaryKind((self.transaction_boundary or BoundaryKind.INTERVAL).lower())
+
+    @property
+    def requires_exactly_once(self) -> bool:
+        """Whether the connector must not run without exactly-once."""
+        return self.exactly_once_support.lower() == _REQUIRED
+
+    def converter(self, role: Role, worker: WorkerConfig) -> ConverterChoice:
+        """The converter to use: this connector's with its own settings, or else the worker's with its."""
+        named: str | None = getattr(self, f"{role}_converter")
+        if named is None:
+            return worker.converter(role)
+        return ConverterChoice(class_name=named, config=self.under(f"{role}.converter."))
+
+    def producer(self, worker: WorkerConfig) -> dict[str, str]:
+        """The settings of the tasks' producers, in the Java client's names; the connector's win."""
+        return {**worker.client("producer"), **self.under("producer.override.")}
+
+    def admin(self, worker: WorkerConfig) -> dict[str, str]:
+        """The settings of the admin client that makes the topic of dead letters; the connector's win."""
+        return {**worker.client("admin"), **self.under("admin.override.")}
+
+    def interval_ms(self, worker: WorkerConfig) -> int:
+        """How long a transaction is, with the boundary interval.
+
+        Whoever asks for intervals without saying how long gets the worker's (KIP-618). Where the broker
+        would abort such a transaction, as with Kafka Connect's own defaults, it is half of what it allows.
+        """
+        given = self.transaction_boundary_interval_ms
+        if given is not None:
+            return given
+        if self.transaction_boundary is None:
+            return DEFAULT_INTERVAL_MS
+        flush = worker.offset_flush_interval_ms
+        timeout = transaction_timeout_ms(self.producer(worker))
+        return flush if timeout is None or flush < timeout else timeout // 2
+
+    def commit_seconds(self, worker: WorkerConfig) -> float:
+        """How long to go on before a commit, where time decides."""
+        if worker.exactly_once:
+            return self.interval_ms(worker) / 1e3
+        return worker.offset_flush_interval_ms / 1e3

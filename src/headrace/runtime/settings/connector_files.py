@@ -1,0 +1,176 @@
+"""Files that configure a worker or create a connector: JSON or Java properties, as their content says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from headrace.connect.errors import ConfigError
+from headrace.connect.setting_type import trimmed_as_java
+from headrace.runtime.herder.requests import OffsetChange
+from headrace.runtime.herder.states import TargetState
+from headrace.runtime.settings.config_values import config_texts
+from headrace.runtime.settings.properties import parsed_properties
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_OFFSETS_FORM = (
+    'It must be an array of objects such as {"partition": {"filename": "a"}, "offset": {"position": 7}}, '
+    "with at least one of them; an offset may be null, but not be left out."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorFile:
+    """What a file says about one connector; *config* holds ``name``, too, and may hold secrets.
+
+    *initial_offsets* (KIP-995) is ``None`` when it says nothing of offsets.
+    """
+
+    name: str
+    config: Mapping[str, str] = field(repr=False)
+    initial_state: TargetState = TargetState.RUNNING
+    initial_offsets: Sequence[OffsetChange] | None = None
+
+
+def read_worker_file(path: Path) -> dict[str, str]:
+    """A worker's configuration from a JSON object or a properties file.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` that names *path*.
+    """
+    content = _content(path)
+    if not _is_json(content):
+        return _properties(content, path)
+    found = _json_object(content, path)
+    if isinstance(found.get("config"), dict):
+        raise _refused("file", "It is a connector's. The worker's file comes first.", path)
+    return config_texts(found, where=str(path))
+
+
+def read_connector_file(path: Path) -> ConnectorFile:
+    """One connector from a JSON map, a JSON create request or a properties file.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` that names *path*.
+    """
+    content = _content(path)
+    if not _is_json(content):
+        return _connector(_properties(content, path), path)
+    found = _json_object(content, path)
+    if isinstance(found.get("config"), dict):
+        return _create_request(found, path, json.loads(content).get("initial_offsets"))
+    return _connector(config_texts(found, where=str(path)), path)
+
+
+def _connector(config: Mapping[str, str], path: Path) -> ConnectorFile:
+    if "name" not in config:
+        raise _refused(
+            "name",
+            f"Connector configuration at '{path}' is missing the mandatory 'name' configuration",
+            path,
+        )
+    name = trimmed_as_java(config["name"])
+    return ConnectorFile(name=name, config={**config, "name": name})
+
+
+def _create_request(found: Mapping[str, object], path: Path, offsets: object) -> ConnectorFile:
+    """Fields that Connect does not know are ignored, so the answer of ``GET /connectors/c`` will do.
+
+    *offsets* are its ``initial_offsets`` as JSON has them, where numbers are no text.
+    """
+    config = config_texts(cast("dict[str, object]", found["config"]), where=str(path))
+    name = found.get("name", config.get("name"))
+    if not isinstance(name, str):
+        return _connector({}, path)
+    if config.get("name", name) != name:
+        raise _refused(
+            "name",
+            "Connector name configuration in 'config' doesn't match the one specified in 'name' "
+            f"at '{path}'",
+            path,
+        )
+    name = trimmed_as_java(name)
+    return ConnectorFile(
+        name=name,
+        config={**config, "name": name},
+        initial_state=_initial_state(found.get("initial_state"), path),
+        initial_offsets=_initial_offsets(offsets, path),
+    )
+
+
+def _initial_offsets(given: object, path: Path) -> list[OffsetChange] | None:
+    if given is None:
+        return None
+    if not isinstance(given, list) or not given:
+        raise _refused("initial_offsets", _OFFSETS_FORM, path)
+    changes = list[OffsetChange]()
+    for each in cast("list[object]", given):
+        if not isinstance(each, dict):
+            raise _refused("initial_offsets", _OFFSETS_FORM, path)
+        entry = cast("dict[str, object]", each)
+        if entry.keys() != {"partition", "offset"}:
+            raise _refused("initial_offsets", _OFFSETS_FORM, path)
+        changes.append(OffsetChange(partition=entry.get("partition"), offset=entry.get("offset")))
+    return changes
+
+
+def _initial_state(given: object, path: Path) -> TargetState:
+    if given is None:
+        return TargetState.RUNNING
+    if str(given).upper() not in TargetState.__members__:
+        choices = ", ".join(TargetState)
+        raise _refused("initial_state", f"{given} is no initial state; there are: {choices}", path)
+    return TargetState(str(given).upper())
+
+
+def _content(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise _refused("file", f"It cannot be read: {error.strerror}.", path) from error
+    if b"\0" in content:
+        told = "It is not a text file in UTF-8: it has zero bytes. Give a JSON or properties file."
+        raise _refused("file", told, path)
+    # Editors put this mark there; it is no part of the first key.
+    return content.removeprefix(_BYTE_ORDER_MARK)
+
+
+def _is_json(content: bytes) -> bool:
+    return content.lstrip().startswith(b"{")
+
+
+def _json_object(content: bytes, path: Path) -> dict[str, object]:
+    """Numbers stay the text that they are, because configurations are text."""
+    try:
+        return json.loads(content.decode(), parse_int=str, parse_float=str, parse_constant=str)
+    except UnicodeDecodeError as error:
+        raise _refused("file", f"It is not UTF-8 at byte {error.start}.", path) from error
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        told = f"It begins as JSON and is none: {error.msg} at {place}."
+        # The cause holds the whole file, and with it any secret.
+        raise _refused("file", told, path) from None
+
+
+def _properties(content: bytes, path: Path) -> dict[str, str]:
+    if _is_other_json(content):
+        raise _refused("file", "It is JSON, but not an object: it must begin with {.", path)
+    try:
+        return parsed_properties(content)
+    except ValueError as error:
+        raise _refused("file", f"It is no properties file: {error}", path) from error
+
+
+def _is_other_json(content: bytes) -> bool:
+    if not content.lstrip().startswith((b"[", b'"')):
+        return False
+    try:
+        json.loads(content)
+    except ValueError:
+        return False
+    return True
+
+
+def _refused(key: str, sentence: str, path: Path) -> ConfigError:
+    return ConfigError([(key, sentence)], where=str(path))

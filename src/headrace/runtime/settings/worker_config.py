@@ -1,0 +1,304 @@
+"""The settings of a worker: Kafka Connect's that have an effect here, and our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
+
+from headrace.connect.config import Config, Problem, setting
+from headrace.connect.setting_type import SettingType
+from headrace.kafka.client_config import CONNECTION_PREFIXES, DEFAULT_TRANSACTION_TIMEOUT_MS
+from headrace.runtime.providers.catalogue import provider_problems
+from headrace.runtime.settings.client_overrides import policy_problem
+from headrace.runtime.settings.local_master import machine_cores, shortage
+from headrace.runtime.settings.unsupported_keys import (
+    REST_KEYS,
+    WORKER_DEFAULTS,
+    worker_refusals,
+)
+from headrace.runtime.settings.worker_values import listener, servers, topic_count
+from headrace.slot.work import ConverterChoice, Delivery
+
+Role = Literal["key", "value", "header"]
+
+ROLES: Final[tuple[Role, ...]] = ("key", "value", "header")
+"""What a record's converters convert."""
+
+SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+
+
+class WorkerConfig(Config):
+    """How a worker reaches Kafka and Spark, and how long things may take."""
+
+    bootstrap_servers: tuple[str, ...] = setting(
+        default=("localhost:9092",),
+        importance="high",
+        valid=servers,
+        doc="The Kafka cluster for records and offsets, as host:port, separated by commas.",
+    )
+    key_converter: str = setting(
+        kind=SettingType.CLASS,
+        importance="high",
+        doc="Converter of keys, for connectors that name none; its settings follow it with a dot.",
+    )
+    value_converter: str = setting(
+        kind=SettingType.CLASS,
+        importance="high",
+        doc="Converter of values, for connectors that name none; its settings follow it with a dot.",
+    )
+    header_converter: str = setting(
+        kind=SettingType.CLASS,
+        default=SIMPLE_HEADERS,
+        importance="low",
+        doc="Converter of headers, for connectors that name none; its settings follow it with a dot.",
+    )
+    group_id: str | None = setting(
+        default=None,
+        importance="high",
+        non_empty=True,
+        doc="The worker's name in Kafka: transactional ids and the offsets topic begin with it. "
+        "Without it, a name is made once and kept in the state file.",
+    )
+    exactly_once_source_support: str | None = setting(
+        default=None,
+        importance="high",
+        one_of=("disabled", "enabled", "preparing"),
+        doc="Whether records and offsets are written in one transaction. Not set means enabled.",
+    )
+    offset_storage_topic: str | None = setting(
+        default=None,
+        importance="high",
+        non_empty=True,
+        doc="The topic of source offsets. Default: the group id followed by -offsets.",
+    )
+    offset_storage_partitions: int = setting(
+        default=25,
+        importance="low",
+        valid=topic_count,
+        doc="Partitions of the topic of source offsets when it is made; -1 for the broker's default.",
+    )
+    offset_storage_replication_factor: int = setting(
+        default=-1,
+        kind=SettingType.SHORT,
+        importance="low",
+        valid=topic_count,
+        doc="Replicas of the topic of source offsets when it is made; -1 for the broker's default.",
+    )
+    offset_storage_file_filename: str | None = setting(
+        default=None,
+        importance="low",
+        non_empty=True,
+        doc="The offsets file of a standalone Java worker, whose place this one takes: it is read once, when "
+        "this worker has no offsets yet, and never written. A relative path begins at the working directory.",
+    )
+    state_file: str | None = setting(
+        default=None,
+        non_empty=True,
+        doc="The SQLite file of configurations and statuses, and of offsets when exactly-once is "
+        "off. A relative path begins at the worker file's folder. Default: a file of its own for "
+        "each worker file, in $XDG_STATE_HOME/headrace or ~/.local/state/headrace.",
+    )
+    offset_flush_interval_ms: int = setting(
+        default=60_000,
+        kind=SettingType.LONG,
+        importance="low",
+        at_least=1,
+        doc="How often offsets are committed when exactly-once is off, how often an idle connector "
+        "may move them, and how long a transaction is with transaction.boundary=interval.",
+    )
+    task_shutdown_graceful_timeout_ms: int = setting(
+        default=5_000,
+        kind=SettingType.LONG,
+        importance="low",
+        at_least=0,
+        doc="How long tasks may take to end when they are asked to.",
+    )
+    slots: int = setting(
+        "headrace.slots",
+        default=2,
+        at_least=1,
+        doc="How many tasks run at once, when headrace starts Spark by itself.",
+    )
+    batch_budget_ms: int = setting(
+        "headrace.batch.budget.ms",
+        default=10_000,
+        kind=SettingType.LONG,
+        at_least=100,
+        doc="How long a micro-batch stays open while other connectors wait for slots.",
+    )
+    lease_ms: int = setting(
+        "headrace.lease.ms",
+        default=10_000,
+        kind=SettingType.LONG,
+        at_least=1_000,
+        doc="After how long without an answer from the worker a task gives up and aborts.",
+    )
+    channel_listener: str = setting(
+        "headrace.channel.listener",
+        default="127.0.0.1:0",
+        importance="low",
+        valid=listener,
+        doc="Where the worker listens for its tasks, as host:port; port 0 takes a free one.",
+    )
+    start_deadline_ms: int = setting(
+        "headrace.start.deadline.ms",
+        default=60_000,
+        kind=SettingType.LONG,
+        at_least=0,
+        doc="How long to wait for Kafka at the start before giving up.",
+    )
+    idle_poll_ms: int = setting(
+        "headrace.idle.poll.ms",
+        default=1_000,
+        kind=SettingType.LONG,
+        at_least=10,
+        doc="How often an idle planned connector is asked for new work.",
+    )
+    poll_linger_ms: int = setting(
+        default=1_000,
+        kind=SettingType.LONG,
+        at_least=0,
+        doc="How long an idle task of a polled connector that can be probed stays before it ends.",
+    )
+    spark_master: str | None = setting(
+        default=None,
+        non_empty=True,
+        doc="Spark's master. Default: local, with headrace.slots tasks at once; a local one with "
+        "fewer is refused. Every other spark.* key is passed to Spark as well.",
+    )
+    spark_remote: str | None = setting(
+        default=None,
+        non_empty=True,
+        doc="Address of a Spark Connect server, in place of spark.master.",
+    )
+    config_providers: tuple[str, ...] = setting(
+        default=(),
+        importance="low",
+        doc="Names of configuration providers: with config.providers.x.class set to file, env or directory (or "
+        "to Kafka's class), ${x:path:key} in a configuration stands for a value that is kept elsewhere.",
+    )
+    connector_client_config_override_policy: str = setting(
+        default="All",
+        valid=policy_problem,
+        doc="Which settings of their Kafka clients connectors may override: All, None, Principal (security.protocol, "
+        "sasl.mechanism and sasl.jaas.config), or Allowlist (those of connector.client.config.override.allowlist).",
+    )
+    connector_client_config_override_allowlist: tuple[str, ...] = setting(
+        default=(),
+        doc="The settings of Kafka clients that connectors may override with the policy Allowlist.",
+    )
+    rest_mask_passwords: bool = setting(
+        default=False,
+        importance="low",
+        doc="Whether answers show [hidden] in place of connectors' passwords. A changed configuration with "
+        "[hidden] then keeps the stored one.",
+    )
+    plugin_path: tuple[str, ...] = setting(
+        default=(),
+        doc="Kafka Connect's folders of plugins. They are not searched, which is told when there are any: "
+        "Java's cannot be loaded, and Python's are named in plugin.modules.",
+    )
+    plugin_modules: tuple[str, ...] = setting(
+        default=(),
+        doc="Python modules or packages from which connector classes may be loaded.",
+    )
+
+    def check(self) -> Iterator[Problem]:
+        """Rules across settings, and known keys that have no effect yet."""
+        yield from worker_refusals(self.originals, _known_keys())
+        yield from provider_problems(self.originals)
+        if self.exactly_once_source_support == "preparing":
+            yield (
+                "exactly.once.source.support",
+                "preparing is a step of upgrading Kafka Connect; here it is enabled or disabled.",
+            )
+        if self.originals.get("spark.speculation", "").strip().lower() == "true":
+            yield (
+                "spark.speculation",
+                "Speculative copies of a task would fence each other; leave it off.",
+            )
+        if self.spark_master and self.spark_remote:
+            yield "spark.remote", "Set spark.master or spark.remote, not both."
+        yield from self._slot_problems()
+        yield from self._timing_problems()
+
+    def _slot_problems(self) -> Iterator[Problem]:
+        # Spark takes local[…] as a remote, too: it then starts a server on this machine.
+        for key, place in (
+            ("spark.master", self.spark_master),
+            ("spark.remote", self.spark_remote),
+        ):
+            problem = shortage(place or "", slots=self.slots, machine=machine_cores())
+            if problem:
+                yield key, problem
+
+    def _timing_problems(self) -> Iterator[Problem]:
+        timeout = transaction_timeout_ms(self.client("producer"))
+        if self.exactly_once and timeout is not None and self.lease_ms >= timeout:
+            yield (
+                "headrace.lease.ms",
+                (
+                    f"It must be less than the producer's transaction.timeout.ms ({timeout}), so that "
+                    "a task that is cut off gives up before the broker does."
+                ),
+            )
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether source tasks write in transactions."""
+        return self.exactly_once_source_support != "disabled"
+
+    @property
+    def delivery(self) -> Delivery:
+        """The guarantee that connectors run with."""
+        return Delivery.EXACTLY_ONCE if self.exactly_once else Delivery.AT_LEAST_ONCE
+
+    @property
+    def offsets_in_topic(self) -> bool:
+        """Whether source offsets are in Kafka, and not in the state file."""
+        return self.exactly_once or self.offset_storage_topic is not None
+
+    def offsets_topic(self, group_id: str) -> str:
+        """The topic of source offsets of the worker that *group_id* names."""
+        return self.offset_storage_topic or f"{group_id}-offsets"
+
+    def converter(self, role: Role) -> ConverterChoice:
+        """The worker's own converter of keys, values or headers, with its settings."""
+        return ConverterChoice(
+            class_name=getattr(self, f"{role}_converter"), config=self.under(f"{role}.converter.")
+        )
+
+    def connection(self) -> dict[str, str]:
+        """How to reach Kafka, for the worker's own clients."""
+        kept = {
+            key: value
+            for key, value in self.originals.items()
+            if key.startswith(CONNECTION_PREFIXES)
+            and key not in WORKER_DEFAULTS
+            and key not in REST_KEYS
+        }
+        return {"bootstrap.servers": ",".join(self.bootstrap_servers), **kept}
+
+    def client(self, kind: Literal["producer", "admin"]) -> dict[str, str]:
+        """The settings of connectors' clients of this *kind*, as in Connect: security keys need the prefix.
+
+        Only admin clients begin with how the worker itself reaches Kafka.
+        """
+        servers = {"bootstrap.servers": ",".join(self.bootstrap_servers)}
+        begin = self.connection() if kind == "admin" else servers
+        return {**begin, **self.under(f"{kind}.")}
+
+    def spark(self) -> dict[str, str]:
+        """Everything that Spark is given, the master included unless there is a remote."""
+        given = {key: value for key, value in self.originals.items() if key.startswith("spark.")}
+        return given if self.spark_remote else {"spark.master": f"local[{self.slots}]", **given}
+
+
+def transaction_timeout_ms(producer: Mapping[str, str]) -> int | None:
+    """How long a transaction of a producer with these settings may stay open; ``None`` if it is no number."""
+    given = producer.get("transaction.timeout.ms", str(DEFAULT_TRANSACTION_TIMEOUT_MS)).strip()
+    return int(given) if given.isdecimal() else None
+
+
+def _known_keys() -> frozenset[str]:
+    return frozenset(each.name for each in WorkerConfig.settings())

@@ -1,0 +1,168 @@
+"""Tokens: each is claimed once, and counts until it is withdrawn."""
+
+from __future__ import annotations
+
+import threading
+
+from headrace.runtime.running.micro_batch import MicroBatch
+from headrace.slot.work import (
+    ConverterChoice,
+    Delivery,
+    EndReason,
+    ErrorPolicy,
+    Outcome,
+    SlotReport,
+    SlotWork,
+)
+
+BYTES = ConverterChoice(class_name="bytes")
+
+
+def work(task: int = 0) -> SlotWork:
+    """The smallest work."""
+    return SlotWork(
+        connector="c",
+        task=task,
+        task_class="m:T",
+        config={},
+        planned=True,
+        splits=(),
+        delivery=Delivery.EXACTLY_ONCE,
+        producer={},
+        transactional_id=f"g-c-{task}",
+        offsets_topic="offsets",
+        key_converter=BYTES,
+        value_converter=BYTES,
+        header_converter=BYTES,
+        errors=ErrorPolicy(tolerate=True, dead_letters="dead"),
+    )
+
+
+def micro_batch(tasks: int = 1, now: list[float] | None = None) -> MicroBatch:
+    """A micro-batch whose clock is *now*."""
+    moment = now or [0.0]
+    return MicroBatch([work(task) for task in range(tasks)], {}, run="r", clock=lambda: moment[0])
+
+
+def test_a_token_is_claimed_once() -> None:
+    """A second copy of a slot gets nothing to do."""
+    batch = micro_batch()
+    (token,) = batch.tokens()
+
+    first = batch.claim(token, pid=1, host="h")
+    second = batch.claim(token, pid=2, host="h")
+
+    assert (work(), None) == (first, second)
+
+
+def test_a_withdrawn_token_cannot_be_claimed() -> None:
+    """A slot that starts after its job was given up does nothing."""
+    batch = micro_batch()
+    (token,) = batch.tokens()
+
+    batch.withdraw()
+
+    assert batch.claim(token, pid=1, host="h") is None
+
+
+def test_a_beat_after_the_withdrawal_hears_that_the_token_does_not_count() -> None:
+    """That is how a slot learns that its work went to another."""
+    batch = micro_batch()
+    (token,) = batch.tokens()
+    batch.claim(token, pid=1, host="h")
+    batch.withdraw()
+
+    assert (False, None) == batch.beat(token, {})
+
+
+def test_a_report_keeps_its_token_from_being_withdrawn() -> None:
+    """A slot that has ended needs no fencing."""
+    batch = micro_batch(tasks=2)
+    first, _ = batch.tokens()
+    batch.end(first, SlotReport(outcome=Outcome.FINISHED))
+
+    assert [1] == [slot.work.task for slot in batch.withdraw()]
+
+
+def test_a_report_after_the_withdrawal_does_not_count() -> None:
+    """The work has been planned again by then."""
+    batch = micro_batch()
+    (token,) = batch.tokens()
+    batch.withdraw()
+
+    batch.end(token, SlotReport(outcome=Outcome.FINISHED))
+
+    assert not batch.all_reported()
+
+
+def test_a_slot_that_is_not_heard_for_its_lease_is_silent() -> None:
+    """Only claimed slots without a report can be."""
+    now = [0.0]
+    batch = micro_batch(now=now)
+    (token,) = batch.tokens()
+    before_claim = batch.silent(10.0)
+    batch.claim(token, pid=1, host="h")
+    now[0] = 11.0
+
+    assert ([], [0]) == (before_claim, [slot.work.task for slot in batch.silent(10.0)])
+
+
+def test_acknowledged_offsets_of_a_withdrawn_token_are_not_stored() -> None:
+    """An old slot cannot move offsets back."""
+    batch = micro_batch()
+    (token,) = batch.tokens()
+    stored: list[str] = []
+    first = batch.while_valid(token, lambda: stored.append("first"))
+    batch.withdraw()
+
+    second = batch.while_valid(token, lambda: stored.append("second"))
+
+    assert (True, False, ["first"]) == (first, second, stored)
+
+
+def test_a_withdrawal_waits_for_offsets_that_are_being_stored() -> None:
+    """The next plan is made from what is stored after it."""
+    batch = micro_batch()
+    (token,) = batch.tokens()
+    withdrawal = threading.Thread(target=batch.withdraw)
+    waited: list[bool] = []
+
+    def store() -> None:
+        withdrawal.start()
+        withdrawal.join(0.05)
+        waited.append(withdrawal.is_alive())
+
+    assert batch.while_valid(token, store)
+    withdrawal.join(5.0)
+
+    assert [True] == waited
+    assert not batch.is_valid(token)
+
+
+def test_work_survives_the_channel() -> None:
+    """What the driver describes is what the slot gets."""
+    assert work() == SlotWork.from_message(work().as_message())
+
+
+def test_a_slot_whose_task_does_not_come_back_from_its_stop_is_hung() -> None:
+    """Only while it stays in there: a new beat says whether it does."""
+    now = [1.0]
+    batch = micro_batch(now=now)
+    (token,) = batch.tokens()
+    batch.claim(token, pid=1, host="h")
+    batch.beat(token, {"stopping_task": True})
+    now[0] = 7.0
+    hung = [slot.work.task for slot in batch.hung(5.0)]
+    batch.beat(token, {"stopping_task": False})
+
+    assert ([0], []) == (hung, batch.hung(5.0))
+
+
+def test_a_stop_takes_the_place_of_a_budget() -> None:
+    """A task that may take its time for a budget hears that it may not any more."""
+    batch = micro_batch()
+    (token,) = batch.tokens()
+    batch.ask_to_end(EndReason.BUDGET)
+    batch.ask_to_end(EndReason.STOP)
+
+    assert (True, "stop") == batch.beat(token, {})
