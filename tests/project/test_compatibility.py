@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from headrace.observe.levels import Levels
-from headrace.rest.app import admin_routes, herder_routes, metrics_routes
+from headrace.rest.app import admin_routes, description_routes, herder_routes, metrics_routes
 from headrace.runtime.herder.herder import Herder
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text()
@@ -44,7 +44,8 @@ def endpoints(cell: str) -> Iterator[tuple[str, str]]:
 def test_every_endpoint_is_compared():
     """Each route and method has its row."""
     nobody = cast("Herder", object.__new__(type("Nobody", (), {"__getattr__": lambda *_: None})))
-    routes = [*herder_routes(nobody), *metrics_routes(str), *admin_routes(Levels())]
+    own = [*herder_routes(nobody), *description_routes()]
+    routes = [*own, *metrics_routes(str), *admin_routes(Levels())]
     told = {each for row in rows("Endpoints") for each in endpoints(row[0])}
 
     assert set() == {(method, each.path) for each in routes for method in each.methods} - told

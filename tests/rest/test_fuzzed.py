@@ -1,4 +1,8 @@
-"""Whatever is sent, the answer is one of Kafka Connect's, and nothing unforeseen happens inside."""
+"""Whatever is sent, the answer is one of Kafka Connect's, and nothing unforeseen happens inside.
+
+Also where the description of the API has nothing to say: at paths and with methods that it does not name, and
+with bodies that are no JSON.
+"""
 
 from __future__ import annotations
 

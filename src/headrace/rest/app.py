@@ -21,6 +21,7 @@ from headrace.rest.login import BasicLogin
 from headrace.rest.media_types import accepts_json, is_json
 from headrace.rest.path_segments import PathError, segments
 from headrace.rest.resources.connectors import Connectors
+from headrace.rest.resources.description import Description
 from headrace.rest.resources.loggers import Loggers
 from headrace.rest.resources.metrics import MetricsPage
 from headrace.rest.resources.offsets import Offsets
@@ -75,6 +76,12 @@ def herder_routes(herder: Herder) -> list[Route]:
         Route(path=plugin, methods={"GET": plugins.settings}),
         Route(path=f"{plugin}/validate", methods={"PUT": plugins.validate}),
     ]
+
+
+def description_routes() -> list[Route]:
+    """The description of all routes."""
+    page = Description()
+    return [Route(path="/openapi.json", methods={"GET": page.read}, at_once=True)]
 
 
 def metrics_routes(text: Callable[[], str]) -> list[Route]:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from headrace.connect.errors import ConnectError
 from headrace.observe.levels import Levels
 from headrace.rest.access_log import AccessLog
-from headrace.rest.app import App, admin_routes, herder_routes, metrics_routes
+from headrace.rest.app import App, admin_routes, description_routes, herder_routes, metrics_routes
 from headrace.rest.binding import Binding, Bound
 from headrace.rest.calls import REQUEST_SECONDS, Calls
 from headrace.rest.config import RestConfig
@@ -85,7 +85,8 @@ class RestServer:
         calls = Calls(self._herder.stage, seconds=self._request_seconds)
         shared = [] if self._config.admin_listeners is not None else admin_routes(self._levels)
         measured = [] if self._metrics is None else metrics_routes(self._metrics)
-        main = self._app([*herder_routes(self._herder), *measured, *shared], calls, login)
+        asked = [*herder_routes(self._herder), *description_routes()]
+        main = self._app([*asked, *measured, *shared], calls, login)
         admin = self._app(admin_routes(self._levels), calls, login)
         self._servers = [
             *(_Server(main, each, contexts["listeners.https."]) for each in binding.main),

@@ -14,6 +14,7 @@ from headrace.connect.errors import ConfigError, ConnectError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.setting import Setting
 from headrace.observe.events import Event
+from headrace.runtime.herder.admission import Admission
 from headrace.runtime.herder.answers import (
     CheckedKey,
     ConfigInfos,
@@ -108,7 +109,7 @@ class FakeRun:
             assert self.spec.name not in {each.spec.name for each in running}, "two of one name"
             running.append(self)
             self._show(None, "RUNNING")
-            tasks = int(self.spec.props["tasks.max"])
+            tasks = int(self.spec.props.get("tasks.max", "1"))
             self._watcher.has_tasks([{**self.spec.props, "task.class": "x:T"}] * tasks)
             for task in range(tasks):
                 self._show(task, "RUNNING")
@@ -235,7 +236,7 @@ class Stage:
     changing: Callable[[], None] = lambda: None
     unsettled: Sequence[str] = ()
     grace: float = 0.0
-    judge: Judge = field(default_factory=Judge)
+    judge: Admission = field(default_factory=Judge)
     masks_passwords: bool = False
     look_seconds: float = 60.0
 
