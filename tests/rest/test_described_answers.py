@@ -26,6 +26,7 @@ EXAMPLES = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+# Schemathesis puts its own in their place for good; with its printer no other test would show its examples.
 HYPOTHESIS_OWN = [
     "hypothesis.core.RepresentationPrinter",
     "hypothesis.internal.conjecture.engine.BUFFER_SIZE",
@@ -42,7 +43,7 @@ MALFORMED = [
 
 @pytest.fixture(scope="module")
 def schema() -> Iterator[BaseSchema]:
-    """The description, which is valid; schemathesis changes hypothesis, which other tests have as it was."""
+    """The description, which is valid; hypothesis is as it was when the last test here is over."""
     import schemathesis
 
     with pytest.MonkeyPatch.context() as kept:
