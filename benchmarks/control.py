@@ -11,7 +11,7 @@ from typing import Final
 
 from benchmarks.control_scene import ControlScene, files_connector
 from benchmarks.figure import Figure
-from benchmarks.idle_source import IDLE
+from benchmarks.idle_source import IDLE, PROBED
 from benchmarks.report import MIB
 from benchmarks.service import Service
 
@@ -19,6 +19,8 @@ _FEW, _MANY, _SLOWLY = 100, 1_000_000, "4000"
 _COMMIT_SECONDS = 300.0
 # Until what a JVM compiles and collects after its start is over.
 _SETTLING_SECONDS = 20.0
+# Until a polled connector that finds nothing rests for as long as it ever does.
+_LONGEST_REST_SECONDS = 40.0
 _IDLE = 10
 
 
@@ -128,10 +130,13 @@ def _asked(service: Service, count: int) -> float:
 
 
 def _idle_planned(scene: ControlScene) -> Sequence[Figure]:
-    def config() -> Mapping[str, str]:
-        return files_connector(scene.file(_FEW), scene.topic())
-
-    alone, more = _idling(scene, config, slots=2, reads=True)
+    with _idle_service(scene, slots=2) as service:
+        alone = _alone_percent(scene, service)
+        names = _created(scene, service, lambda: files_connector(scene.file(_FEW), scene.topic()))
+        # They are idle when they have read what they have.
+        for name in names:
+            service.until(partial(_has_read, service, name), seconds=_COMMIT_SECONDS, what=name)
+        more = _idle_percent(scene, service) - alone
     return [
         Figure(title="an idle Spark session, alone", value=alone, unit="% of a core"),
         Figure(
@@ -144,32 +149,44 @@ def _idle_planned(scene: ControlScene) -> Sequence[Figure]:
 
 
 def _idle_polled(scene: ControlScene) -> Sequence[Figure]:
-    def config() -> Mapping[str, str]:
-        return {"connector.class": IDLE}
-
-    _, more = _idling(scene, config, slots=_IDLE, reads=False)
+    with _idle_service(scene, slots=_IDLE) as service:
+        alone = _alone_percent(scene, service)
+        names = _created(scene, service, lambda: {"connector.class": PROBED})
+        probed = _idle_percent(scene, service) - alone
+        for name in names:
+            service.ask("DELETE", f"/connectors/{name}")
+        _created(scene, service, lambda: {"connector.class": IDLE})
+        time.sleep(min(_LONGEST_REST_SECONDS, scene.scale.seconds))
+        unprobed = _idle_percent(scene, service) - alone
+    title = f"what {_IDLE} idle polled connectors add"
     return [
-        Figure(title=f"what {_IDLE} idle polled connectors add", value=more, unit="% of a core")
+        Figure(title=f"an idle Spark session of {_IDLE} slots", value=alone, unit="% of a core"),
+        Figure(title=f"{title}, polled now and then", value=unprobed, unit="% of a core"),
+        Figure(title="the same, asked by has_work", value=probed, unit="% of a core"),
     ]
 
 
-def _idling(
-    scene: ControlScene, config: Callable[[], Mapping[str, str]], *, slots: int, reads: bool
-) -> tuple[float, float]:
-    """Per cent of a core that a warm worker takes without connectors, and how much more with idle ones.
+def _idle_service(scene: ControlScene, *, slots: int) -> Service:
+    modules = IDLE.partition(":")[0]
+    return Service(
+        scene.folder(), scene.bootstrap, headrace_slots=str(slots), plugin_modules=modules
+    )
 
-    Connectors that have something to read at first are idle when they have read it.
-    """
-    settings = {"headrace_slots": str(slots), "plugin_modules": IDLE.partition(":")[0]}
-    with Service(scene.folder(), scene.bootstrap, **settings) as service:
-        _warm_up(scene, service)
-        alone = _idle_percent(scene, service)
-        names = [scene.name() for _ in range(_IDLE)]
-        for name in names:
-            service.create(name, config())
-        for name in names if reads else ():
-            service.until(partial(_has_read, service, name), seconds=_COMMIT_SECONDS, what=name)
-        return alone, _idle_percent(scene, service) - alone
+
+def _alone_percent(scene: ControlScene, service: Service) -> float:
+    """Per cent of a core that a warm worker takes without connectors."""
+    _warm_up(scene, service)
+    return _idle_percent(scene, service)
+
+
+def _created(
+    scene: ControlScene, service: Service, config: Callable[[], Mapping[str, str]]
+) -> Sequence[str]:
+    """The names of new connectors with that configuration."""
+    names = [scene.name() for _ in range(_IDLE)]
+    for name in names:
+        service.create(name, config())
+    return names
 
 
 def _has_read(service: Service, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""A polled connector that never has anything, and cannot be probed for it."""
+"""Polled connectors that never have anything: one that cannot be probed for it, and one that can."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import ClassVar
 
 from headrace.connect.config import Config
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
+from headrace.connect.partition import OffsetReader
 from headrace.connect.task import Polled, SourceTask
 
 IDLE = "benchmarks.idle_source:IdleSource"
+PROBED = "benchmarks.idle_source:ProbedSource"
 _WAIT_SECONDS = 1.0
 
 
@@ -52,3 +54,11 @@ class IdleSource(SourceConnector):
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport:
         """Always."""
         return ExactlyOnceSupport.SUPPORTED
+
+
+class ProbedSource(IdleSource):
+    """The same, and the driver can ask."""
+
+    def has_work(self, offsets: OffsetReader) -> bool:
+        """Never."""
+        return False

@@ -56,6 +56,16 @@ def run(path: Path, stored: Stored, *, stop_after: int | None = None, **props: s
     return [each.value for each in local.until_idle()]
 
 
+def test_what_was_read_of_standard_input_cannot_be_read_again(path: Path) -> None:
+    """So its task stays in its slot while nothing comes; of a file it need not."""
+    path.touch()
+
+    assert (False, True) == (
+        task(None, {}).resumes_cheaply(),
+        task(path, {}).resumes_cheaply(),
+    )
+
+
 def at(path: Path, position: int) -> Stored:
     """The store of a task that has read so far."""
     return {SourcePartition(filename=str(path)): {"position": position}}

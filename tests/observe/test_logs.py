@@ -127,6 +127,15 @@ def test_plain_logging_shows_the_reason(caplog: pytest.LogCaptureFixture):
     ] == caplog.messages
 
 
+def test_a_micro_batch_that_brought_nothing_is_told_at_debug_level_only(
+    caplog: pytest.LogCaptureFixture,
+):
+    """A polled connector that is idle has one every half a minute, and a healthy idle worker logs nothing."""
+    caplog.set_level(logging.INFO)
+    EventLog()(MicroBatchEnded(connector="c", committed_records=0))
+    assert [] == caplog.messages
+
+
 def test_what_was_passed_over_is_shown(caplog: pytest.LogCaptureFixture):
     """Whatever errors.log.enable says, how many there were is in the log."""
     caplog.set_level(logging.INFO)

@@ -33,6 +33,7 @@ class Reading:
 
     task: ScriptedTask
     planned: bool = False
+    once: bool = False
     lease: PassingLease = field(default_factory=PassingLease)
 
     def read(self) -> list[Frame]:
@@ -41,6 +42,7 @@ class Reading:
             planned=self.planned,
             linger_seconds=None if self.planned else LINGER_SECONDS,
             grace_seconds=5.0,
+            once=self.once,
         )
         self.half = ReadingHalf(
             self.task,
@@ -70,6 +72,22 @@ def test_a_source_with_nothing_for_the_time_of_the_linger_is_idle() -> None:
     assert ["a"] == values(reading.read())
     assert Outcome.IDLE is reading.half.outcome
     assert pytest.approx(LINGER_SECONDS, abs=0.2) == reading.lease.now
+
+
+def test_the_time_in_which_a_poll_waits_for_records_is_time_without_them() -> None:
+    """A queue that answers after twenty seconds has nothing for longer than the linger."""
+    lease = PassingLease()
+    polls = list[int]()
+
+    def wait() -> Polled:
+        polls.append(1)
+        lease.now += 20.0
+        return ()
+
+    reading = Reading(ScriptedTask(batch("a", end=1), wait, wait), lease=lease)
+
+    assert ["a"] == values(reading.read())
+    assert (Outcome.IDLE, 1) == (reading.half.outcome, len(polls))
 
 
 def test_a_source_that_cannot_be_read_is_not_one_that_has_nothing() -> None:
@@ -107,6 +125,34 @@ class Costly(ScriptedTask):
     def resumes_cheaply(self) -> bool:
         """Never."""
         return False
+
+
+@pytest.mark.parametrize(("once", "outcome"), [(False, Outcome.ASKED), (True, Outcome.IDLE)])
+def test_an_idle_task_that_is_costly_to_resume_stays(*, once: bool, outcome: Outcome) -> None:
+    """What it has open may be gone with it; but a run that ends with its work has no later."""
+
+    def end() -> Polled:
+        reading.lease.end = True
+        return ()
+
+    reading = Reading(Costly(*[()] * 400, end), once=once)
+    reading.read()
+
+    assert outcome is reading.half.outcome
+    assert once == (reading.lease.now < 2 * LINGER_SECONDS)
+
+
+def test_a_budget_ends_a_polled_task_that_is_costly_to_resume() -> None:
+    """It might never come to where that is cheap, and others wait for its slot."""
+
+    def ask() -> Polled:
+        reading.lease.asked_to_end = EndReason.BUDGET
+        return ()
+
+    reading = Reading(Costly(ask, batch("a", end=1)))
+
+    assert [] == values(reading.read())
+    assert Outcome.ASKED is reading.half.outcome
 
 
 def test_a_slot_that_waits_for_a_cheap_end_still_looks_at_its_lease() -> None:

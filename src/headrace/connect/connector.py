@@ -133,7 +133,9 @@ class SourceConnector(ABC):
     def has_work(self, offsets: OffsetReader) -> bool | None:
         """Whether polling would find something: a cheap probe, called on the driver while the tasks are idle.
 
-        ``None`` (the default) means that only polling tells; the slots then stay open, waiting in ``poll``.
+        No micro-batch starts while it says ``False``. ``None`` (the default) means that only polling tells: idle
+        tasks are started less and less often (``poll.idle.max.ms``), and so they are while this says ``True``
+        and they find nothing. Raises when the source cannot be asked: ``False`` says that there is nothing.
         """
         return None
 

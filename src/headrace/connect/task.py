@@ -128,14 +128,17 @@ class SourceTask(ABC):
         """Whether a poll without records means that the source has nothing now; asked after such polls.
 
         A polled task overrides it when looking takes longer than its polls wait: false as long as it does not
-        know yet. A run with ``--once`` ends only after a poll without records of which this was true.
+        know yet, as while it still connects, or reads on without a match. The time after which an idle task
+        ends (``poll.linger.ms``) begins with the first poll without records of which this was true.
         """
         return True
 
     def resumes_cheaply(self) -> bool:
         """Whether a later micro-batch could go on from here at little cost; asked between polls.
 
-        A time budget ends the micro-batch only where this is true. A stop does not ask.
+        A time budget ends the micro-batch of a planned task, and idleness that of a polled one, only where
+        this is true. A polled task that must not be opened again and again says ``False`` and stays, waiting
+        in ``poll``. A stop does not ask, nor does a run with ``--once``, and the time budget of a polled task.
         """
         return True
 

@@ -98,6 +98,10 @@ class FileStreamSourceTask(SourceTask):
                 return None
             time.sleep(_NAP_SECONDS)
 
+    def resumes_cheaply(self) -> bool:
+        """Only with a file: what was read of standard input cannot be read again."""
+        return bool(self._config.file)
+
     def stop(self) -> None:
         """See :class:`~headrace.connect.task.SourceTask`."""
         tail = getattr(self, "_tail", None)

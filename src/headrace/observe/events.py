@@ -125,6 +125,10 @@ class MicroBatchEnded:
     skipped: int | None = None
     quarantined: int | None = None
 
+    def brought_anything(self) -> bool:
+        """Whether a record was committed or passed over."""
+        return bool(self.committed_records or self.dead_lettered or self.skipped)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:

@@ -75,6 +75,8 @@ class EventLog:
 
     def _write(self, event: Event) -> None:
         level, words = _LINES[type(event)]
+        if isinstance(event, events.MicroBatchEnded) and not event.brought_anything():
+            level = logging.DEBUG
         if not self._logger.isEnabledFor(level):
             return
         fields = {

@@ -58,6 +58,9 @@ class Timing:
     batch_budget: float = 10.0
     idle_poll: float = 1.0
     linger: float = 1.0
+    # About what the next micro-batch itself takes to begin and to end.
+    first_rest: float = 0.25
+    longest_rest: float = 30.0
     flush_interval: float = 60.0
     # Longer than Spark takes to start on a small machine.
     slot_start: float = 30.0

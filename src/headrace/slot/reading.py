@@ -34,8 +34,9 @@ _MOST_ALIKE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingRules:
-    """When reading ends. *linger_seconds* is how long polls may stay empty; ``None``: for ever.
+    """When reading ends. *linger_seconds* is how long polls may bring nothing; ``None``: for ever.
 
+    *once* says that a polled task ends then also where going on later would be costly: there is no later.
     *requests* are there when the connector places the ends of transactions; reading then goes on to the
     next one for at most *grace_seconds* after it was asked to end. *tolerates* says that a record that cannot
     be read is passed over.
@@ -44,6 +45,7 @@ class ReadingRules:
     planned: bool
     linger_seconds: float | None
     grace_seconds: float
+    once: bool = False
     requests: BoundaryRequests | None = None
     tolerates: bool = False
 
@@ -73,6 +75,7 @@ class ReadingHalf:
         self._failing = False
         self._passed: tuple[object, ...] | None = None
         self._alike = 0
+        self._poll_began_at = 0.0
         self._poll_seconds = 0.0
         self.outcome = Outcome.ASKED
 
@@ -98,10 +101,13 @@ class ReadingHalf:
         linger = self._rules.linger_seconds
         if linger is None or self._empty_since is None or not self._at_boundary_if_it_matters():
             return False
-        if self._clock() - self._empty_since < linger:
+        if self._clock() - self._empty_since < linger or not self._may_leave():
             return False
         self.outcome = Outcome.IDLE
         return True
+
+    def _may_leave(self) -> bool:
+        return self._rules.once or self._task.resumes_cheaply()
 
     def _at_boundary_if_it_matters(self) -> bool:
         return self._rules.requests is None or self._at_boundary
@@ -114,17 +120,20 @@ class ReadingHalf:
         return now < self._asked_at + self._rules.grace_seconds
 
     def _waits_for_cheap_end(self) -> bool:
-        if self._lease.asked_to_end != EndReason.BUDGET or self._task.resumes_cheaply():
+        # Of a polled task nobody knows when it will get there, and others wait for its turn.
+        if not self._rules.planned or self._lease.asked_to_end != EndReason.BUDGET:
+            return False
+        if self._task.resumes_cheaply():
             return False
         self._lease.check()
         return True
 
     def _polled(self) -> Polled | RecordError:
-        began = self._clock()
+        self._poll_began_at = self._clock()
         try:
             return self._polled_once()
         finally:
-            self._poll_seconds = self._clock() - began
+            self._poll_seconds = self._clock() - self._poll_began_at
 
     def _polled_once(self) -> Polled | RecordError:
         try:
@@ -181,7 +190,7 @@ class ReadingHalf:
             self._empty_since = None
         else:
             if self._empty_since is None and self._task.is_idle():
-                self._empty_since = self._clock()
+                self._empty_since = self._poll_began_at
             self._lease.wait(_EMPTY_POLL_SECONDS)
 
     def _batch_requests(self) -> Iterator[Frame]:

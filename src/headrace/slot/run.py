@@ -152,6 +152,7 @@ class SlotRun:
         return ReadingRules(
             planned=self._work.planned,
             linger_seconds=self._work.linger_seconds,
+            once=self._work.once,
             grace_seconds=self._work.grace_seconds,
             requests=requests,
             tolerates=self._work.errors.tolerate,

@@ -113,6 +113,7 @@ class SlotWork:
     lease_seconds: float = 10.0
     grace_seconds: float = 5.0
     linger_seconds: float | None = None
+    once: bool = False
     records_per_second: int | None = None
     errors: ErrorPolicy = ErrorPolicy()
     hidden: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)

@@ -39,6 +39,10 @@ class BatchResult:
         """The tasks that failed, with their reports."""
         return [(n, each) for n, each in enumerate(self.reports) if each.outcome is Outcome.FAILED]
 
+    def brought_anything(self) -> bool:
+        """Whether it moved an offset by a record, also by one that was passed over."""
+        return bool(self.committed_records or self.dead_lettered or self.skipped)
+
     def idle(self) -> bool:
         """Whether every slot ended because there was nothing to read."""
         return all(each.outcome is Outcome.IDLE for each in self.reports)

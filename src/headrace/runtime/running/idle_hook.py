@@ -1,11 +1,12 @@
-"""``update_offsets`` of a planned source that has nothing to read, asked on the driver (KIP-910)."""
+"""``update_offsets`` of tasks that have nothing to read, asked on the driver (KIP-910)."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headrace.connect.partition import OffsetReader
+from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask, Split
 from headrace.runtime.offset_desk import OffsetSnapshot
 from headrace.runtime.services import RunSpec
@@ -20,7 +21,7 @@ class IdleContext:
 
     connector: str
     offsets: OffsetReader
-    task: int = 0
+    task: int
     transaction: None = None
     splits: tuple[Split, ...] = ()
 
@@ -29,18 +30,27 @@ class IdleContext:
         return False
 
 
-def idle_update(spec: RunSpec, offsets: OffsetSnapshot) -> Offsets:
-    """What the connector's task wants to move while nothing is read; empty when it does not care.
+def idle_update(
+    spec: RunSpec, offsets: OffsetSnapshot, configs: Sequence[Mapping[str, str]]
+) -> Offsets:
+    """What the connector's tasks want to move while nothing is read; empty when they do not care.
 
-    The task is started and stopped for it, unless it does not override the hook. What the hook raises is
-    raised with exactly-once, and logged without.
+    There is one task for each of *configs*. It is started and stopped for it, unless it does not override the
+    hook. What the hook raises is raised with exactly-once, and logged without.
     """
-    task_class = spec.connector.task_class
-    if task_class.update_offsets is SourceTask.update_offsets:
+    if spec.connector.task_class.update_offsets is SourceTask.update_offsets:
         return {}
-    task = task_class()
-    task.initialize(IdleContext(connector=spec.name, offsets=offsets))
-    task.start(spec.props)
+    moved: dict[SourcePartition, SourceOffset | None] = {}
+    for task, config in enumerate(configs):
+        context = IdleContext(connector=spec.name, offsets=offsets, task=task)
+        moved.update(_asked(spec, context, config))
+    return moved
+
+
+def _asked(spec: RunSpec, context: IdleContext, config: Mapping[str, str]) -> Offsets:
+    task = spec.connector.task_class()
+    task.initialize(context)
+    task.start(config)
     try:
         return checked_update(task.update_offsets({}))
     except Exception:

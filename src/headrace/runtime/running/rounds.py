@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from headrace.connect.connector import PlannedConnector, PlanRequest, SourceConnector
 from headrace.observe.events import ConnectorIdle, Waiting
@@ -11,6 +11,7 @@ from headrace.runtime.offset_desk import OffsetSnapshot
 from headrace.runtime.running.batch_supervisor import BatchSupervisor
 from headrace.runtime.running.idle_hook import idle_update
 from headrace.runtime.running.planning import checked
+from headrace.runtime.running.rests import Rests
 from headrace.runtime.running.run_parts import RunParts
 from headrace.runtime.running.standstill import Standstill
 from headrace.runtime.running.work import check_room, planned_works, polled_works
@@ -33,6 +34,8 @@ class Rounds:
         self._services = parts.services
         self._batches = BatchSupervisor(parts)
         self._standstill = Standstill()
+        timing = self._services.timing
+        self._rests = Rests(first_seconds=timing.first_rest, longest_seconds=timing.longest_rest)
         self._clock = clock
         self._flushed_at = clock()
         self._seen_at = clock()
@@ -109,6 +112,9 @@ class Rounds:
     def _polled(
         self, connector: SourceConnector, offsets: OffsetSnapshot, *, is_kept: bool
     ) -> bool:
+        rest = self._rests.due(offsets)
+        if rest is not None:
+            return self._rest(rest)
         has_work = connector.has_work(offsets)
         probed = has_work is not None
         self._parts.context.answer_requests()
@@ -116,26 +122,43 @@ class Rounds:
             self._spec,
             group_id=self._services.group_id,
             timing=self._services.timing,
-            linger=self._services.timing.linger if probed or self._services.once else None,
+            once=self._services.once,
         )
         check_room(self._spec.name, len(works), slots=self._services.capacity.slots)
         self._parts.tasks.tell(connector, [work.config for work in works])
-        if not works or has_work is False:
-            return self._services.once or self._idle(offsets)
+        if not works or (probed and not has_work):
+            return self._services.once or self._idle(
+                offsets, configs=[each.config for each in works]
+            )
         if is_kept and self._have_moved(offsets):
             return False
         result = self._batches.run(works, offsets)
+        self._rests.ended(result, offsets)
         if probed or self._parts.context.wants_reconfiguration:
             return False
         # Whoever can be probed is asked again; of others, an idle end is all that can be known.
         return self._services.once and result is not None and result.idle()
 
-    def _idle(self, offsets: OffsetSnapshot, *, at_most: float = math.inf) -> bool:
+    def _rest(self, seconds: float) -> bool:
+        self._services.tell(ConnectorIdle(connector=self._spec.name))
+        self._wait_for_work(seconds)
+        return False
+
+    def _idle(
+        self,
+        offsets: OffsetSnapshot,
+        *,
+        configs: Sequence[Mapping[str, str]] | None = None,
+        at_most: float = math.inf,
+    ) -> bool:
+        """Wait; *configs* are those of the tasks that are asked to move offsets, by default the connector's."""
         self._services.tell(ConnectorIdle(connector=self._spec.name))
         self._kept = offsets
         if self._clock() >= self._flushed_at + self._services.timing.flush_interval:
             self._flushed_at = self._clock()
-            update = idle_update(self._spec, offsets)
+            update = idle_update(
+                self._spec, offsets, [self._spec.props] if configs is None else configs
+            )
             if update:
                 self._kept = None
                 self._parts.ownership.commit(update)

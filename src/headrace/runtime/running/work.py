@@ -32,9 +32,7 @@ def planned_works(spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing) -
     ]
 
 
-def polled_works(
-    spec: RunSpec, *, group_id: str, timing: Timing, linger: float | None
-) -> list[SlotWork]:
+def polled_works(spec: RunSpec, *, group_id: str, timing: Timing, once: bool) -> list[SlotWork]:
     """One slot's work per task configuration; raises when there are more than ``tasks.max``."""
     configs = spec.connector.task_configs(spec.max_tasks)
     if len(configs) > spec.max_tasks:
@@ -51,7 +49,7 @@ def polled_works(
             config=config,
             splits=(),
             planned=False,
-            linger=linger,
+            once=once,
         )
         for task, config in enumerate(configs)
     ]
@@ -85,7 +83,7 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
     config: Mapping[str, str],
     splits: Sequence[Split],
     planned: bool,
-    linger: float | None = None,
+    once: bool = False,
 ) -> SlotWork:
     return SlotWork(
         connector=spec.name,
@@ -105,7 +103,8 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
         commit_seconds=spec.commit_seconds,
         lease_seconds=timing.lease,
         grace_seconds=_slot_grace(timing.grace),
-        linger_seconds=linger,
+        linger_seconds=None if planned else timing.linger,
+        once=once,
         records_per_second=spec.records_per_second,
         errors=spec.errors,
         hidden=dict(spec.hidden.values),

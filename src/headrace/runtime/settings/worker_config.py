@@ -124,7 +124,8 @@ class WorkerConfig(Config):
         default=10_000,
         kind=SettingType.LONG,
         at_least=100,
-        doc="How long a micro-batch stays open while other connectors wait for slots.",
+        doc="How long a micro-batch stays open while other connectors wait for slots, or while one of its "
+        "own polled tasks has ended because it was idle.",
     )
     lease_ms: int = setting(
         "headrace.lease.ms",
@@ -152,13 +153,22 @@ class WorkerConfig(Config):
         default=1_000,
         kind=SettingType.LONG,
         at_least=10,
-        doc="How often an idle planned connector is asked for new work.",
+        doc="How often an idle connector is asked for new work: a planned one for a plan, a polled one whether "
+        "it has work, if it can tell.",
     )
     poll_linger_ms: int = setting(
         default=1_000,
         kind=SettingType.LONG,
         at_least=0,
-        doc="How long an idle task of a polled connector that can be probed stays before it ends.",
+        doc="How long a task of a polled connector goes on polling without records before its micro-batch ends. "
+        "The time in which poll waits counts.",
+    )
+    poll_idle_max_ms: int = setting(
+        default=30_000,
+        kind=SettingType.LONG,
+        at_least=0,
+        doc="The longest rest between two micro-batches of a polled connector that finds nothing. The first is a "
+        "quarter of a second, each one twice as long as the one before it, until something comes.",
     )
     spark_master: str | None = setting(
         default=None,
