@@ -50,7 +50,14 @@ def idle_update(
 def _asked(spec: RunSpec, context: IdleContext, config: Mapping[str, str]) -> Offsets:
     task = spec.connector.task_class()
     task.initialize(context)
-    task.start(config)
+    try:
+        task.start(config)
+        return _update(spec, task)
+    finally:
+        task.stop()
+
+
+def _update(spec: RunSpec, task: SourceTask) -> Offsets:
     try:
         return checked_update(task.update_offsets({}))
     except Exception:
@@ -58,5 +65,3 @@ def _asked(spec: RunSpec, context: IdleContext, config: Mapping[str, str]) -> Of
             raise
         _log.exception("update_offsets of %s raised; it is asked again later", spec.name)
         return {}
-    finally:
-        task.stop()
