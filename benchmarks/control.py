@@ -11,7 +11,7 @@ from typing import Final
 
 from benchmarks.control_scene import ControlScene, files_connector
 from benchmarks.figure import Figure
-from benchmarks.idle_source import IDLE, PROBED
+from benchmarks.idle_source import IDLE, PROBED, STAYING
 from benchmarks.report import MIB
 from benchmarks.service import Service
 
@@ -151,19 +151,30 @@ def _idle_planned(scene: ControlScene) -> Sequence[Figure]:
 def _idle_polled(scene: ControlScene) -> Sequence[Figure]:
     with _idle_service(scene, slots=_IDLE) as service:
         alone = _alone_percent(scene, service)
-        names = _created(scene, service, lambda: {"connector.class": PROBED})
-        probed = _idle_percent(scene, service) - alone
-        for name in names:
-            service.ask("DELETE", f"/connectors/{name}")
+        probed, staying = (
+            _passing_percent(scene, service, each) - alone for each in (PROBED, STAYING)
+        )
         _created(scene, service, lambda: {"connector.class": IDLE})
         time.sleep(min(_LONGEST_REST_SECONDS, scene.scale.seconds))
-        unprobed = _idle_percent(scene, service) - alone
+        resting = _idle_percent(scene, service) - alone
     title = f"what {_IDLE} idle polled connectors add"
     return [
         Figure(title=f"an idle Spark session of {_IDLE} slots", value=alone, unit="% of a core"),
-        Figure(title=f"{title}, polled now and then", value=unprobed, unit="% of a core"),
-        Figure(title="the same, asked by has_work", value=probed, unit="% of a core"),
+        Figure(title=f"{title}, asked by has_work", value=probed, unit="% of a core"),
+        Figure(
+            title="the same, without it: polled now and then", value=resting, unit="% of a core"
+        ),
+        Figure(title="the same, staying in their slots", value=staying, unit="% of a core"),
     ]
+
+
+def _passing_percent(scene: ControlScene, service: Service, connector_class: str) -> float:
+    """Per cent of a core that the worker takes with idle connectors, which are deleted then."""
+    names = _created(scene, service, lambda: {"connector.class": connector_class})
+    percent = _idle_percent(scene, service)
+    for name in names:
+        service.ask("DELETE", f"/connectors/{name}")
+    return percent
 
 
 def _idle_service(scene: ControlScene, *, slots: int) -> Service:

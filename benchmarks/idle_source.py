@@ -1,4 +1,4 @@
-"""Polled connectors that never have anything: one that cannot be probed for it, and one that can."""
+"""Polled connectors that never have anything: one that only polling tells about, one to ask, one that stays."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from headrace.connect.task import Polled, SourceTask
 
 IDLE = "benchmarks.idle_source:IdleSource"
 PROBED = "benchmarks.idle_source:ProbedSource"
+STAYING = "benchmarks.idle_source:StayingSource"
 _WAIT_SECONDS = 1.0
 
 
@@ -62,3 +63,17 @@ class ProbedSource(IdleSource):
     def has_work(self, offsets: OffsetReader) -> bool:
         """Never."""
         return False
+
+
+class StayingTask(IdleTask):
+    """Keeps what it has open."""
+
+    def resumes_cheaply(self) -> bool:
+        """Never."""
+        return False
+
+
+class StayingSource(IdleSource):
+    """The same, and its task stays in its slot."""
+
+    task_class: ClassVar[type[SourceTask]] = StayingTask
