@@ -99,7 +99,19 @@ class NativeSourceTask(SourceTask):
         self._evolves = _evolves(type(self))
         settings = self.configure(config)
         self._numbers: Numbers = settings.json_numbers
-        self._native = source = made_source(self, settings)
+        self._native = made_source(self, settings)
+        self._begin(self._native, settings, config)
+        self._pump = Pump(
+            self._produced,
+            size=_size,
+            bounds=Bounds(records=2 * settings.max_poll_records, bytes=settings.queue_bytes),
+            name=f"read-{self.context.connector}-{self.context.task}",
+            ending=self._ending,
+        )
+
+    def _begin(
+        self, source: NativeSource[Any], settings: SourceConfig, config: Mapping[str, str]
+    ) -> None:
         unfinished = unfinished_of(source, config)
         self._scanner = Scanner(
             source,
@@ -118,13 +130,6 @@ class NativeSourceTask(SourceTask):
             key_of=self._scanner.chooser.ledger.key_of,
             # Nothing else would find them after a restart where entries do not tell the keys.
             unfinished=None if _is_by_key(source) else unfinished,
-        )
-        self._pump = Pump(
-            self._produced,
-            size=_size,
-            bounds=Bounds(records=2 * settings.max_poll_records, bytes=settings.queue_bytes),
-            name=f"read-{self.context.connector}-{self.context.task}",
-            ending=self._ending,
         )
 
     @final

@@ -18,11 +18,9 @@ from headrace.connect.schema import JSON_DOCUMENT, Schema
 from headrace.sources.extractors.row_extractor import BadRow, Extracted
 from headrace.sources.extractors.rows import Int64Array, RowBlock
 from headrace.sources.extractors.surrogates import without_halves
-from headrace.sources.extractors.text import not_utf8, text_column
+from headrace.sources.extractors.text import EMPTY, not_utf8, text_column
 
 _SPACES = " \t\r"
-# Not made by pa.array, which imports pandas for its first call.
-_NOTHING = pa.nulls(0, pa.utf8())
 _DECODER = msgspec.json.Decoder(type=msgspec.Raw)
 
 
@@ -110,7 +108,7 @@ def _one_by_one(rows: RowBlock) -> Extracted:
             break
         kept.append(index)
     picked = np.array(kept, np.int64)
-    values = rows.pick(picked).column().cast(pa.utf8()) if kept else _NOTHING
+    values = rows.pick(picked).column().cast(pa.utf8()) if kept else EMPTY
     return Extracted(values=_documents(values), rows=picked, bad=bad)
 
 

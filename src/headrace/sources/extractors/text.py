@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pyarrow as pa
 
 from headrace.sources.extractors.row_extractor import BadRow
 from headrace.sources.extractors.rows import RowBlock
+
+# Not made by pa.array, which imports pandas for its first call.
+EMPTY: Final = pa.nulls(0, pa.utf8())
+"""A column of no text."""
 
 
 def text_column(rows: RowBlock) -> tuple[pa.StringArray, BadRow | None]:

@@ -18,7 +18,9 @@ from headrace.sources.extractors.csv.structs import StructWriter
 from headrace.sources.extractors.csv.types import FieldType
 from headrace.sources.extractors.row_extractor import BadRow, Extracted
 from headrace.sources.extractors.rows import RowBlock
+from headrace.sources.extractors.text import EMPTY
 
+_NOTHING = pa.ExtensionArray.from_storage(JSON_DOCUMENT, EMPTY)
 _TYPE_ADVICE = "Correct the field, or its type in csv.types."
 
 
@@ -73,7 +75,7 @@ class CsvExtractor:
         self._take_names()
         self._tell_cut()
         if self._writer is None or self._fields is None or not len(found.rows):
-            return Extracted(values=_nothing(), rows=found.rows, bad=found.bad)
+            return Extracted(values=_NOTHING, rows=found.rows, bad=found.bad)
         columns, kept, bad = found.columns, found.rows, found.bad
         wrong = self._fields.first_wrong(columns)
         if wrong is not None:
@@ -94,10 +96,6 @@ class CsvExtractor:
             self._fields = CsvFields(self._rows.names, self._dialect, self._inferred)
             writer = StructWriter if self._dialect.structs else ObjectWriter
             self._writer = writer(self._fields)
-
-
-def _nothing() -> pa.Array:
-    return pa.ExtensionArray.from_storage(JSON_DOCUMENT, pa.array([], pa.utf8()))
 
 
 def _text(names: object) -> str:

@@ -18,7 +18,7 @@ from headrace.sources.extractors.csv.framing import QuotedFraming
 from headrace.sources.extractors.line_framing import CARRIAGE_RETURN
 from headrace.sources.extractors.row_extractor import BadRow
 from headrace.sources.extractors.rows import Int64Array, RowBlock
-from headrace.sources.extractors.text import not_utf8
+from headrace.sources.extractors.text import EMPTY, not_utf8
 
 # The csv module's own limit of 128 KiB for a field would undercut the one for rows.
 csv.field_size_limit(2**31 - 1)
@@ -140,7 +140,7 @@ class CsvRows:
         except _RefusedError as refused:
             bad = refused.bad
         columns = [pa.array(each, pa.utf8()) for each in zip(*found, strict=True)]
-        return Columns(columns=columns or [_EMPTY] * width, rows=kept[: len(found)], bad=bad)
+        return Columns(columns=columns or [EMPTY] * width, rows=kept[: len(found)], bad=bad)
 
     def _record(self, rows: RowBlock, row: int, expected: int) -> Sequence[str | None]:
         fields = self._fields(rows, row)
@@ -170,8 +170,6 @@ class CsvRows:
             raise _RefusedError(_not_csv(row, error)) from error
 
 
-# Not made by pa.array, which imports pandas for its first call.
-_EMPTY = pa.nulls(0, pa.utf8())
 _NAMES_ADVICE = "Correct the header, or set csv.names and csv.header to what the file has."
 _RAGGED_ADVICE = "Correct the row; a field that holds the delimiter or a line end must be quoted."
 _SHORT_ADVICE = f"{_RAGGED_ADVICE} Or have its missing fields be null with csv.ragged=fill."
