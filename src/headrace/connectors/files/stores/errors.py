@@ -28,7 +28,7 @@ class ObjectError(TaskFailedError):
 
 
 class KeyNotRepresentableError(ObjectError):
-    """The store, or its adapter, cannot name this key exactly: leave the object out and tell."""
+    """The store, or its adapter, cannot name this key exactly: a person has to rename the object."""
 
 
 class ObjectGoneError(ObjectError):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from headrace.connectors.files.stores.errors import (
-    KeyNotRepresentableError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.store import Refuse, StoredObject
+from headrace.connectors.files.stores.store import StoredObject
 
 Page = Sequence[StoredObject]
 Pages = Callable[[str], Iterator[Page]]
@@ -68,21 +67,6 @@ class OrderedListing:
             behind,
             before,
         )
-
-
-def representable(
-    objects: Iterable[StoredObject], check: Callable[[str], None], refuse: Refuse
-) -> Page:
-    """Those of *objects* whose keys *check* raises no error for; the errors of the others go to *refuse*."""
-    kept: list[StoredObject] = []
-    for each in objects:
-        try:
-            check(each.key)
-        except KeyNotRepresentableError as error:
-            refuse(error)
-        else:
-            kept.append(each)
-    return kept
 
 
 def _rises(last: str, page: Page) -> bool:

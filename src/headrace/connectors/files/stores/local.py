@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 
 from headrace.connect.errors import TaskFailedError
+from headrace.connectors.files.stores.checks import check_version
 from headrace.connectors.files.stores.errors import (
     KeyNotRepresentableError,
     ObjectChangedError,
@@ -33,7 +34,7 @@ from headrace.connectors.files.stores.local_taken import (
     is_as_taken,
     taken,
 )
-from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
+from headrace.connectors.files.stores.store import Capabilities, StoredObject
 from headrace.sources.extractors.readable import Readable
 
 _PRIVATE = (UNFINISHED, TAKEN)
@@ -55,15 +56,13 @@ class LocalStore:
         self.name = f"file://{self._root}"
         self._left = LeftTaken()
 
-    def list(
-        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
-    ) -> Iterator[StoredObject]:
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[StoredObject]:
         """See ``Store.list``. Folders that vanish meanwhile are empty, as their files are gone."""
         if not os.path.isdir(self._root):  # noqa: PTH112
             raise TaskFailedError(
                 f"{self.name}: This folder does not exist. Create it, or correct it."
             )
-        yield from self._below("", prefix, start_after, refuse)
+        yield from self._below("", prefix, start_after)
 
     def head(self, key: str) -> StoredObject:
         """See ``Store.head``."""
@@ -181,25 +180,19 @@ class LocalStore:
             raise
         return reader
 
-    def _below(
-        self, folder: str, prefix: str, start_after: str, refuse: Refuse
-    ) -> Iterator[StoredObject]:
+    def _below(self, folder: str, prefix: str, start_after: str) -> Iterator[StoredObject]:
         for entry in self._entries(folder):
             is_folder = entry.is_dir(follow_symlinks=False)
             key = f"{folder}{entry.name}" + ("/" if is_folder else "")
             if not _is_text(key):
                 # Other than text comes only from names that are not UTF-8; these sort at no place.
-                refuse(
-                    KeyNotRepresentableError(
-                        self.name,
-                        key,
-                        "Its name is not UTF-8, so no offset can name it. Rename it.",
-                    )
+                raise KeyNotRepresentableError(
+                    self.name, key, "Its name is not UTF-8, so no offset can name it. Rename it."
                 )
-            elif is_folder:
+            if is_folder:
                 within = key.startswith(prefix) or prefix.startswith(key)
                 if within and (key > start_after or start_after.startswith(key)):
-                    yield from self._below(key, prefix, start_after, refuse)
+                    yield from self._below(key, prefix, start_after)
             elif key.startswith(prefix) and key > start_after:
                 yield from self._listed(key, entry)
 
@@ -264,10 +257,7 @@ class LocalStore:
         )
 
     def _same(self, found: StoredObject, version: str) -> None:
-        if found.version != version:
-            raise ObjectChangedError(
-                self.name, found.key, f"It is {found.version} by now, not {version}."
-            )
+        check_version(self.name, found.key, found=found.version, version=version)
 
     def _unreadable(self, key: str, error: OSError) -> TaskFailedError | StoreUnavailableError:
         path = f"{self._root.rstrip('/')}/{key}"

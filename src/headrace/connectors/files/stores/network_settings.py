@@ -1,4 +1,4 @@
-"""The settings that stores have in common which are asked over plain HTTP.
+"""The settings that stores have in common which are asked over a network.
 
 Each function declares one of them for the store whose keys begin with *store*.
 """
@@ -65,6 +65,12 @@ def endpoint_problems(key: str, url: str | None) -> Iterator[Problem]:
         yield key, _ENDPOINT_ADVICE
 
 
+def tls_problems(config: NetworkConfig, store: str) -> Iterator[Problem]:
+    """What is wrong with whom *config* trusts."""
+    if config.ca_file and not config.verify_tls:
+        yield f"{store}.tls.ca.file", f"No certificates are used while {store}.tls.verify is false."
+
+
 _ENDPOINT_ADVICE = (
     "Begin with http:// or https:// and the server's name, and give no user, password, query or fragment. "
     "Credentials have settings of their own."
@@ -100,13 +106,13 @@ def verify_tls(store: str) -> Any:  # noqa: ANN401
     )
 
 
-def ca_file(store: str) -> Any:  # noqa: ANN401
-    """Whom to trust."""
+def ca_file(store: str, *, otherwise: str = "the system's") -> Any:  # noqa: ANN401
+    """Whom to trust; *otherwise* says whose certificates are trusted without it."""
     return setting(
         f"{store}.tls.ca.file",
         default=None,
         non_empty=True,
-        doc="A file with the certificates to trust, in PEM. Default: the system's.",
+        doc=f"A file with the certificates to trust, in PEM. Default: {otherwise}.",
     )
 
 

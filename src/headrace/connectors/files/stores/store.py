@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from headrace.connectors.files.stores.errors import KeyNotRepresentableError
 from headrace.sources.extractors.readable import Readable
-
-Refuse = Callable[[KeyNotRepresentableError], None]
-"""Is told of each key that a listing has to leave out; may raise, which ends the listing."""
-
-
-def refuse(error: KeyNotRepresentableError) -> None:
-    """The default :data:`Refuse`: a listing that would leave something out fails."""
-    raise error
 
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)
@@ -62,14 +53,12 @@ class Store(Protocol):
         """What this store can do; never changes."""
         ...
 
-    def list(
-        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
-    ) -> Iterator[StoredObject]:
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[StoredObject]:
         """Every object whose key begins with *prefix* and sorts behind *start_after*, once each.
 
         Keys rise by their UTF-8 bytes, unless the store has no order, which is then logged once. *prefix*
         is any text, also one that ends inside a folder's name. Keeps one page in memory, or the names of
-        the folders on the way. A key that cannot be told exactly is given to *refuse* and left out.
+        the folders on the way. A key that cannot be told exactly ends the listing: nothing is left out.
         Called about once per planning round, by the driver, which may go on reading minutes later.
         """
         ...

@@ -93,8 +93,7 @@ class AzureConfig(Config):
                         "azure.endpoint",
                         "A login's token is sent over https only. Use it, or give a key or a signature.",
                     )
-        if self.ca_file and not self.verify_tls:
-            yield "azure.tls.ca.file", "No certificates are used while azure.tls.verify is false."
+        yield from network.tls_problems(self, "azure")
 
     def _culprit(self) -> str:
         """The setting of which an account cannot be made."""

@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 from xml.etree import ElementTree as ET
 
 from headrace.connectors.files.stores.errors import KeyNotRepresentableError, StoreUnavailableError
-from headrace.connectors.files.stores.store import Refuse, StoredObject
+from headrace.connectors.files.stores.store import StoredObject
 
 USUAL_TIERS = frozenset({None, "", "Hot"})
 
@@ -22,17 +22,17 @@ class ListedPage:
     marker: str
 
 
-def page_of(store: str, body: bytes, refuse: Refuse) -> ListedPage:
-    """The page in *body*; a name that is no text is given to *refuse*.
+def page_of(store: str, body: bytes) -> ListedPage:
+    """The page in *body*.
 
-    Raises ``StoreUnavailableError`` for what is no page.
+    Raises ``StoreUnavailableError`` for what is no page, ``KeyNotRepresentableError`` for a name that is no text.
     """
     try:
         root = ET.fromstring(body)  # noqa: S314 (the server that is trusted with the data)
         blobs, marker = root.find("Blobs"), root.find("NextMarker")
         if blobs is None or marker is None:
             raise ValueError("it has no Blobs or no NextMarker")
-        objects = list(_objects(store, blobs, refuse))
+        objects = list(_objects(store, blobs))
     except (ET.ParseError, ValueError) as error:
         raise StoreUnavailableError(
             f"{store}: List Blobs: The answer is no page: {error}."
@@ -50,17 +50,14 @@ def unquoted(etag: str) -> str:
     return etag.strip('"')
 
 
-def _objects(store: str, blobs: ET.Element, refuse: Refuse) -> Iterator[StoredObject]:
+def _objects(store: str, blobs: ET.Element) -> Iterator[StoredObject]:
     for blob in blobs.iter("Blob"):
         # A folder of an account with a hierarchical namespace.
         if blob.findtext("Properties/ResourceType") == "directory":
             continue
-        key = _key(store, blob, refuse)
-        if key is None:
-            continue
         tier = blob.findtext("Properties/AccessTier")
         yield StoredObject(
-            key=key,
+            key=_key(store, blob),
             size=int(blob.findtext("Properties/Content-Length", "")),
             version=unquoted(blob.findtext("Properties/Etag", "")),
             modified_ms=milliseconds(blob.findtext("Properties/Last-Modified", "")),
@@ -68,7 +65,7 @@ def _objects(store: str, blobs: ET.Element, refuse: Refuse) -> Iterator[StoredOb
         )
 
 
-def _key(store: str, blob: ET.Element, refuse: Refuse) -> str | None:
+def _key(store: str, blob: ET.Element) -> str:
     name = blob.find("Name")
     text = (name is not None and name.text) or ""
     # Names with characters that XML cannot hold come encoded.
@@ -76,6 +73,7 @@ def _key(store: str, blob: ET.Element, refuse: Refuse) -> str | None:
         return text
     try:
         return unquote_to_bytes(text).decode()
-    except UnicodeDecodeError:
-        refuse(KeyNotRepresentableError(store, text, "The name is not UTF-8. Rename the object."))
-        return None
+    except UnicodeDecodeError as error:
+        raise KeyNotRepresentableError(
+            store, text, "The name is not UTF-8. Rename the object."
+        ) from error

@@ -20,6 +20,12 @@ from headrace.connectors.files.stores.azure.listing import (
 )
 from headrace.connectors.files.stores.azure.login import login_of
 from headrace.connectors.files.stores.azure.tags import tags_of, xml_of
+from headrace.connectors.files.stores.checks import (
+    CHARACTERS,
+    check_length,
+    check_version,
+    whole_copy,
+)
 from headrace.connectors.files.stores.checksum import Checksum
 from headrace.connectors.files.stores.empty_body import EmptyBody
 from headrace.connectors.files.stores.errors import (
@@ -28,7 +34,7 @@ from headrace.connectors.files.stores.errors import (
     ObjectGoneError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.listing import OrderedListing, Page, representable
+from headrace.connectors.files.stores.listing import OrderedListing, Page
 from headrace.connectors.files.stores.network_settings import connecting_of, retries_of
 from headrace.connectors.files.stores.ranged_reader import Body, RangedReader
 from headrace.connectors.files.stores.rest.body import RestBody
@@ -36,11 +42,10 @@ from headrace.connectors.files.stores.rest.calls import RestCalls
 from headrace.connectors.files.stores.rest.client import Request, Response, RestClient
 from headrace.connectors.files.stores.rest.errors import place_of
 from headrace.connectors.files.stores.retries import Retries
-from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
+from headrace.connectors.files.stores.store import Capabilities, StoredObject
 from headrace.sources.extractors.readable import Readable
 
 _VERSION = "2021-12-02"
-_LONGEST_KEY = 1024
 # Azure takes a backslash for a slash, resolves steps such as "..", also encoded ones, and leaves out dots
 # at the end of a name or a folder: what is asked for then is another blob.
 _TAKEN_FOR_ANOTHER = re.compile(r"[\x00-\x1f\\]|\.(?=/|\Z)")
@@ -91,11 +96,9 @@ class AzureStore:
             self.name, client, retries=self._retries, refusal_of=refusal_of, meanings=MEANINGS
         )
 
-    def list(
-        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
-    ) -> Iterator[StoredObject]:
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[StoredObject]:
         """See ``Store.list``. Every listing is a full one: Azure cannot start behind a key."""
-        yield from self._listing.objects(lambda _: self._pages(prefix, refuse), prefix, start_after)
+        yield from self._listing.objects(lambda _: self._pages(prefix), prefix, start_after)
 
     def head(self, key: str) -> StoredObject:
         """See ``Store.head``."""
@@ -124,13 +127,7 @@ class AzureStore:
         if int(source.get("x-ms-tag-count", "0")):
             condition["x-ms-tags"] = urlencode(self._tags(key), quote_via=quote)
         AzureCopy(self.name, self._ask, self._retries.sleep).copy(key, target, condition)
-        copied, size = self.head(target), int(source["Content-Length"])
-        if copied.size != size:
-            raise StoreUnavailableError(
-                f"{self.name}: {target!r}: The copy of {key!r} has {copied.size} bytes, but should have "
-                f"{size}."
-            )
-        return copied
+        return whole_copy(self.name, key, self.head(target), int(source["Content-Length"]))
 
     def delete(self, key: str, version: str) -> bool:
         """See ``Store.delete``."""
@@ -150,13 +147,15 @@ class AzureStore:
         request = self._request("PUT", key, query={"comp": "tags"}, headers=headers, body=body)
         self._calls.ask(key, "Set Blob Tags", request)
 
-    def _pages(self, prefix: str, refuse: Refuse) -> Iterator[Page]:
+    def _pages(self, prefix: str) -> Iterator[Page]:
         query = {"restype": "container", "comp": "list", "maxresults": str(self._page_size)}
         if prefix:
             query["prefix"] = prefix
         while True:
-            page = self._retries.call(lambda: self._page(query, refuse))
-            yield representable(page.objects, self._check, refuse)
+            page = self._retries.call(lambda: self._page(query))
+            for each in page.objects:
+                self._check(each.key)
+            yield page.objects
             if not page.marker:
                 return
             if page.marker == query.get("marker"):
@@ -165,10 +164,10 @@ class AzureStore:
                 )
             query["marker"] = page.marker
 
-    def _page(self, query: Mapping[str, str], refuse: Refuse) -> ListedPage:
+    def _page(self, query: Mapping[str, str]) -> ListedPage:
         headers = {"x-ms-version": _VERSION}
         request = Request(method="GET", path=self._folder, query=query, headers=headers)
-        return page_of(self.name, self._calls.once(None, "List Blobs", request).body, refuse)
+        return page_of(self.name, self._calls.once(None, "List Blobs", request).body)
 
     def _head(self, key: str, version: str | None = None) -> Mapping[str, str]:
         found = self._ask(key, "Get Blob Properties", "HEAD", key)
@@ -220,9 +219,7 @@ class AzureStore:
         return tags_of(place_of(self.name, key), answer.body)
 
     def _same(self, key: str, found: Mapping[str, str], version: str) -> None:
-        now = unquoted(found.get("ETag", ""))
-        if now != version:
-            raise ObjectChangedError(self.name, key, f"It is {now} by now, not {version}.")
+        check_version(self.name, key, found=unquoted(found.get("ETag", "")), version=version)
 
     def _ask(
         self,
@@ -261,14 +258,7 @@ class AzureStore:
         return f"{self._folder}/{quote(key, safe='')}"
 
     def _check(self, key: str) -> None:
-        try:
-            units = len(key.encode("utf-16-le")) // 2
-        except UnicodeEncodeError:
-            raise KeyNotRepresentableError(self.name, key, "The key is not UTF-8.") from None
-        if not 0 < units <= _LONGEST_KEY:
-            raise KeyNotRepresentableError(
-                self.name, key, f"A key has 1 to {_LONGEST_KEY} characters, but this one {units}."
-            )
+        check_length(self.name, key, CHARACTERS)
         if _TAKEN_FOR_ANOTHER.search(key):
             raise KeyNotRepresentableError(
                 self.name,

@@ -64,5 +64,4 @@ class GcsConfig(Config):
                 "gcs.endpoint",
                 "Credentials are sent over https only. Use it, or gcs.anonymous=true.",
             )
-        if self.ca_file and not self.verify_tls:
-            yield "gcs.tls.ca.file", "No certificates are used while gcs.tls.verify is false."
+        yield from network.tls_problems(self, "gcs")

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from headrace.connectors.files.stores.checks import check_length, check_version, whole_copy
 from headrace.connectors.files.stores.checksum import Checksum
 from headrace.connectors.files.stores.empty_body import EmptyBody
 from headrace.connectors.files.stores.errors import (
@@ -22,7 +23,7 @@ from headrace.connectors.files.stores.errors import (
 from headrace.connectors.files.stores.gcs.config import GcsConfig
 from headrace.connectors.files.stores.gcs.errors import MEANINGS, refusal_of
 from headrace.connectors.files.stores.gcs.login import login_of
-from headrace.connectors.files.stores.listing import OrderedListing, Page, representable
+from headrace.connectors.files.stores.listing import OrderedListing, Page
 from headrace.connectors.files.stores.network_settings import connecting_of, retries_of
 from headrace.connectors.files.stores.ranged_reader import Body, RangedReader
 from headrace.connectors.files.stores.rest.body import RestBody
@@ -30,10 +31,9 @@ from headrace.connectors.files.stores.rest.calls import RestCalls
 from headrace.connectors.files.stores.rest.client import Request, Response, RestClient
 from headrace.connectors.files.stores.rest.errors import place_of
 from headrace.connectors.files.stores.retries import Retries
-from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
+from headrace.connectors.files.stores.store import Capabilities, StoredObject
 from headrace.sources.extractors.readable import Readable
 
-_LONGEST_KEY = 1024
 _FIELDS = "name,size,generation,timeCreated,storageClass"
 _HASHES = re.compile(r"\b(md5|crc32c)=([A-Za-z0-9+/=]+)")
 
@@ -85,12 +85,10 @@ class GcsStore:
             meanings=MEANINGS,
         )
 
-    def list(
-        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
-    ) -> Iterator[StoredObject]:
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[StoredObject]:
         """See ``Store.list``."""
         yield from self._listing.objects(
-            lambda after: self._pages(prefix, after, refuse), prefix, start_after
+            lambda after: self._pages(prefix, after), prefix, start_after
         )
 
     def head(self, key: str) -> StoredObject:
@@ -123,13 +121,7 @@ class GcsStore:
             if answer["done"]:
                 break
             query["rewriteToken"] = answer["rewriteToken"]
-        copied = self.head(target)
-        if copied.size != found.size:
-            raise StoreUnavailableError(
-                f"{self.name}: {target!r}: The copy of {key!r} has {copied.size} bytes, but should have "
-                f"{found.size}."
-            )
-        return copied
+        return whole_copy(self.name, key, self.head(target), found.size)
 
     def delete(self, key: str, version: str) -> bool:
         """See ``Store.delete``."""
@@ -146,7 +138,7 @@ class GcsStore:
         """Raise ``NotImplementedError``: a bucket's objects have no tags."""
         raise NotImplementedError(f"{self.name}: Objects of Google Cloud Storage have no tags.")
 
-    def _pages(self, prefix: str, after: str, refuse: Refuse) -> Iterator[Page]:
+    def _pages(self, prefix: str, after: str) -> Iterator[Page]:
         asked = {"prefix": prefix, "maxResults": str(self._page_size)}
         asked["fields"] = f"kind,nextPageToken,items({_FIELDS})"
         if after:
@@ -155,8 +147,10 @@ class GcsStore:
         while True:
             request = self._request("GET", self._folder, asked)
             answer = self._json(None, "objects.list", request, needed="kind")
-            listed = (_object(each) for each in answer.get("items", ()))
-            yield representable(listed, self._check, refuse)
+            listed = [_object(each) for each in answer.get("items", ())]
+            for each in listed:
+                self._check(each.key)
+            yield listed
             token = answer.get("nextPageToken")
             if not token:
                 return
@@ -203,8 +197,7 @@ class GcsStore:
             raise StoreUnavailableError(
                 f"{self.name}: {key!r}: The answer does not tell its generation."
             )
-        if found != version:
-            raise ObjectChangedError(self.name, key, f"It is {found} by now, not {version}.")
+        check_version(self.name, key, found=found, version=version)
 
     def _json(
         self, key: str | None, asked: str, request: Request, *, needed: str
@@ -244,14 +237,7 @@ class GcsStore:
         return quote(key, safe="")
 
     def _check(self, key: str) -> None:
-        try:
-            length = len(key.encode())
-        except UnicodeEncodeError:
-            raise KeyNotRepresentableError(self.name, key, "The key is not UTF-8.") from None
-        if not 0 < length <= _LONGEST_KEY:
-            raise KeyNotRepresentableError(
-                self.name, key, f"A key has 1 to {_LONGEST_KEY} bytes, but this one {length}."
-            )
+        check_length(self.name, key)
         if key in (".", ".."):
             raise KeyNotRepresentableError(
                 self.name, key, "No address can name it: it would be a step. Rename the object."

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from headrace.connect.config import Config, Problem
 from headrace.connect.setting import setting
-from headrace.connect.setting_type import Password, SettingType
-from headrace.connectors.files.stores.network_settings import endpoint_problems
+from headrace.connect.setting_type import Password
+from headrace.connectors.files.stores import network_settings as network
 
 
 class S3Config(Config):
@@ -54,52 +54,18 @@ class S3Config(Config):
     anonymous: bool = setting(
         "s3.anonymous", default=False, doc="Whether to ask without any credentials: public buckets."
     )
-    page_size: int = setting(
-        "s3.page.size", default=1000, at_least=1, at_most=1000, doc="How many keys a page lists."
-    )
-    verify_tls: bool = setting(
-        "s3.tls.verify", default=True, doc="Whether the server's certificate is checked."
-    )
-    ca_file: str | None = setting(
-        "s3.tls.ca.file",
-        default=None,
-        non_empty=True,
-        doc="A file with the certificates to trust, in PEM. Default: those that botocore brings.",
-    )
-    connect_timeout_ms: int = setting(
-        "s3.connect.timeout.ms",
-        default=10_000,
-        at_least=1,
-        doc="How long to wait for a connection.",
-    )
-    read_timeout_ms: int = setting(
-        "s3.read.timeout.ms", default=60_000, at_least=1, doc="How long to wait for the next bytes."
-    )
-    retries: int = setting(
-        "s3.retries",
-        default=5,
-        at_least=0,
-        at_most=30,
-        doc="How often to try again after a failure that may pass.",
-    )
-    backoff_ms: int = setting(
-        "s3.retry.backoff.ms",
-        kind=SettingType.LONG,
-        default=100,
-        at_least=0,
-        doc="How long to wait before the first new attempt, at most; doubled for each one behind it.",
-    )
-    backoff_max_ms: int = setting(
-        "s3.retry.backoff.max.ms",
-        kind=SettingType.LONG,
-        default=20_000,
-        at_least=0,
-        doc="The longest wait between two attempts.",
-    )
+    page_size: int = network.page_size("s3", 1000)
+    verify_tls: bool = network.verify_tls("s3")
+    ca_file: str | None = network.ca_file("s3", otherwise="those that botocore brings")
+    connect_timeout_ms: int = network.connect_timeout_ms("s3")
+    read_timeout_ms: int = network.read_timeout_ms("s3")
+    retries: int = network.retries("s3")
+    backoff_ms: int = network.backoff_ms("s3")
+    backoff_max_ms: int = network.backoff_max_ms("s3")
 
     def check(self) -> Iterator[Problem]:
         """Rules across settings."""
-        yield from endpoint_problems("s3.endpoint", self.endpoint)
+        yield from network.endpoint_problems("s3.endpoint", self.endpoint)
         if (self.access_key_id is None) != (self.secret_access_key is None):
             yield (
                 "s3.secret.access.key",
@@ -111,5 +77,4 @@ class S3Config(Config):
             yield "s3.anonymous", "Who asks without credentials has no access key and no profile."
         if self.access_key_id and self.profile:
             yield "s3.profile", "Give an access key or a profile, not both."
-        if self.ca_file and not self.verify_tls:
-            yield "s3.tls.ca.file", "No certificates are used while s3.tls.verify is false."
+        yield from network.tls_problems(self, "s3")

@@ -10,14 +10,15 @@ from urllib.parse import unquote_to_bytes
 
 from botocore.exceptions import ClientError
 
+from headrace.connectors.files.stores.checks import check_length, check_version, whole_copy
 from headrace.connectors.files.stores.empty_body import EmptyBody
 from headrace.connectors.files.stores.errors import (
     KeyNotRepresentableError,
-    ObjectChangedError,
     ObjectGoneError,
     StoreUnavailableError,
 )
 from headrace.connectors.files.stores.listing import OrderedListing, Page
+from headrace.connectors.files.stores.network_settings import retries_of
 from headrace.connectors.files.stores.ranged_reader import Body, RangedReader
 from headrace.connectors.files.stores.retries import Retries
 from headrace.connectors.files.stores.s3.body import S3Body
@@ -31,10 +32,9 @@ from headrace.connectors.files.stores.s3.copy import (
     version_id,
 )
 from headrace.connectors.files.stores.s3.errors import status_of, telling
-from headrace.connectors.files.stores.store import Capabilities, Refuse, StoredObject, refuse
+from headrace.connectors.files.stores.store import Capabilities, StoredObject
 from headrace.sources.extractors.readable import Readable
 
-_LONGEST_KEY = 1024
 _USUAL = frozenset({None, "STANDARD"})
 
 
@@ -43,14 +43,9 @@ def s3_store(config: S3Config) -> S3Store:
 
     Raises ``TaskFailedError`` for a profile or a file that does not exist.
     """
-    retries = Retries(
-        attempts=config.retries + 1,
-        first_seconds=config.backoff_ms / 1000,
-        longest_seconds=config.backoff_max_ms / 1000,
-    )
     with telling(f"s3://{config.bucket}", None, "making a client"):
         client = client_of(config)
-    return S3Store(client, config.bucket, page_size=config.page_size, retries=retries)
+    return S3Store(client, config.bucket, page_size=config.page_size, retries=retries_of(config))
 
 
 class S3Store:
@@ -80,13 +75,9 @@ class S3Store:
         self._copy_limits = copy_limits or CopyLimits()
         self._listing = OrderedListing(self.name)
 
-    def list(
-        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
-    ) -> Iterator[StoredObject]:
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[StoredObject]:
         """See ``Store.list``."""
-        return self._listing.objects(
-            lambda after: self._pages(prefix, after, refuse), prefix, start_after
-        )
+        return self._listing.objects(lambda after: self._pages(prefix, after), prefix, start_after)
 
     def head(self, key: str) -> StoredObject:
         """See ``Store.head``."""
@@ -108,16 +99,10 @@ class S3Store:
     def copy(self, key: str, version: str, target: str) -> StoredObject:
         """See ``Store.copy``. Metadata and tags go with it."""
         source = self._head(key, version)
-        self._check_key(target)
+        check_length(self.name, target)
         copying = S3Copy(self._client, self._bucket, self._copy_limits, self._call)
         copying.copy(key, source, target)
-        copied = self.head(target)
-        if copied.size != source["ContentLength"]:
-            raise StoreUnavailableError(
-                f"{self.name}: {target!r}: The copy of {key!r} has {copied.size} bytes, but should have "
-                f"{source['ContentLength']}."
-            )
-        return copied
+        return whole_copy(self.name, key, self.head(target), source["ContentLength"])
 
     def delete(self, key: str, version: str) -> bool:
         """See ``Store.delete``."""
@@ -141,7 +126,7 @@ class S3Store:
             key, "PutObjectTagging", self._client.put_object_tagging, Tagging=tagging, **request
         )
 
-    def _pages(self, prefix: str, after: str, refuse: Refuse) -> Iterator[Page]:
+    def _pages(self, prefix: str, after: str) -> Iterator[Page]:
         # Every page is asked for with the prefix: some servers forget it when they are given a token.
         request: dict[str, Any] = {"Prefix": prefix, "MaxKeys": self._page_size}
         # Keys then come as text that XML can hold, and are decoded here: botocore is not strict.
@@ -152,7 +137,7 @@ class S3Store:
             answer = self._call(
                 None, "ListObjectsV2", self._client.list_objects_v2, needed="IsTruncated", **request
             )
-            yield list(self._objects(answer, refuse))
+            yield list(self._objects(answer))
             if not answer.get("IsTruncated"):
                 return
             token = answer.get("NextContinuationToken")
@@ -162,18 +147,15 @@ class S3Store:
                 )
             request["ContinuationToken"] = token
 
-    def _objects(self, answer: dict[str, Any], refuse: Refuse) -> Iterator[StoredObject]:
+    def _objects(self, answer: dict[str, Any]) -> Iterator[StoredObject]:
         encoded = answer.get("EncodingType") == "url"
         for each in answer.get("Contents", ()):
             try:
                 key = _decoded(each["Key"]) if encoded else each["Key"]
-            except UnicodeDecodeError:
-                refuse(
-                    KeyNotRepresentableError(
-                        self.name, each["Key"], "The key is not UTF-8. Rename the object."
-                    )
-                )
-                continue
+            except UnicodeDecodeError as error:
+                raise KeyNotRepresentableError(
+                    self.name, each["Key"], "The key is not UTF-8. Rename the object."
+                ) from error
             storage = each.get("StorageClass")
             yield StoredObject(
                 key=key,
@@ -194,7 +176,7 @@ class S3Store:
         )
 
     def _head(self, key: str, version: str | None = None) -> dict[str, Any]:
-        self._check_key(key)
+        check_length(self.name, key)
         found = self._call(
             key, "HeadObject", self._client.head_object, needed="ETag", Bucket=self._bucket, Key=key
         )
@@ -203,7 +185,7 @@ class S3Store:
         return found
 
     def _fetch(self, key: str, version: str, start: int, stop: int | None) -> Body:
-        self._check_key(key)
+        check_length(self.name, key)
         request: dict[str, Any] = {"Bucket": self._bucket, "Key": key, "IfMatch": quoted(version)}
         if start or stop is not None:
             last = "" if stop is None else stop - 1
@@ -235,19 +217,7 @@ class S3Store:
         return self._client.delete_object(**request)
 
     def _same(self, key: str, found: dict[str, Any], version: str) -> None:
-        now = unquoted(found.get("ETag", ""))
-        if now != version:
-            raise ObjectChangedError(self.name, key, f"It is {now} by now, not {version}.")
-
-    def _check_key(self, key: str) -> None:
-        try:
-            length = len(key.encode())
-        except UnicodeEncodeError:
-            raise KeyNotRepresentableError(self.name, key, "The key is not UTF-8.") from None
-        if not 0 < length <= _LONGEST_KEY:
-            raise KeyNotRepresentableError(
-                self.name, key, f"A key has 1 to {_LONGEST_KEY} bytes, but this one {length}."
-            )
+        check_version(self.name, key, found=unquoted(found.get("ETag", "")), version=version)
 
     def _call(
         self,
