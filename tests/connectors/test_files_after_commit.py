@@ -523,9 +523,8 @@ def planned(
     folder: Path, cleaner: HeldCleaner, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[Stored], Plan]]:
     """Plans of one connector, over and over."""
-    monkeypatch.setattr("headrace.connectors.files.cleanup.cleaning.Cleanup", lambda _: cleaner)
     monkeypatch.setattr("headrace.connectors.files.cleanup.cleaning._WAIT_SECONDS", 0.01)
-    connector = FilesConnector()
+    connector = FilesConnector(cleaner=lambda _: cleaner)
     connector.start(props(folder))
     yield lambda stored: connector.plan(PlanRequest(slots=1, offsets=StoredOffsets(stored)))
     connector.stop()
@@ -633,14 +632,13 @@ def test_an_entry_that_was_changed_meanwhile_is_not_written_over(
 
 
 def test_a_file_that_is_to_be_read_again_is_not_cleaned_up_meanwhile(
-    folder: Path, cleaner: HeldCleaner, monkeypatch: pytest.MonkeyPatch
+    folder: Path, cleaner: HeldCleaner
 ):
     """Its entry is its slot's then."""
-    monkeypatch.setattr("headrace.connectors.files.cleanup.cleaning.Cleanup", lambda _: cleaner)
     cleaner.go.set()
     stored = read_all(folder, {})
     (folder / "a.txt").write_text("ONE\nTWO\n")
-    connector = FilesConnector()
+    connector = FilesConnector(cleaner=lambda _: cleaner)
     connector.start(props(folder, files_changed="reread"))
 
     plan = connector.plan(PlanRequest(slots=1, offsets=StoredOffsets(stored)))

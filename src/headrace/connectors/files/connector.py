@@ -18,7 +18,9 @@ from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask, Split
 from headrace.connectors.files.candidate import NOTHING, Decision
+from headrace.connectors.files.cleanup.cleaner import Cleanup
 from headrace.connectors.files.cleanup.cleaning import Cleaning
+from headrace.connectors.files.cleanup.cleanups import Cleaner
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.distribution import shares_of
 from headrace.connectors.files.explaining import Explaining
@@ -59,9 +61,11 @@ class FilesConnector(PlannedConnector):
         *,
         clock: Callable[[], float] = time.time,
         ticks: Callable[[], float] = time.monotonic,
+        cleaner: Callable[[FilesConfig], Cleaner] = Cleanup,
     ) -> None:
         self._clock = clock
         self._ticks = ticks
+        self._cleaner = cleaner
         self._told = ToldOnce(_LOG)
         self._cleaning: Cleaning | None = None
         self._unsplit: str | None = None
@@ -78,7 +82,10 @@ class FilesConnector(PlannedConnector):
         self._destinations = Destinations(self._config)
         if self._config.after_commit != "keep":
             self._cleaning = Cleaning(
-                self._config, tell=self._tell, selects=self._selection.selects
+                self._config,
+                tell=self._tell,
+                selects=self._selection.selects,
+                cleaner=self._cleaner,
             )
 
     def stop(self) -> None:

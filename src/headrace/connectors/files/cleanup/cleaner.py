@@ -31,7 +31,10 @@ _AWAY: Final = (
 class Reach(Protocol):
     """Finds what entries speak of. Used by one thread at a time."""
 
-    store: Store
+    @property
+    def store(self) -> Store:
+        """Where it finds them."""
+        ...
 
     def key(self, path: str) -> str | None:
         """What *store* calls the file at *path*; ``None`` for one of another place."""
@@ -152,7 +155,7 @@ class Cleanup:
 
     def __init__(self, config: FilesConfig) -> None:
         root = config.root
-        self._reach = (
+        self._reach: Reach = (
             OnDisk(config) if root is None else InStore(root=root, store=config.open_store(root))
         )
         act: dict[str, Callable[[str, str], bool]] = {

@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.connectors.files.candidate import Decision
+from headrace.connectors.files.candidate import NOTHING, Decision
 from headrace.connectors.files.cleanup.cleaner import Cleanup
-from headrace.connectors.files.cleanup.cleanups import Cleaned, Cleanups, Outcome
+from headrace.connectors.files.cleanup.cleanups import Cleaned, Cleaner, Cleanups, Outcome
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import (
     CLEANUP,
@@ -62,9 +62,9 @@ class Cleaning:
         *,
         tell: Tell,
         selects: Callable[[str], bool],
-        cleanups: Cleanups | None = None,
+        cleaner: Callable[[FilesConfig], Cleaner] = Cleanup,
     ) -> None:
-        self._cleanups = cleanups or Cleanups(lambda: Cleanup(config))
+        self._cleanups = Cleanups(lambda: cleaner(config))
         self._rules = _Rules(
             action=config.after_commit,
             removes=config.takes_away,
@@ -109,7 +109,7 @@ class PlannedCleaning:
                 continue
             if decision.pieces or decision.waits or decision.offsets:
                 self._read_anew.add(path)
-            elif decision == _NOTHING and self._known.get(path, _NEW).cleanup == GONE:
+            elif decision == NOTHING and self._known.get(path, _NEW).cleanup == GONE:
                 self._returned.add(path)
             yield path, decision
 
@@ -199,5 +199,4 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-_NOTHING = Decision()
 _NEW = Progress()
