@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from headrace.connect.errors import RetriableError, StaleTokenError
-from headrace.slot import run as slot_run
 from headrace.slot.run import SlotRun
 from headrace.slot.work import ConverterChoice, Delivery, Outcome, Progress, SlotWork
 from headrace.testing.memory_sender import MemorySender
@@ -52,13 +51,18 @@ class WatchedSender(MemorySender):
 class Slot:
     """One slot with a record to send, whose token is valid as *answer* says once its sender is open."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, answer: Callable[[], bool]) -> None:
+    def __init__(self, answer: Callable[[], bool]) -> None:
         polls = iter([numbered("t", 0, 1), None])
         puppet("c", Puppet(poll=lambda _: next(polls)))
         self.sender = sender = WatchedSender()
         self.driver = Driver(lambda: answer() if sender.opened else True)
-        monkeypatch.setattr(slot_run, "make_sender", lambda *_, **__: sender)
-        self.run = SlotRun(WORK, self.driver, HeldLease(), Progress())  # type: ignore[arg-type]
+        self.run = SlotRun(
+            WORK,
+            self.driver,  # type: ignore[arg-type]
+            HeldLease(),  # type: ignore[arg-type]
+            Progress(),
+            make_sender=lambda *_, **__: sender,
+        )
 
 
 WORK = SlotWork(
@@ -78,9 +82,9 @@ WORK = SlotWork(
 )
 
 
-def test_a_slot_whose_token_counts_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slot_whose_token_counts_writes() -> None:
     """Once it has made sure of it."""
-    slot = Slot(monkeypatch, lambda: True)
+    slot = Slot(lambda: True)
 
     assert Outcome.FINISHED is slot.run.run()
     assert slot.run.close()
@@ -97,10 +101,10 @@ def silence() -> bool:
     ("answer", "error"), [(lambda: False, StaleTokenError), (silence, RetriableError)]
 )
 def test_a_slot_that_was_held_before_its_producer_asks_again_before_it_writes(
-    monkeypatch: pytest.MonkeyPatch, answer: Callable[[], bool], error: type[Exception]
+    answer: Callable[[], bool], error: type[Exception]
 ) -> None:
     """It may have fenced its successor by opening; its lease may not have noticed anything yet."""
-    slot = Slot(monkeypatch, answer)
+    slot = Slot(answer)
 
     with pytest.raises(error):
         slot.run.run()

@@ -21,14 +21,13 @@ _REPEATABLE = frozenset({"valid", "offsets", "end"})
 class ChannelClient:
     """One connection to the driver; reconnects when it was lost.
 
-    Every call waits at most *answer_seconds* and raises
+    Every call waits at most five seconds and raises
     :class:`~headrace.connect.errors.RetriableError` when there was no answer. A connection that was idle
     may have been lost unseen, so a request that may be repeated is asked once more, on a new one.
     """
 
-    def __init__(self, ticket: SlotTicket, *, answer_seconds: float = _ANSWER_SECONDS) -> None:
+    def __init__(self, ticket: SlotTicket) -> None:
         self._ticket = ticket
-        self._answer_seconds = answer_seconds
         self._connection: socket.socket | None = None
         # A connector may read offsets on a thread of its own.
         self._lock = threading.Lock()
@@ -82,7 +81,7 @@ class ChannelClient:
     def _connected(self) -> socket.socket:
         if self._connection is None:
             address = (self._ticket.host, self._ticket.port)
-            connection = socket.create_connection(address, timeout=self._answer_seconds)
+            connection = socket.create_connection(address, timeout=_ANSWER_SECONDS)
             try:
                 prove_to_server(connection, self._ticket.secret)
             except OSError:

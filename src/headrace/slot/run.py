@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from headrace.class_path import class_at
@@ -57,12 +57,19 @@ class SlotRun:
     """The task loop of one granted slot. *run* once, then *close*, on one thread."""
 
     def __init__(
-        self, work: SlotWork, client: ChannelClient, lease: Lease, progress: Progress
+        self,
+        work: SlotWork,
+        client: ChannelClient,
+        lease: Lease,
+        progress: Progress,
+        *,
+        make_sender: Callable[..., Sender] = make_sender,
     ) -> None:
         self._work = work
         self._client = client
         self._lease = lease
         self._progress = progress
+        self._make_sender = make_sender
         self._sender: Sender | None = None
         self._task: SourceTask | None = None
         self._writing: WritingHalf | None = None
@@ -122,7 +129,7 @@ class SlotRun:
 
     def _opened_sender(self, task: SourceTask) -> Sender:
         work = self._work
-        sender = self._sender = make_sender(
+        sender = self._sender = self._make_sender(
             producer_config(work.producer, transactional_id=work.transactional_id),
             owner=f"task {work.connector}-{work.task}",
             waiting=self._still_ours,
