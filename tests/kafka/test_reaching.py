@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
+
 import pytest
 
 from headrace.connect.errors import RetriableError
+from headrace.kafka.admin import UNREACHABLE
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.reaching import wait_for_kafka
@@ -35,3 +39,26 @@ def test_waiting_is_told_with_address_and_reason(address: str, reason: str) -> N
     assert reason in told[-1]
     assert str(caught.value).startswith(f"Kafka at {address} was not reached: ")
     assert reason in str(caught.value)
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a program that is no broker."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_what_waits_for_the_cluster_is_told_once(silent: str) -> None:
+    """A port that takes connections and says nothing gives no reason of its own."""
+    told: list[str] = []
+
+    with pytest.raises(RetriableError) as caught:
+        wait_for_kafka(
+            client_config({"bootstrap.servers": silent}),
+            Deadline.after(0.6),
+            told.append,
+            first_word_seconds=0.3,
+        )
+
+    assert [f"Waiting for Kafka at {silent}: No broker has answered"] == told
+    assert 1 == str(caught.value).count(UNREACHABLE)

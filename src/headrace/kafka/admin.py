@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from confluent_kafka import (
     IsolationLevel,
@@ -33,6 +33,12 @@ T = TypeVar("T")
 # One question; the client itself asks again inside it while its connection is being made.
 _STEP_SECONDS = 5.0
 _PAUSE_SECONDS = 0.2
+
+UNREACHABLE: Final = (
+    "Failed to connect to and describe Kafka cluster. "
+    "Check worker's broker connection and security properties."
+)
+"""Kafka Connect's sentence about a cluster that is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +91,7 @@ class KafkaAdmin:
         try:
             answer = self._asked(self._describe_cluster, "a description of the cluster", deadline)
         except ConnectError as error:
-            raise type(error)(f"{_UNREACHABLE} {error}") from error
+            raise type(error)(f"{UNREACHABLE} {error}") from error
         return str(answer)
 
     def partitions(self, topic: str, deadline: Deadline) -> list[int]:
@@ -208,10 +214,6 @@ class KafkaAdmin:
                 time.sleep(deadline.remaining(_PAUSE_SECONDS))
 
 
-_UNREACHABLE = (
-    "Failed to connect to and describe Kafka cluster. "
-    "Check worker's broker connection and security properties."
-)
 _THERE = "TOPIC_ALREADY_EXISTS"
 _FORBIDDEN = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 _NOT_TOLD = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")

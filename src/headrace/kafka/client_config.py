@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from headrace.connect.errors import ConfigError
 from headrace.kafka.java_settings import Translation, connect_name, translation
 
 Settings = Mapping[str, str | int | bool]
+_Value = TypeVar("_Value")
 
 CONNECTION_PREFIXES: Final = (
     "broker.address",
@@ -32,6 +33,9 @@ CONNECTION_PREFIXES: Final = (
 """Beginnings of the keys that say how to reach a cluster whose ``bootstrap.servers`` are known."""
 
 _SECRET_WORDS = ("password", "secret", "token", ".key.pem", "jaas", "ssl.key", "assertion")
+
+# A broker that is back is noticed within two seconds.
+_BACKOFF, _BACKOFF_MS = "reconnect.backoff.max.ms", 2_000
 
 PRODUCER_DEFAULTS: Settings = MappingProxyType(
     {
@@ -53,8 +57,7 @@ PRODUCER_DEFAULTS: Settings = MappingProxyType(
         "socket.nagle.disable": True,
         # How long a topic may take to be made by the broker; one that is missing is told after that.
         "topic.metadata.propagation.max.ms": 5_000,
-        # A broker that is back is noticed within two seconds.
-        "reconnect.backoff.max.ms": 2_000,
+        _BACKOFF: _BACKOFF_MS,
     }
 )
 
@@ -117,7 +120,7 @@ def producer_config(
     return ClientConfig(settings=settings, warnings=tuple(warnings))
 
 
-def connection_settings(settings: Settings) -> dict[str, str | int | bool]:
+def connection_settings(settings: Mapping[str, _Value]) -> dict[str, _Value]:
     """Those of *settings* that say how to reach a cluster, for a client of another kind."""
     return {
         key: value
@@ -131,15 +134,10 @@ def client_config(properties: Mapping[str, str]) -> ClientConfig:
 
     Raises :class:`~headrace.connect.errors.ConfigError` with every problem.
     """
-    kept = {
-        key: value
-        for key, value in properties.items()
-        if key.startswith(("bootstrap.", *CONNECTION_PREFIXES))
-    }
-    translated = translation(kept)
+    translated = translation(connection_settings(properties))
     if translated.problems:
         raise ConfigError(translated.problems, where="The Kafka client's configuration")
-    settings = {"reconnect.backoff.max.ms": 2_000, **translated.settings}
+    settings = {_BACKOFF: _BACKOFF_MS, **translated.settings}
     return ClientConfig(settings=settings, warnings=translated.warnings)
 
 

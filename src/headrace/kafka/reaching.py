@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from headrace.connect.errors import RetriableError
-from headrace.kafka.admin import KafkaAdmin
+from headrace.kafka.admin import UNREACHABLE, KafkaAdmin
 from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.deadline import Deadline
 
@@ -38,7 +38,7 @@ def wait_for_kafka(
         try:
             return admin.check_reachable(Deadline.after(deadline.remaining(patience)))
         except RetriableError as error:
-            reason = admin.last_said or str(error)
+            reason = admin.last_said or "No broker has answered"
             if deadline.expired:
                 raise RetriableError(_unreached(str(address), reason)) from error
             tell(f"Waiting for Kafka at {address}: {reason}")
@@ -46,8 +46,4 @@ def wait_for_kafka(
 
 
 def _unreached(address: str, reason: str) -> str:
-    # The end is Kafka Connect's sentence.
-    return (
-        f"Kafka at {address} was not reached: {reason.rstrip('.')}. Failed to connect to and describe "
-        "Kafka cluster. Check worker's broker connection and security properties."
-    )
+    return f"Kafka at {address} was not reached: {reason.rstrip('.')}. {UNREACHABLE}"
