@@ -32,7 +32,6 @@ from headrace.storage.offset_index import LogPosition, OffsetIndex
 
 _MOST_SECONDS = 600.0
 _SLOTS = 2
-_OLD_SECONDS = 60.0
 _CONTENT = b'{"id":1}\n'
 _NAME = "benchmark"
 # As many as Kafka Connect gives its topic of offsets.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import socket
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from headrace.jvm.ivy import spark_jars
 from headrace.jvm.java import find_java
 from headrace.testing.waiting import until
 
@@ -33,8 +33,9 @@ class ConnectServer:
         return f"sc://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
+        spark_home = spark_jars().parent
         command = [
-            str(_spark_home() / "bin" / "spark-submit"),
+            str(spark_home / "bin" / "spark-submit"),
             "--class",
             _CLASS,
             "--master",
@@ -50,14 +51,18 @@ class ConnectServer:
         settings = {
             "JAVA_HOME": str(find_java().home),
             "PYSPARK_PYTHON": sys.executable,
-            "SPARK_HOME": str(_spark_home()),
+            "SPARK_HOME": str(spark_home),
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
         with self._log.open("wb") as log:
             self._child = subprocess.Popen(
                 command, env={**os.environ, **settings}, stdout=log, stderr=log
             )
-        until(self._answers, seconds=_START_SECONDS)
+        try:
+            until(self._answers, seconds=_START_SECONDS)
+        except BaseException:
+            self._kill()
+            raise
         return self
 
     def __exit__(
@@ -66,6 +71,9 @@ class ConnectServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._kill()
+
+    def _kill(self) -> None:
         if self._child is not None:
             self._child.kill()
             self._child.wait()
@@ -82,10 +90,3 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _spark_home() -> Path:
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise AssertionError("PySpark is not installed.")
-    return Path(spec.origin).parent
