@@ -12,7 +12,6 @@ from headrace.connect.errors import ConfigError
 from headrace.rest.config import BASIC_AUTH, RestConfig
 from headrace.rest.login import passwords_in
 from headrace.rest.server import RestServer
-from headrace.rest.tls import TlsKeys
 from rest.certificates import Certificate, certificate
 from rest.conftest import Serve
 from rest.fake_herder import FakeHerder
@@ -170,20 +169,41 @@ def test_clients_show_certificates(herder: FakeHerder, tmp_path: Path, ours: Cer
     ],
 )
 def test_wrong_tls(
-    tmp_path: Path, ours: Certificate, *, props: dict[str, str], key: str, told: str
+    herder: FakeHerder,
+    tmp_path: Path,
+    ours: Certificate,
+    *,
+    props: dict[str, str],
+    key: str,
+    told: str,
 ):
-    """Each is told under its key with the prefix, and no secret with it."""
+    """Each is told under its key as it was given, and no secret with it."""
     forms = stores(tmp_path, ours)
     jks = tmp_path / "x.jks"
     jks.write_bytes(b"\xfe\xed\xfe\xed1234")
     places = {"jks": str(jks), "p12": forms["pkcs12"]["ssl.keystore.location"]}
     places |= {each: forms[each]["ssl.keystore.location"] for each in ("pem", "hidden")}
-    given = {name: value.format(**places) for name, value in props.items()}
+    given = {f"listeners.https.{name}": each.format(**places) for name, each in props.items()}
+    # Listeners with a key of their own have none of the others.
+    given |= {"listeners": "https://127.0.0.1:0", "listeners.https.ssl.protocol": "TLS"}
+    server = RestServer(herder, RestConfig.parse(given))
 
     with pytest.raises(ConfigError) as caught:
-        TlsKeys(props=given, prefix="listeners.https.").context()
+        server.start()
 
     ((problem, sentence),) = caught.value.problems
     assert f"listeners.https.{key}" == problem
     assert told in sentence
     assert "canary" not in sentence
+
+
+def test_wrong_tls_of_all_listeners(herder: FakeHerder):
+    """Keys without the prefix are told as they were given, too."""
+    given = {"listeners": "https://127.0.0.1:0", "ssl.keystore.location": "/gone"}
+    server = RestServer(herder, RestConfig.parse(given))
+
+    with pytest.raises(ConfigError) as caught:
+        server.start()
+
+    told = "/gone cannot be read: No such file or directory."
+    assert (("ssl.keystore.location", told),) == caught.value.problems

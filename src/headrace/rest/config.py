@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from headrace.connect.config import Config, Problem, setting
 from headrace.rest.headers import header_rules
 from headrace.rest.listener import Listener
+from headrace.rest.login import CREDENTIALS_KEY
+from headrace.rest.tls import TlsKeys
 
 BASIC_AUTH: Final = (
     "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 )
 """The only REST extension that there is an equivalent of."""
 
-PREFIXES: Final = ("listeners.https.", "admin.listeners.https.")
-"""Beginnings of keys that configure TLS, each with all of Kafka's ``ssl.`` keys behind it."""
+TLS: Final = "listeners.https."
+"""Where keys of TLS begin that are the listeners' alone, with all of Kafka's ``ssl.`` keys behind it."""
+
+ADMIN_TLS: Final = "admin.listeners.https."
+"""The same for admin listeners."""
 
 
 def _listeners(value: tuple[str, ...] | None) -> str | None:
@@ -94,7 +99,7 @@ class RestConfig(Config):
     rest_extension_classes: tuple[str, ...] = setting(
         default=(),
         importance="low",
-        doc=f"{BASIC_AUTH} lets in only users of rest.basic.auth.credentials.file; there is no other.",
+        doc=f"{BASIC_AUTH} lets in only users of {CREDENTIALS_KEY}; there is no other.",
     )
     rest_basic_auth_credentials_file: str | None = setting(
         default=None,
@@ -123,20 +128,22 @@ class RestConfig(Config):
                 told = f"There is no equivalent of {each}; only {BASIC_AUTH} can be named."
                 yield "rest.extension.classes", told
         if self.has_basic_auth and self.rest_basic_auth_credentials_file is None:
-            yield (
-                "rest.basic.auth.credentials.file",
-                "Name the file of users and passwords, which Kafka Connect is told of by JAAS.",
-            )
+            told = "Name the file of users and passwords, which Kafka Connect is told of by JAAS."
+            yield CREDENTIALS_KEY, told
         if self.rest_basic_auth_credentials_file is not None and not self.has_basic_auth:
             told = f"It has an effect only with rest.extension.classes={BASIC_AUTH}."
-            yield "rest.basic.auth.credentials.file", told
+            yield CREDENTIALS_KEY, told
 
     @property
     def has_basic_auth(self) -> bool:
         """Whether users have to log in."""
         return BASIC_AUTH in self.rest_extension_classes
 
-    def tls(self, prefix: str) -> dict[str, str]:
+    def tls(self, prefix: str) -> TlsKeys:
         """The ``ssl.`` keys of the listeners of *prefix*: with it if there are any, otherwise without."""
-        own = {k: v for k, v in self.under(prefix).items() if k.startswith("ssl.")}
-        return own or {k: v for k, v in self.originals.items() if k.startswith("ssl.")}
+        own = _of_tls(self.under(prefix))
+        return TlsKeys(props=own, prefix=prefix) if own else TlsKeys(props=_of_tls(self.originals))
+
+
+def _of_tls(props: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in props.items() if key.startswith("ssl.")}

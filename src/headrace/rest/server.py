@@ -22,11 +22,10 @@ from headrace.rest.access_log import AccessLog
 from headrace.rest.app import App, admin_routes, description_routes, herder_routes, metrics_routes
 from headrace.rest.binding import Binding, Bound
 from headrace.rest.calls import REQUEST_SECONDS, Calls
-from headrace.rest.config import RestConfig
+from headrace.rest.config import ADMIN_TLS, TLS, RestConfig
 from headrace.rest.headers import AddedHeaders, header_rules
 from headrace.rest.login import BasicLogin, passwords_in
 from headrace.rest.routing import Route
-from headrace.rest.tls import TlsKeys
 from headrace.runtime.herder.herder import Herder
 
 GRACE_SECONDS: Final = 60
@@ -74,12 +73,8 @@ class RestServer:
         """
         _quieten()
         login = self._login()
-        contexts = {
-            "listeners.https.": self._context("listeners.https.", self._config.listeners),
-            "admin.listeners.https.": self._context(
-                "admin.listeners.https.", self._config.admin_listeners or ()
-            ),
-        }
+        secured = self._context(TLS, self._config.listeners)
+        admin_secured = self._context(ADMIN_TLS, self._config.admin_listeners or ())
         binding = self._binding or Binding.of(self._config)
         self._binding = binding
         calls = Calls(self._herder.stage, seconds=self._request_seconds)
@@ -89,8 +84,8 @@ class RestServer:
         main = self._app([*asked, *measured, *shared], calls, login)
         admin = self._app(admin_routes(self._levels), calls, login)
         self._servers = [
-            *(_Server(main, each, contexts["listeners.https."]) for each in binding.main),
-            *(_Server(admin, each, contexts["admin.listeners.https."]) for each in binding.admin),
+            *(_Server(main, each, secured) for each in binding.main),
+            *(_Server(admin, each, admin_secured) for each in binding.admin),
         ]
         self._thread = threading.Thread(target=self._run, name="headrace-rest", daemon=True)
         self._thread.start()
@@ -140,7 +135,7 @@ class RestServer:
     def _context(self, prefix: str, listeners: Sequence[str]) -> ssl.SSLContext | None:
         if not any(each.lower().startswith("https:") for each in listeners):
             return None
-        return TlsKeys(props=self._config.tls(prefix)).context()
+        return self._config.tls(prefix).context()
 
     def _app(self, routes: Sequence[Route], calls: Calls, login: BasicLogin | None) -> ASGIApp:
         app: ASGIApp = App(
