@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from typing import Any
 
 import pytest
 
+from headrace.cli.loading import Loading
 from headrace.cli.plugins_ahead import import_ahead
 from headrace.testing.waiting import until
-
-# The package has a command of this name.
-run: Any = importlib.import_module("headrace.cli.run")
 
 
 def test_plugins_are_imported_on_a_thread_that_nothing_waits_for() -> None:
@@ -42,9 +39,7 @@ def test_plugins_that_cannot_be_listed_are_told(caplog: pytest.LogCaptureFixture
     until(lambda: "The plugins could not be listed: no disk" in caplog.messages)
 
 
-def test_a_worker_imports_its_plugins_once_connectors_may_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_imports_its_plugins_once_connectors_may_run() -> None:
     """Not before: the first of them have imports of their own."""
     asked = list[str]()
 
@@ -64,8 +59,7 @@ def test_a_worker_imports_its_plugins_once_connectors_may_run(
             asked.append("plugins")
             return ()
 
-    monkeypatch.setattr(run, "import_ahead", lambda plugins: plugins())
     herder: Any = Herder()
-    run._Loading((), herder).start()
+    Loading((), herder, ahead=lambda plugins: plugins()).start()
 
     until(lambda: asked == ["ready", "plugins"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -18,7 +18,9 @@ from headrace.cli.connector_tables import (
     restart_lines,
     status_lines,
 )
+from headrace.cli.offset_answers import Entry, sent
 from headrace.cli.offset_files import read_offsets
+from headrace.runtime.herder.requests import OffsetChange
 from headrace.runtime.herder.states import TargetState
 from headrace.runtime.settings.connector_files import ConnectorFile, read_connector_file
 
@@ -64,12 +66,10 @@ def create(
 ) -> None:
     """Create the connector that FILE describes: JSON or properties, as for 'headrace run'."""
     found = read_connector_file(file)
-    body = _creation(found, state)
+    wanted = found.initial_offsets
     if offsets is not None:
-        entries = read_offsets(offsets, of or found.name).offsets
-        body["initial_offsets"] = [
-            {"partition": each.partition, "offset": each.offset} for each in entries
-        ]
+        wanted = read_offsets(offsets, of or found.name).offsets
+    body = _creation(found, state, wanted)
     ask = asking.worker.try_out if dry_run else asking.worker.ask
     answer = ask("POST", "connectors", body=body)
     info = asking.worker.understood(answer, Info)
@@ -116,30 +116,6 @@ def config(
 @connectors.command()
 @asks_worker
 @click.argument("name")
-def pause(asking: Asking, name: str) -> None:
-    """Let connector NAME read no more until it is resumed; its tasks stay."""
-    _wanted(asking, name, "pause", "PAUSED")
-
-
-@connectors.command()
-@asks_worker
-@click.argument("name")
-def resume(asking: Asking, name: str) -> None:
-    """Let connector NAME go on where it was."""
-    _wanted(asking, name, "resume", "RUNNING")
-
-
-@connectors.command()
-@asks_worker
-@click.argument("name")
-def stop(asking: Asking, name: str) -> None:
-    """End the tasks of connector NAME, so that its offsets can be changed."""
-    _wanted(asking, name, "stop", "STOPPED")
-
-
-@connectors.command()
-@asks_worker
-@click.argument("name")
 @click.option("--include-tasks", is_flag=True, help="Its tasks, too.")
 @click.option("--only-failed", is_flag=True, help="Only what has failed.")
 @click.option("--task", type=click.IntRange(min=0), help="Only this task.")
@@ -174,21 +150,42 @@ def delete(asking: Asking, name: str) -> None:
     asking.show(answer, [f"Connector {name} is deleted."])
 
 
-def _wanted(asking: Asking, name: str, word: str, state: str) -> None:
-    answer = asking.worker.ask("PUT", "connectors", name, word)
-    asking.show(answer, [f"Connector {name} shall be {state}."])
+def _wanting(word: str, state: TargetState) -> Callable[..., None]:
+    @asks_worker
+    @click.argument("name")
+    def want(asking: Asking, name: str) -> None:
+        answer = asking.worker.ask("PUT", "connectors", name, word)
+        asking.show(answer, [f"Connector {name} shall be {state}."])
+
+    return want
 
 
-def _creation(file: ConnectorFile, state: str | None) -> dict[str, object]:
+for _word, _state, _meaning in (
+    (
+        "pause",
+        TargetState.PAUSED,
+        "Let connector NAME read no more until it is resumed; its tasks stay.",
+    ),
+    ("resume", TargetState.RUNNING, "Let connector NAME go on where it was."),
+    (
+        "stop",
+        TargetState.STOPPED,
+        "End the tasks of connector NAME, so that its offsets can be changed.",
+    ),
+):
+    connectors.command(_word, help=_meaning)(_wanting(_word, _state))
+
+
+def _creation(
+    file: ConnectorFile, state: str | None, offsets: Sequence[Entry | OffsetChange] | None
+) -> Mapping[str, object]:
     body: dict[str, object] = {"name": file.name, "config": dict(file.config)}
     wanted = state or file.initial_state.value
     # Kafka Connect knows the field since 3.7 only.
     if wanted != TargetState.RUNNING.value:
         body["initial_state"] = wanted
-    if file.initial_offsets is not None:
-        body["initial_offsets"] = [
-            {"partition": each.partition, "offset": each.offset} for each in file.initial_offsets
-        ]
+    if offsets is not None:
+        body["initial_offsets"] = sent(offsets)
     return body
 
 

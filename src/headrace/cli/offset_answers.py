@@ -1,12 +1,14 @@
-"""Offsets and their history as a worker answers them."""
+"""Offsets and their history as a worker takes and answers them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+
+from headrace.runtime.herder.requests import OffsetChange
 
 Values = dict[str, Any]
 
@@ -77,6 +79,11 @@ class Message(msgspec.Struct, frozen=True):
     """What is answered to a change."""
 
     message: str
+
+
+def sent(entries: Iterable[Entry | OffsetChange]) -> list[dict[str, object]]:
+    """*entries* as requests have them."""
+    return [{"partition": each.partition, "offset": each.offset} for each in entries]
 
 
 def text(values: Values | None) -> str:

@@ -11,7 +11,16 @@ import click
 import msgspec
 
 from headrace.cli.asking import Asking, asks_worker
-from headrace.cli.offset_answers import Entry, History, Lag, Message, Offsets, PastChange, Values
+from headrace.cli.offset_answers import (
+    Entry,
+    History,
+    Lag,
+    Message,
+    Offsets,
+    PastChange,
+    Values,
+    sent,
+)
 from headrace.cli.offset_files import read_offsets, write_offsets
 from headrace.cli.offset_tables import (
     change_lines,
@@ -208,8 +217,7 @@ def _stored(asking: Asking, name: str) -> object:
 
 
 def _alter(asking: Asking, name: str, entries: Iterable[Entry], *, dry_run: bool) -> None:
-    changes = [{"partition": each.partition, "offset": each.offset} for each in entries]
-    _change(asking, "PATCH", name, body={"offsets": changes}, dry_run=dry_run)
+    _change(asking, "PATCH", name, body={"offsets": sent(entries)}, dry_run=dry_run)
 
 
 def _change(

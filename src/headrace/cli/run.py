@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from types import FrameType
 
 import click
 
 from headrace.admission import all_admitted, checked_worker
 from headrace.cli.configurations import connector_config
-from headrace.cli.main import INTERRUPTED, TERMINATED
-from headrace.cli.plugins_ahead import import_ahead
+from headrace.cli.loading import Loading
+from headrace.cli.signals import Signals
 from headrace.observe.counts import Counts
 from headrace.observe.events import told_to
 from headrace.observe.form import name_in_logs
@@ -35,14 +32,11 @@ from headrace.runtime.settings.connector_files import (
 )
 from headrace.runtime.settings.state_file import make_folder, state_path
 from headrace.runtime.settings.worker_config import WorkerConfig
-from headrace.runtime.standalone.command_line import take_in
 from headrace.runtime.standalone.herder import StandaloneHerder
 from headrace.standalone import serving, standalone
 from headrace.storage.sqlite import SqliteStorage
 
 FAILED = 1
-_STANDARD_ERROR = 2
-_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 _LOOK_SECONDS = 0.2
 
 _log = logging.getLogger(__name__)
@@ -96,7 +90,7 @@ def _run_once(config: WorkerConfig, paths: Sequence[Path], state_file: Path) -> 
     with standalone(
         config, connectors, state_file=state_file, tell=told_to(EventLog()), once=True
     ) as ready:
-        signals = _Signals(ready.worker.ask_to_stop)
+        signals = Signals(ready.worker.ask_to_stop)
         ready.worker.start(ready.specs)
         failures = ready.worker.wait()
     return FAILED if failures else signals.code()
@@ -127,25 +121,36 @@ def _serve(
     ):
         metrics = Metrics(counts, partial(standings, herder))
         server = RestServer(herder, rest, binding=binding, metrics=metrics.text)
-        signals = _Signals(lambda: None)
-        loading = _Loading(files, herder)
-        try:
-            herder.start(only=[each.name for each in files] if only_files else None)
-            server.start()
-            _log.info("Requests are answered at %s", binding.url)
-            loading.start()
-            while not (signals.came or herder.failure or loading.failure):
-                # Not an event that the handler sets: it may interrupt this thread inside of one.
-                time.sleep(_LOOK_SECONDS)
-            problem = herder.failure or loading.failure
-        finally:
-            # Requests that wait for Kafka would hold up the server's end.
-            herder.refuse_waiting()
-            server.close()
-            herder.close()
-        if problem is not None and not signals.came:
-            raise problem
-        return FAILED if herder.failed() else signals.code()
+        only = [each.name for each in files] if only_files else None
+        return _served(herder, server, Loading(files, herder), only=only)
+
+
+def _served(
+    herder: StandaloneHerder,
+    server: RestServer,
+    loading: Loading,
+    *,
+    only: Sequence[str] | None,
+) -> int:
+    """The exit code of a worker that has answered until it was stopped, or could not go on."""
+    signals = Signals()
+    try:
+        herder.start(only=only)
+        server.start()
+        _log.info("Requests are answered at %s", server.url)
+        loading.start()
+        while not (signals.came or herder.failure or loading.failure):
+            # Not an event that the handler sets: it may interrupt this thread inside of one.
+            time.sleep(_LOOK_SECONDS)
+        problem = herder.failure or loading.failure
+    finally:
+        # Requests that wait for Kafka would hold up the server's end.
+        herder.refuse_waiting()
+        server.close()
+        herder.close()
+    if problem is not None and not signals.came:
+        raise problem
+    return FAILED if herder.failed() else signals.code()
 
 
 def _bound(config: RestConfig) -> Binding:
@@ -165,56 +170,3 @@ def _read(paths: Sequence[Path], config: WorkerConfig) -> list[ConnectorFile]:
 
     all_admitted([partial(read, path) for path in paths], config)
     return files
-
-
-class _Loading:
-    """Asks for the connectors of the command line on a thread of its own: Kafka may have to be waited for."""
-
-    def __init__(self, files: Sequence[ConnectorFile], herder: StandaloneHerder) -> None:
-        self._files = files
-        self._herder = herder
-        self.failure: Exception | None = None
-
-    def start(self) -> None:
-        """Begin, and return at once."""
-        threading.Thread(target=self._load, name="headrace-files", daemon=True).start()
-
-    def _load(self) -> None:
-        try:
-            take_in(self._files, self._herder)
-        except Exception as error:  # noqa: BLE001 (the main thread raises it)
-            self.failure = error
-        else:
-            self._herder.ready()
-            import_ahead(self._herder.plugins)
-
-
-class _Signals:
-    """SIGINT and SIGTERM ask the worker to stop; a second one ends the process at once."""
-
-    def __init__(self, ask_to_stop: Callable[[], None]) -> None:
-        self._ask_to_stop = ask_to_stop
-        self._received: int | None = None
-        for each in _CODES:
-            signal.signal(each, self._receive)
-
-    @property
-    def came(self) -> bool:
-        """Whether the process was asked to end."""
-        return self._received is not None
-
-    def code(self) -> int:
-        """The exit code that says how the process was ended."""
-        return 0 if self._received is None else _CODES[signal.Signals(self._received)]
-
-    def _receive(self, number: int, _frame: FrameType | None) -> None:
-        if self._received is not None:
-            os.write(
-                _STANDARD_ERROR,
-                b"headrace: ended at once; what was not committed will be read again.\n",
-            )
-            os._exit(128 + number)
-        self._received = number
-        self._ask_to_stop()
-        # Not through sys.stderr, which may be in the middle of a line of its own.
-        os.write(_STANDARD_ERROR, b"headrace: stopping; once more ends it at once.\n")
