@@ -11,6 +11,7 @@ from headrace.runtime.herder.asker import asker
 from headrace.runtime.herder.errors import BadRequestError
 from headrace.runtime.herder.requests import CreateRequest, OffsetChange, UndoRequest
 from headrace.runtime.herder.states import TargetState
+from headrace.runtime.offset_changes.changes import OffsetChanges
 from headrace.runtime.offset_changes.creation import CreationStep, creation_step
 from headrace.runtime.offset_changes.lag import partition_lags
 from headrace.runtime.offset_changes.past_change import past_change
@@ -19,7 +20,7 @@ from headrace.runtime.standalone.connector_queries import ConnectorQueries
 from headrace.runtime.standalone.connector_requests import ConnectorRequests
 from headrace.runtime.standalone.inbox import Inbox
 from headrace.runtime.standalone.kafka_gate import KafkaGate
-from headrace.runtime.standalone.parts import Changes, LocalParts
+from headrace.runtime.standalone.parts import LocalParts
 from headrace.runtime.standalone.reconciler import Reconciler
 from headrace.runtime.standalone.stages import Stages
 from headrace.runtime.standalone.submitted_configs import texts
@@ -146,7 +147,7 @@ class OffsetRequests:
         return Created(info=info, offsets_message=message)
 
     def _changed(
-        self, name: str, stage: str, act: Callable[[Changes, RunSpec], str], *, dry_run: bool
+        self, name: str, stage: str, act: Callable[[OffsetChanges, RunSpec], str], *, dry_run: bool
     ) -> str:
         if dry_run:
             return self._tried(name, stage, act)
@@ -158,7 +159,7 @@ class OffsetRequests:
             with self._stages.during(stage):
                 return act(changes, self._admitted(stored))
 
-    def _tried(self, name: str, stage: str, act: Callable[[Changes, RunSpec], str]) -> str:
+    def _tried(self, name: str, stage: str, act: Callable[[OffsetChanges, RunSpec], str]) -> str:
         self._queries.stored(name)
         changes = self._gate.kafka().changes
         with self._stages.during(f"trying: {stage}"):

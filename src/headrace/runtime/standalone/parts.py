@@ -2,76 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
 
-from headrace.connect.errors import ConnectError
 from headrace.runtime.herder.admission import Admission
-from headrace.runtime.herder.answers import ConnectorOffset
-from headrace.runtime.herder.requests import OffsetChange
-from headrace.runtime.services import RunSpec, Services
-from headrace.storage.changes import HistoryEntry
-from headrace.storage.protocols import ConfigStore, StatusStore, StoredConnector, TopicStore
-
-
-class Changes(Protocol):
-    """See :class:`~headrace.runtime.offset_changes.changes.OffsetChanges`. Any thread may call.
-
-    A *dry_run* changes nothing, so the connector may run meanwhile.
-    """
-
-    def read(self, name: str) -> Sequence[ConnectorOffset]:
-        """What is committed now."""
-        ...
-
-    def history(self, name: str) -> Sequence[HistoryEntry]:
-        """The changes of its offsets, the newest first; also of a connector that is gone."""
-        ...
-
-    def alter(
-        self,
-        spec: RunSpec,
-        changes: Sequence[OffsetChange],
-        *,
-        who: str | None,
-        dry_run: bool = False,
-    ) -> str:
-        """Change the offsets of a connector of which nothing runs; the sentence of success."""
-        ...
-
-    def reset(self, spec: RunSpec, *, who: str | None, dry_run: bool = False) -> str:
-        """Forget its offsets; the sentence of success."""
-        ...
-
-    def undo(
-        self,
-        spec: RunSpec,
-        entry: int,
-        *,
-        who: str | None,
-        force: bool = False,
-        dry_run: bool = False,
-    ) -> str:
-        """Put back what a change changed; the sentence of success."""
-        ...
-
-    def create(
-        self,
-        spec: RunSpec,
-        stored: StoredConnector,
-        initial_offsets: Sequence[OffsetChange],
-        *,
-        who: str | None,
-        dry_run: bool = False,
-    ) -> str:
-        """Steps 2 to 5 of KIP-995: *stored* is in the store when this returns; the sentence of success."""
-        ...
-
-    def recover(self, admitted: Callable[[StoredConnector], RunSpec]) -> Mapping[str, ConnectError]:
-        """Settle what an earlier process left half done; what cannot be, by its connector's name."""
-        ...
+from headrace.runtime.offset_changes.changes import OffsetChanges
+from headrace.runtime.services import Services
+from headrace.storage.protocols import ConfigStore, StatusStore, TopicStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,5 +38,5 @@ class KafkaParts:
     """What runs and changes of offsets stand on: there as soon as Kafka has been reached."""
 
     services: Services
-    changes: Changes
+    changes: OffsetChanges
     cluster_id: str | None = None
