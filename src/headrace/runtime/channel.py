@@ -14,6 +14,7 @@ from typing import Any
 
 from headrace import __version__
 from headrace.connect.partition import SourcePartition
+from headrace.kafka.sender import OffsetEntry
 from headrace.observe.form import LogForm
 from headrace.runtime.running.micro_batch import MicroBatch
 from headrace.slot.wire import (
@@ -31,7 +32,7 @@ _log = logging.getLogger(__name__)
 # slot whose machine is gone loses its token with its lease, so its connection does not stay for ever.
 _QUIET_SECONDS = 60.0
 
-StoreEntries = Callable[[Sequence[tuple[bytes, bytes | None]]], None]
+StoreEntries = Callable[[Sequence[OffsetEntry]], None]
 
 
 class Channel:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
+from headrace.kafka.sender import OffsetEntry
 from headrace.storage.offset_codec import Unreadable, decoded_key, decoded_value
 from headrace.storage.protocols import OffsetStore
 
@@ -33,7 +34,7 @@ class OffsetDesk:
             self._store.refresh()
             return self._store.foreign(connector)
 
-    def entries_for(self, connector: str, offsets: Offsets) -> Sequence[tuple[bytes, bytes | None]]:
+    def entries_for(self, connector: str, offsets: Offsets) -> Sequence[OffsetEntry]:
         """*offsets* as records of an offsets topic, with tombstones for others' bytes of them."""
         with self._lock:
             return self._store.entries_for(connector, offsets)
@@ -47,7 +48,7 @@ class OffsetDesk:
         self,
         connector: str,
         offsets: Offsets,
-        write: Callable[[Sequence[tuple[bytes, bytes | None]]], None],
+        write: Callable[[Sequence[OffsetEntry]], None],
     ) -> None:
         """Have *write* commit *offsets*, given as records, together with something else of its own.
 
@@ -57,7 +58,7 @@ class OffsetDesk:
             self._store.refresh()
             write(self._store.entries_for(connector, offsets))
 
-    def put_entries(self, entries: Sequence[tuple[bytes, bytes | None]]) -> None:
+    def put_entries(self, entries: Sequence[OffsetEntry]) -> None:
         """Commit acknowledged offsets of one connector, as records of an offsets topic.
 
         Called by the channel's threads. Raises ``ValueError`` for a record that cannot be read.

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.kafka.sender import OffsetEntry
-from headrace.storage.log_position import LogPosition
 from headrace.storage.offset_codec import OffsetKey, decoded_key
 from headrace.storage.offset_index import OffsetIndex
 
@@ -47,8 +46,9 @@ def java_offsets(content: bytes) -> Mapping[str, Mapping[SourcePartition, Source
     Raises :class:`OffsetsFileError`. Called once, by an import.
     """
     index, connectors = OffsetIndex(), dict[str, None]()
-    for number, (key, value) in enumerate(java_offset_entries(content)):
-        index.apply(key, value, LogPosition(partition=0, offset=number, timestamp=0))
+    entries = java_offset_entries(content)
+    index.follow(entries)
+    for key, _ in entries:
         named = decoded_key(key)
         if isinstance(named, OffsetKey):
             connectors[named.connector] = None

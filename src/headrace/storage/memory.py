@@ -1,4 +1,4 @@
-"""All three stores in memory, for tests and trials: gone when the process ends."""
+"""The stores of a worker in memory, for tests and trials: gone when the process ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
-from headrace.storage.offset_index import LogPosition, OffsetIndex
+from headrace.storage.offset_index import OffsetIndex
 from headrace.storage.protocols import Status, StoredConnector, TaskCount
 
 
@@ -18,16 +18,11 @@ class MemoryOffsetStore:
 
     def __init__(self) -> None:
         self._index = OffsetIndex()
-        self._pending: list[tuple[bytes, bytes | None]] = []
-        self._written = 0
+        self._pending: list[OffsetEntry] = []
 
     def refresh(self) -> None:
         """See everything committed before this call."""
-        for key, value in self._pending:
-            self._written += 1
-            self._index.apply(
-                key, value, LogPosition(partition=0, offset=self._written, timestamp=0)
-            )
+        self._index.follow(self._pending)
         self._pending.clear()
         self._index.replayed(topic_partitions=1)
 

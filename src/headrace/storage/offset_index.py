@@ -81,6 +81,7 @@ class OffsetIndex:
         self._tables: dict[str, dict[Names, PackedTable]] = defaultdict(_tables)
         self._snapshots: dict[str, Mapping[SourcePartition, SourceOffset]] = {}
         self._topic_partitions = 1
+        self._followed = 0
         self._removed = set[_Removed]()
         self._removed_before = set[_Removed]()
 
@@ -97,6 +98,12 @@ class OffsetIndex:
             _LOG.warning("Skipped the offset record with key %r at %s: %s", key, place, reason)
             return
         self._keep(named, key or b"", _Form(value=value, place=place))
+
+    def follow(self, entries: Iterable[OffsetEntry]) -> None:
+        """Take in records of a storage that keeps only their order, each behind all that came before it."""
+        for key, value in entries:
+            self._followed += 1
+            self.apply(key, value, LogPosition(partition=0, offset=self._followed, timestamp=0))
 
     def _keep(self, named: OffsetKey, key: bytes, form: _Form) -> None:
         forms = self._forms_of(named)

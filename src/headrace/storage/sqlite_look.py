@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from headrace.connect.errors import ConfigError
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.storage.offset_index import LogPosition, OffsetIndex
+from headrace.storage.offset_index import OffsetIndex
 
 
 def seen_setting(path: Path, key: str) -> str | None:
@@ -32,8 +32,7 @@ def seen_offsets(path: Path, connector: str) -> Mapping[SourcePartition, SourceO
         if connection is None:
             return {}
         rows = connection.execute("select key, value from offsets order by rowid").fetchall()
-    for number, (key, value) in enumerate(rows):
-        index.apply(key, value, LogPosition(partition=0, offset=number, timestamp=0))
+    index.follow(rows)
     return index.known(connector)
 
 

@@ -8,7 +8,7 @@ from typing import cast
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
-from headrace.storage.offset_index import LogPosition, OffsetIndex
+from headrace.storage.offset_index import OffsetIndex
 from headrace.storage.sqlite_file import SqliteFile, Statement
 
 
@@ -19,15 +19,11 @@ class SqliteOffsetStore:
         self._file = file
         self._index = OffsetIndex()
         self._unseen: list[OffsetEntry] | None = None
-        self._seen = 0
 
     def refresh(self) -> None:
         """See everything committed before this call."""
         # The file has one writer, this process: after the first time only its own writes are new.
-        unseen = self._stored() if self._unseen is None else self._unseen
-        for key, value in unseen:
-            self._seen += 1
-            self._index.apply(key, value, LogPosition(partition=0, offset=self._seen, timestamp=0))
+        self._index.follow(self._stored() if self._unseen is None else self._unseen)
         self._unseen = []
         self._index.replayed(topic_partitions=1)
 
