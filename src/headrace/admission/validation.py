@@ -1,4 +1,4 @@
-"""Everything there is to say about a connector's configuration (section 1.8 of Kafka Connect's REST form)."""
+"""Everything there is to say about a connector's configuration."""
 
 from __future__ import annotations
 

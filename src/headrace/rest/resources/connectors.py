@@ -10,9 +10,10 @@ from headrace.rest import wire
 from headrace.rest.asked import Answer, Asked, nothing
 from headrace.rest.bodies import config_body
 from headrace.rest.path_segments import segment
-from headrace.rest.resources.creation import create_request, named
+from headrace.rest.resources.creation import create_request
 from headrace.runtime.herder.errors import NotFoundError
 from headrace.runtime.herder.herder import Herder
+from headrace.runtime.herder.requests import named
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ class Connectors:
 
     def put_config(self, asked: Asked) -> Answer:
         """``PUT /connectors/{name}/config``; 201 when the connector is new."""
-        config = named(config_body(asked.body), asked.name)
+        config = named(asked.name, config_body(asked.body))
         answer = self._herder.put_config(asked.name, config)
         content = wire.created(answer)
         if not answer.is_new:

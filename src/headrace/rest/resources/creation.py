@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, cast
 
 from headrace.connect.setting_type import trimmed_as_java
 from headrace.rest.bodies import Shape, config_map, native, object_body, text_of
 from headrace.rest.errors import BodyError
 from headrace.runtime.herder.errors import BadRequestError
-from headrace.runtime.herder.requests import CreateRequest, OffsetChange
+from headrace.runtime.herder.requests import CreateRequest, OffsetChange, named
 from headrace.runtime.herder.states import TargetState
 
 SHAPE: Final = Shape(
@@ -31,23 +31,11 @@ def create_request(body: bytes, *, dry_run: bool = False) -> CreateRequest:
     state = _state(text_of(members.get("initial_state"), '["initial_state"]'))
     return CreateRequest(
         name=name,
-        config=named(config, name),
+        config=named(name, config),
         initial_state=state,
         initial_offsets=_initial_offsets(native(members.get("initial_offsets"))),
         dry_run=dry_run,
     )
-
-
-def named(config: Mapping[str, str | None], name: str) -> dict[str, str | None]:
-    """*config* with the ``name`` of the connector in it. Raises ``BadRequestError`` if it has another."""
-    included = config.get("name")
-    if included is None:
-        return {**config, "name": name}
-    if included != name:
-        raise BadRequestError(
-            f"Connector name configuration ({included}) doesn't match connector name in the URL ({name})"
-        )
-    return dict(config)
 
 
 def offset_changes(value: object) -> list[OffsetChange] | None:

@@ -12,12 +12,11 @@ from headrace.rest.errors import BodyError
 from headrace.rest.resources.creation import offset_changes
 from headrace.runtime.herder.errors import BadRequestError
 from headrace.runtime.herder.herder import Herder
-from headrace.runtime.herder.requests import OffsetChange, UndoRequest
+from headrace.runtime.herder.requests import NOTHING_GIVEN, OffsetChange, UndoRequest
 
 _SHAPE: Final = Shape(kind="ConnectorOffsets", fields=("offsets",))
 _UNDO: Final = Shape(kind="UndoRequest", fields=("change", "force"))
 _DRY_RUN: Final = "dry_run"
-_NONE_GIVEN = "Partitions / offsets need to be provided for an alter offsets request"
 _FORM = (
     'offsets must be a list of objects with the fields "partition" and "offset", and no others '
     "(class ConnectorOffset)"
@@ -62,7 +61,7 @@ class Offsets:
 def _changes(body: bytes) -> Sequence[OffsetChange]:
     given = native(object_body(body, _SHAPE).get("offsets"))
     if given is None or given == []:
-        raise BadRequestError(_NONE_GIVEN)
+        raise BadRequestError(NOTHING_GIVEN)
     changes = offset_changes(given) if isinstance(given, list) else None
     if changes is None:
         raise BodyError(_FORM)

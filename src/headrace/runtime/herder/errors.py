@@ -1,4 +1,4 @@
-"""What a worker refuses to do, named by what the one who asked sees (section 1.2 of Connect's REST form).
+"""What a worker refuses to do, named by what the one who asked sees.
 
 ConnectError
 └── RequestError         .status is the HTTP status

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
+from headrace.runtime.herder.errors import BadRequestError
 from headrace.runtime.herder.states import TargetState
+
+NOTHING_GIVEN: Final = "Partitions / offsets need to be provided for an alter offsets request"
+"""Why a request to alter offsets is refused that has no offsets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +59,13 @@ class UndoRequest:
     change: int
     force: bool = False
     dry_run: bool = False
+
+
+def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
+    """*config* with the connector's *name* in it; raises ``BadRequestError`` when it has another one. Pure."""
+    included = config.get("name")
+    if included not in (None, name):
+        raise BadRequestError(
+            f"Connector name configuration ({included}) doesn't match connector name in the URL ({name})"
+        )
+    return {**config, "name": name}

@@ -8,10 +8,9 @@ from typing import cast
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.runtime.herder.errors import BadRequestError, RequestError, ServerError
-from headrace.runtime.herder.requests import OffsetChange
+from headrace.runtime.herder.requests import NOTHING_GIVEN, OffsetChange
 from headrace.storage.offset_codec import decoded_value, encoded_value
 
-NOTHING_GIVEN = "Partitions / offsets need to be provided for an alter offsets request"
 _INT64 = range(-(2**63), 2**63)
 _Refused = Callable[[str], RequestError]
 

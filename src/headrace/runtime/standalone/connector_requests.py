@@ -15,7 +15,7 @@ from headrace.runtime.herder.errors import (
     ServerError,
 )
 from headrace.runtime.herder.herder import Config
-from headrace.runtime.herder.requests import CreateRequest, RestartRequest
+from headrace.runtime.herder.requests import CreateRequest, RestartRequest, named
 from headrace.runtime.herder.states import TargetState
 from headrace.runtime.restarts import restart_plan
 from headrace.runtime.runs import LEAVE_SECONDS
@@ -25,7 +25,7 @@ from headrace.runtime.standalone.inbox import Inbox
 from headrace.runtime.standalone.parts import LocalParts
 from headrace.runtime.standalone.passwords import Passwords
 from headrace.runtime.standalone.reconciler import Reconciler
-from headrace.runtime.standalone.submitted_configs import named, patched, refuse_invalid
+from headrace.runtime.standalone.submitted_configs import patched, refuse_invalid
 from headrace.storage.protocols import StoredConnector
 
 Answer = TypeVar("Answer")

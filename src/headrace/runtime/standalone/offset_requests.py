@@ -9,7 +9,7 @@ from headrace.connect.errors import ConfigError
 from headrace.runtime.herder.answers import ConnectorOffset, Created, PartitionLag, PastChange
 from headrace.runtime.herder.asker import asker
 from headrace.runtime.herder.errors import BadRequestError
-from headrace.runtime.herder.requests import CreateRequest, OffsetChange, UndoRequest
+from headrace.runtime.herder.requests import NOTHING_GIVEN, CreateRequest, OffsetChange, UndoRequest
 from headrace.runtime.herder.states import TargetState
 from headrace.runtime.offset_changes.changes import OffsetChanges
 from headrace.runtime.offset_changes.creation import CreationStep, creation_step
@@ -26,7 +26,6 @@ from headrace.runtime.standalone.stages import Stages
 from headrace.runtime.standalone.submitted_configs import texts
 from headrace.storage.protocols import StoredConnector
 
-_NOTHING_GIVEN = "Partitions / offsets need to be provided for an alter offsets request"
 _NOT_STOPPED = (
     "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for "
     "the specified connector by issuing a 'PUT' request to the '/connectors/{}/stop' endpoint"
@@ -77,7 +76,7 @@ class OffsetRequests:
     def alter(self, name: str, changes: Sequence[OffsetChange], *, dry_run: bool) -> str:
         """Change offsets; the sentence of success."""
         if not changes:
-            raise BadRequestError(_NOTHING_GIVEN)
+            raise BadRequestError(NOTHING_GIVEN)
         return self._changed(
             name,
             f"altering the offsets of connector {name}",

@@ -7,21 +7,10 @@ from typing import Final
 
 from headrace.observe.hidden import Hidden
 from headrace.runtime.herder.answers import ConfigInfos
-from headrace.runtime.herder.errors import BadRequestError
 from headrace.runtime.herder.herder import Config
 from headrace.runtime.herder.refusal import refusal
 
 _NOTHING: Final = Hidden()
-
-
-def named(name: str, config: Config) -> dict[str, str | None]:
-    """*config* with the connector's name in it; raises ``BadRequestError`` when it has another one."""
-    inside = config.get("name", name)
-    if inside != name:
-        raise BadRequestError(
-            f"Connector name configuration ({inside}) doesn't match connector name in the URL ({name})"
-        )
-    return {**config, "name": name}
 
 
 def patched(config: Config, changes: Config) -> dict[str, str | None]:
