@@ -63,39 +63,39 @@ def hide_in_logs(values: Mapping[str, str]) -> None:
 
     Where somebody else has set logging up, lines are theirs.
     """
-    for each in logging.getLogger().handlers:
-        if isinstance(each, FormHandler):
-            each.acquire()
-            try:
-                each.hidden = each.hidden.together(values)
-            finally:
-                each.release()
+    for each in _handlers():
+        each.acquire()
+        try:
+            each.hidden = each.hidden.together(values)
+        finally:
+            each.release()
 
 
 def as_logged(text: str) -> str:
     """*text* as a log line of this process would show it, for whatever else is told to people; from any thread."""
-    for each in logging.getLogger().handlers:
-        if isinstance(each, FormHandler):
-            text = each.hidden.masked(text)
+    for each in _handlers():
+        text = each.hidden.masked(text)
     return text
 
 
 def name_in_logs(worker: str) -> None:
     """Tell in later lines, where they are JSON, that they are *worker*'s; called when its id is known."""
-    for each in logging.getLogger().handlers:
-        if isinstance(each, FormHandler):
-            each.form = replace(each.form, worker=worker)
+    for each in _handlers():
+        each.form = replace(each.form, worker=worker)
 
 
 def form_in_use() -> LogForm:
     """The form in which this process logs; plain words where somebody else has set its logging up."""
-    root = logging.getLogger()
-    forms = [each.form for each in root.handlers if isinstance(each, FormHandler)]
+    forms = [each.form for each in _handlers()]
     return LogForm(
-        level=root.level,
+        level=logging.getLogger().level,
         as_json=any(form.as_json for form in forms),
         worker=next((form.worker for form in forms if form.worker), None),
     )
+
+
+def _handlers() -> list[FormHandler]:
+    return [each for each in logging.getLogger().handlers if isinstance(each, FormHandler)]
 
 
 def _formatter(*, as_json: bool, colors: bool) -> logging.Formatter:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from headrace.kafka.deadline import Deadline
 from headrace.runtime.running.run_watcher import RunWatcher
 from headrace.runtime.services import RunSpec, Services
 
@@ -46,6 +47,6 @@ def stop_all(
     """
     for run in runs:
         run.ask_to_stop()
-    deadline = clock() + grace + LEAVE_SECONDS
+    deadline = Deadline.after(grace + LEAVE_SECONDS, clock)
     for run in runs:
-        run.join(max(0.0, deadline - clock()))
+        run.join(deadline.remaining())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from headrace.observe.hidden import Hidden
+from headrace.runtime.herder.states import State
 from headrace.runtime.services import Services
 from headrace.slot.work import SlotReport
 from headrace.storage.protocols import Status
@@ -38,10 +39,10 @@ class StatusBoard:
         with self._guard:
             self._is_silent = True
 
-    def put(self, task: int | None, state: str, trace: str | None = None) -> None:
+    def put(self, task: int | None, state: State, trace: str | None = None) -> None:
         """Write the state of *task*, or of the connector itself."""
         status = Status(
-            state=state,
+            state=state.value,
             worker_id=self._services.worker_id,
             version=self._version,
             trace=None if trace is None else self._hidden.masked(trace),
@@ -53,15 +54,15 @@ class StatusBoard:
     def running(self, tasks: int) -> None:
         """The connector has so many tasks, all of them in order."""
         for task in range(tasks):
-            self.put(task, "RUNNING")
+            self.put(task, State.RUNNING)
 
     def failed(self, task: int, report: SlotReport) -> None:
         """*task* has failed, and stays so until it runs again."""
         self._failed.add(task)
-        self.put(task, "FAILED", trace=report.trace)
+        self.put(task, State.FAILED, trace=report.trace)
 
     def unassign_tasks(self) -> None:
         """Say of every task that nobody runs it any more, but of those that failed in this run."""
         for task in self._services.statuses.statuses(self._connector):
             if task is not None and task not in self._failed:
-                self.put(task, "UNASSIGNED")
+                self.put(task, State.UNASSIGNED)

@@ -12,6 +12,7 @@ from headrace.observe.events import (
     Replanned,
     TaskFailed,
 )
+from headrace.runtime.herder.states import State
 from headrace.runtime.offset_desk import OffsetSnapshot
 from headrace.runtime.running.batch_run import BatchResult, BatchRun
 from headrace.runtime.running.micro_batch import MicroBatch
@@ -55,7 +56,7 @@ class BatchSupervisor:
                 )
             )
             for work in works:
-                self._parts.statuses.put(work.task, "RUNNING")
+                self._parts.statuses.put(work.task, State.RUNNING)
             self._parts.ownership.dirty = True
             result = run.run()
         finally:

@@ -16,6 +16,7 @@ from headrace.observe.form import hide_in_logs
 from headrace.observe.hidden import told_without
 from headrace.observe.hiding import hiding
 from headrace.runtime.backoff import Backoff
+from headrace.runtime.herder.states import State
 from headrace.runtime.running.driver_context import DriverContext
 from headrace.runtime.running.ownership import Ownership
 from headrace.runtime.running.rounds import Rounds
@@ -112,7 +113,7 @@ class ConnectorRun:
             self._stop_connector()
             self._parts = _anew(parts)
             raise
-        parts.statuses.put(None, "RUNNING")
+        parts.statuses.put(None, State.RUNNING)
         parts.services.tell(ConnectorStarted(connector=self.name))
         if isinstance(connector, PlannedConnector):
             parts.tasks.tell(connector, [parts.spec.props] * parts.ownership.slots)
@@ -132,7 +133,7 @@ class ConnectorRun:
         except RetriableError as error:
             _log.warning("%s The next start of %s does it.", error, self.name)
         self._parts.statuses.unassign_tasks()
-        self._parts.statuses.put(None, "UNASSIGNED")
+        self._parts.statuses.put(None, State.UNASSIGNED)
         self._parts.services.tell(ConnectorStopped(connector=self.name))
 
     def _fail(self, error: Exception) -> None:
@@ -145,7 +146,7 @@ class ConnectorRun:
         )
         try:
             self._parts.statuses.unassign_tasks()
-            self._parts.statuses.put(None, "FAILED", trace=trace)
+            self._parts.statuses.put(None, State.FAILED, trace=trace)
         except Exception as also:  # noqa: BLE001 (the reason has been told; this must not take its place)
             _log.warning("The status of %s could not be written: %s", self.name, also)
         try:

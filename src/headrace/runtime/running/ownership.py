@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from headrace.connect.task import Offsets
+from headrace.kafka.deadline import Deadline
 from headrace.observe.events import Committed
 from headrace.runtime.running.fencing import ids_to_fence
 from headrace.runtime.services import RunSpec, Services
@@ -63,7 +64,7 @@ class Ownership:
         if not self._spec.exactly_once:
             return
         if self.dirty:
-            end = self._clock() + self._services.timing.grace
-            self.fence(give_up=lambda: self._clock() > end)
+            deadline = Deadline.after(self._services.timing.grace, self._clock)
+            self.fence(give_up=lambda: deadline.expired)
         count = TaskCount(slots=self.slots, clean=True)
         self._services.configs.put_task_count(self._spec.name, count)
