@@ -43,7 +43,7 @@ def plugins(
         EntryPoint(name=name, value=value, group=GROUP)
         for name, _, value in (each.partition("=") for each in registered)
     ]
-    return Plugins(worker, lambda: points)
+    return Plugins(worker, lambda _: points)
 
 
 def test_ours_are_listed_once_and_in_order():
@@ -123,6 +123,17 @@ def test_a_broken_plugin_is_listed_with_its_reason_and_harms_nobody(
         broken.problem,
     )
     assert "TapConnector" == found.connector_class("Tap").__name__
+
+
+def test_only_what_is_allowed_may_be_named_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A module below an allowed package is, and one whose name only begins like it is not."""
+    found = plugins(monkeypatch, tmp_path, {"mine": ""})
+
+    assert found.may_load("mine.connectors:Class")
+    assert not found.may_load("minefield:Class")
+    assert not found.may_load("os.path:Class")
 
 
 def test_a_class_that_a_module_only_imports_is_not_of_it(

@@ -2,6 +2,7 @@
 
 from headrace.admission.admission import ConnectorAdmission
 from headrace.admission.checked_connectors import Admitted, admitted, all_admitted
+from headrace.admission.plugin_path import PluginPath
 from headrace.admission.plugins import Plugins
 from headrace.admission.run_specs import run_spec
 from headrace.admission.worker import checked_worker
@@ -9,6 +10,7 @@ from headrace.admission.worker import checked_worker
 __all__ = [
     "Admitted",
     "ConnectorAdmission",
+    "PluginPath",
     "Plugins",
     "admitted",
     "all_admitted",

@@ -1,59 +1,41 @@
-"""The connectors that a worker may load: headrace's own, entry points', and those of plugin.modules."""
+"""The connectors that a worker may load: headrace's own, entry points', those of plugin.modules and plugin.path."""
 
 from __future__ import annotations
 
-import importlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 import headrace
+from headrace.admission.plugin_search import Found, PluginSearch, Registered
 from headrace.class_path import class_at
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import TaskFailedError
 from headrace.converters import converter_classes, header_converter_classes
 from headrace.runtime.herder.answers import Plugin, PluginKind
-from headrace.runtime.settings.aliases import CONNECTORS, UnknownConnectorError, connector_path
+from headrace.runtime.settings.aliases import (
+    CONNECTORS,
+    UnknownConnectorError,
+    connector_path,
+    unknown_connector,
+)
 from headrace.runtime.settings.connector_version import connector_version
 from headrace.runtime.settings.worker_config import WorkerConfig
 
 GROUP: Final = "headrace.connectors"
 """The group of entry points that name connectors, as ``name = "package.module:Class"``."""
 
-_OWN: Final = "headrace."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """A connector that may be loaded, by its *path*; *alias* is the name that it was registered with."""
-
-    path: str
-    alias: str | None = None
-    problem: str | None = None
-
-    def names(self) -> frozenset[str]:
-        """What it may be called besides its path (1.9)."""
-        simple = self.path.partition(":")[2]
-        names = {simple, simple.removesuffix("Connector"), self.alias or simple}
-        return frozenset(name for name in names if name)
+_OWN: Final = frozenset(CONNECTORS.values())
 
 
 class Plugins:
     """What a configuration may name in this worker. Any thread may call; modules are imported when first asked for.
 
-    A module is imported only if it is headrace's own, an entry point's, or named in ``plugin.modules``.
+    A module is imported only if it is headrace's own, an entry point's, or in ``plugin.modules`` or ``plugin.path``.
     """
 
-    def __init__(
-        self,
-        worker: WorkerConfig,
-        registered: Callable[[], Iterable[EntryPoint]] = lambda: entry_points(group=GROUP),
-    ) -> None:
-        self._modules = worker.plugin_modules
-        self._registered = registered
+    def __init__(self, worker: WorkerConfig, registered: Registered | None = None) -> None:
+        self._search = PluginSearch(worker, registered)
 
     def connector_class(self, name: str) -> type[SourceConnector]:
         """The class that *name* stands for.
@@ -119,48 +101,25 @@ class Plugins:
         return (*sorted(sources.values(), key=lambda each: each.class_name), *converters)
 
     def _path(self, name: str) -> str:
-        try:
-            return connector_path(name, plugin_modules=self._modules)
-        except UnknownConnectorError as error:
-            found = self._found
-            called = {each.path for each in found if name in (each.path, *each.names())}
-            # An ambiguous alias stands for nothing.
-            if len(called) == 1:
-                return called.pop()
-            others = dict.fromkeys(each.path for each in found if not each.path.startswith(_OWN))
-            if "available connectors are" not in str(error) or not others:
-                raise
-            raise UnknownConnectorError(", ".join((str(error), *others))) from error
+        own = connector_path(name)
+        if own is not None:
+            return own
+        called = {each.path for each in self._found if each.is_called(name, "Connector")}
+        # An ambiguous alias stands for nothing.
+        if len(called) == 1:
+            return called.pop()
+        if ":" in name and self._search.may_import(name.partition(":")[0]):
+            return name
+        others = (each.path for each in self._found if each.problem is None)
+        raise unknown_connector(name, [each for each in dict.fromkeys(others) if each not in _OWN])
 
     @cached_property
-    def _found(self) -> tuple[_Found, ...]:
-        """Every connector, found once: what is installed does not change while a worker runs.
+    def _found(self) -> tuple[Found, ...]:
+        """Every connector, found once. One that has two names is there twice."""
+        own = (Found(path=path, alias=alias) for alias, path in CONNECTORS.items())
+        return (*own, *self._search.found(GROUP, _is_connector), *self._search.broken())
 
-        One that has two names is there twice.
-        """
-        return (*self._own(), *self._of_entry_points(), *self._of_modules())
-
-    @staticmethod
-    def _own() -> Iterator[_Found]:
-        for alias, path in CONNECTORS.items():
-            yield _Found(path=path, alias=alias)
-
-    def _of_entry_points(self) -> Iterator[_Found]:
-        for each in self._registered():
-            yield _Found(path=f"{each.module}:{each.attr}", alias=each.name)
-
-    def _of_modules(self) -> Iterator[_Found]:
-        for name in self._modules:
-            try:
-                module = importlib.import_module(name)
-            except Exception as error:  # noqa: BLE001 (a module may raise anything when it is imported)
-                yield _Found(path=name, problem=f"{name} could not be imported: {error}")
-                continue
-            for value in vars(module).values():
-                if _is_connector(value) and f"{value.__module__}.".startswith(f"{name}."):
-                    yield _Found(path=f"{value.__module__}:{value.__qualname__}")
-
-    def _source(self, found: _Found) -> Plugin:
+    def _source(self, found: Found) -> Plugin:
         problem, version = found.problem, None
         if problem is None:
             try:

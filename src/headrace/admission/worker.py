@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
 
+from headrace.admission.plugin_path import PluginPath, absolute_path
 from headrace.connect.errors import ConfigError
 from headrace.converters import converter_problems
 from headrace.runtime.providers.resolving import resolved_in
@@ -14,16 +17,22 @@ from headrace.runtime.settings.config_values import config_texts
 from headrace.runtime.settings.secret_values import spark_problems
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.runtime.settings.worker_warnings import worker_warnings
+from headrace.slot.plugin_folders import make_importable
 
 _log = logging.getLogger(__name__)
+_PLUGIN_PATH: Final = "plugin.path"
 
 
 def checked_worker(
-    props: Mapping[str, object], *, where: str = "The worker's configuration"
+    props: Mapping[str, object],
+    *,
+    where: str = "The worker's configuration",
+    folder: Path | None = None,
 ) -> WorkerConfig:
     """The worker's configuration; *where* it was read, such as a file's path, is told with its problems.
 
-    Numbers and booleans are taken as text, and placeholders of its providers resolved. Raises
+    Numbers and booleans are taken as text, and placeholders of its providers resolved. Relative folders of
+    ``plugin.path`` lie in *folder*, by default the working directory; from then on they are imported from. Raises
     :class:`~headrace.connect.errors.ConfigError` with all problems.
     """
     texts = config_texts(props, where=where)
@@ -32,13 +41,21 @@ def checked_worker(
     if problems:
         raise ConfigError(problems, where=where)
     try:
-        config = WorkerConfig.parse(submitted.props())
+        config = WorkerConfig.parse(_placed(submitted.props(), folder or Path.cwd()))
+        plugin_path = PluginPath(config.plugin_path)
+        make_importable(plugin_path.folders)
         problems = [*worker_problems(config, converter_problems)]
         if problems:
             raise ConfigError(problems)
     except ConfigError as error:
         told = [(key, submitted.masked(sentence)) for key, sentence in error.problems]
         raise ConfigError(told, where=where) from None
-    for warning in (*worker_warnings(texts), *worker_client_warnings(config)):
+    warnings = (*worker_warnings(texts), *worker_client_warnings(config), *plugin_path.warnings())
+    for warning in warnings:
         _log.warning("%s", warning)
     return config
+
+
+def _placed(props: Mapping[str, str], folder: Path) -> Mapping[str, str]:
+    placed = absolute_path(props.get(_PLUGIN_PATH, ""), folder)
+    return {**props, _PLUGIN_PATH: placed} if placed else props

@@ -54,7 +54,11 @@ def explain(worker_config: Path, connector_config_file: Path) -> int:
     would fail.
     """
     configure_logging("WARNING")
-    config = checked_worker(read_worker_file(worker_config), where=str(worker_config))
+    config = checked_worker(
+        read_worker_file(worker_config),
+        where=str(worker_config),
+        folder=worker_config.absolute().parent,
+    )
     found = admitted(connector_config(connector_config_file), config)
     state_file = state_path(config, worker_config.absolute(), os.environ)
     stored = stored_offsets(config, state_file, found.name)

@@ -77,7 +77,7 @@ def run(
         raise click.UsageError("Missing argument 'CONNECTOR_CONFIGS...': --once runs these alone.")
     configure_logging(log_level.upper(), as_json=json_logs)
     props = read_worker_file(worker_config)
-    config = checked_worker(props, where=str(worker_config))
+    config = checked_worker(props, where=str(worker_config), folder=worker_config.absolute().parent)
     state_file = state_path(config, worker_config.absolute(), os.environ)
     if once:
         return _run_once(config, connector_configs, state_file)

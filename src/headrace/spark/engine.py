@@ -35,7 +35,7 @@ class SparkEngine:
 
     The session is made when the first micro-batch starts, and again when it was lost. A *session* that is
     given belongs to the giver: it is used as it is and never closed. *modules* are the authors' top-level
-    modules, which are shipped to every session.
+    modules, which are shipped to every session; *plugin_folders* are where slots find what these import.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class SparkEngine:
         slots: int,
         session: SparkSession | None = None,
         modules: Sequence[str] = (),
+        plugin_folders: Sequence[str] = (),
     ) -> None:
         self.slots = slots
         self.is_starting = False
@@ -52,6 +53,7 @@ class SparkEngine:
         self._settings = settings
         self._given = session
         self._modules = frozenset(modules)
+        self._plugin_folders = tuple(plugin_folders)
         # The session that has modules, and which; the lock keeps two micro-batches from shipping the same.
         self._shipped: tuple[SparkSession | None, frozenset[str]] = (None, frozenset())
         self._shipping = threading.Lock()
@@ -70,7 +72,7 @@ class SparkEngine:
         session = self.session()
         try:
             self._ship(session)
-            outcomes = _run(session, slot_function(tickets), len(tickets))
+            outcomes = _run(session, slot_function(tickets, self._plugin_folders), len(tickets))
         except TaskFailedError:
             raise
         except Exception as error:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from headrace.slot.entry import run_slot
+from headrace.slot.plugin_folders import make_importable
 from headrace.slot.work import SlotTicket
 
 OUTCOME_SCHEMA = "slot long, outcome string, reason string"
@@ -14,10 +15,16 @@ OUTCOME_SCHEMA = "slot long, outcome string, reason string"
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def slot_function(tickets: Sequence[SlotTicket]) -> ArrowFunction:
-    """For ``mapInArrow`` over ``range(len(tickets))`` with as many partitions: runs a slot per row."""
+def slot_function(
+    tickets: Sequence[SlotTicket], plugin_folders: Sequence[str] = ()
+) -> ArrowFunction:
+    """For ``mapInArrow`` over ``range(len(tickets))`` with as many partitions: runs a slot per row.
+
+    *plugin_folders* are imported from, too, where the slot's machine has them.
+    """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        make_importable(plugin_folders)
         for batch in batches:
             for slot in batch.column("id").to_pylist():
                 report = run_slot(tickets[slot])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headrace.admission import Admitted
+from headrace.admission import Admitted, PluginPath
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import TaskFailedError
 from headrace.runtime.settings.local_master import shortage
@@ -38,7 +38,13 @@ def spark_engine(
         master=keys.pop("spark.master", None), remote=keys.pop("spark.remote", None), conf=keys
     )
     modules = [name for each in connectors for name in foreign_modules(each.connector)]
-    return SparkEngine(settings, slots=config.slots, session=session, modules=modules)
+    return SparkEngine(
+        settings,
+        slots=config.slots,
+        session=session,
+        modules=modules,
+        plugin_folders=PluginPath(config.plugin_path).folders,
+    )
 
 
 def _refuse_small(session: SparkSession, slots: int) -> None:

@@ -78,14 +78,11 @@ def test_defaults_of_connect_may_be_spelt_out():
     assert () == worker_warnings({**_LEAST, **spelt})
 
 
-def test_a_java_worker_s_plugin_path_does_not_keep_it_from_starting():
-    """It is told that nothing is searched there, whether or not there is such a folder."""
-    props = {**_LEAST, "plugin.path": "/no/such/folder,/usr/share/java"}
-
-    assert () == WorkerConfig.problems(props)
-    [told] = worker_warnings(props)
-    assert told.startswith("plugin.path=/no/such/folder,/usr/share/java is not searched")
-    assert "plugin.modules" in told
+@pytest.mark.parametrize("value", ["only_scan", "HYBRID_FAIL", "service_load"])
+def test_every_way_to_discover_plugins_is_taken(value: str):
+    """Only words that Kafka Connect does not know are refused."""
+    assert () == WorkerConfig.problems({**_LEAST, "plugin.discovery": value})
+    assert WorkerConfig.problems({**_LEAST, "plugin.discovery": f"{value}s"})
 
 
 def test_the_lease_ends_before_the_transaction():

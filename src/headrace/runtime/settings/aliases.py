@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 CONNECTORS: Final[Mapping[str, str]] = {
@@ -34,39 +34,28 @@ class UnknownConnectorError(ValueError):
     """No connector has this name; the message is for the user."""
 
 
-def connector_path(class_name: str, *, plugin_modules: Sequence[str] = ()) -> str:
-    """Where the class lies that *class_name* stands for, as ``package.module:Class``.
+def connector_path(class_name: str) -> str | None:
+    """Where the connector of headrace's own lies that *class_name* stands for; ``None`` for a name of none. Pure."""
+    if class_name in CONNECTORS.values():
+        return class_name
+    return CONNECTORS[_KNOWN[class_name]] if class_name in _KNOWN else None
 
-    A name of that form is taken only from headrace's own connectors and from *plugin_modules*, so that a
-    configuration cannot import just any module. Pure: imports nothing. Raises
-    :class:`UnknownConnectorError`.
-    """
-    if class_name in _KNOWN:
-        return CONNECTORS[_KNOWN[class_name]]
+
+def unknown_connector(class_name: str, others: Iterable[str] = ()) -> UnknownConnectorError:
+    """Why there is no connector called *class_name*, with what there is: our own, and *others*. Pure."""
     if ":" in class_name:
-        return _allowed(class_name, plugin_modules)
+        return UnknownConnectorError(
+            f"{class_name.partition(':')[0]} is not one of the modules that may be loaded: add it to "
+            "plugin.modules of the worker, or its folder to plugin.path."
+        )
     if class_name in _NOT_YET_NAMES:
-        raise UnknownConnectorError(f"The connector {class_name} is not supported yet.")
+        return UnknownConnectorError(f"The connector {class_name} is not supported yet.")
     if class_name in _SINK_NAMES:
-        raise UnknownConnectorError(f"{class_name} is a sink; headrace runs sources only.")
-    raise UnknownConnectorError(
+        return UnknownConnectorError(f"{class_name} is a sink; headrace runs sources only.")
+    return UnknownConnectorError(
         "Failed to find any class that implements Connector and which name matches "
-        f"{class_name}, available connectors are: {', '.join(CONNECTORS)}"
+        f"{class_name}, available connectors are: {', '.join((*CONNECTORS, *others))}"
     )
-
-
-def _allowed(path: str, plugin_modules: Sequence[str]) -> str:
-    module = path.partition(":")[0]
-    if path in CONNECTORS.values() or any(_within(module, each) for each in plugin_modules):
-        return path
-    raise UnknownConnectorError(
-        f"{module} is not one of the modules that may be loaded: "
-        "add it to plugin.modules of the worker."
-    )
-
-
-def _within(module: str, package: str) -> bool:
-    return module == package or module.startswith(f"{package}.")
 
 
 def _also_called(java_name: str) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ class ConnectorConfig(ErrorSettings):
         importance="high",
         non_empty=True,
         doc="The connector: a name such as files, Kafka Connect's class name, or "
-        "package.module:Class out of the worker's plugin.modules.",
+        "package.module:Class out of the worker's plugin.modules or plugin.path.",
         group="Common",
         order=2,
         width="LONG",

@@ -25,7 +25,6 @@ WORKER_DEFAULTS: Final[Mapping[str, str | None]] = {
     "metrics.recording.level": "INFO",
     "metrics.sample.window.ms": "30000",
     "offset.flush.timeout.ms": "5000",
-    "plugin.discovery": "hybrid_warn",
     "rebalance.timeout.ms": "60000",
     "receive.buffer.bytes": "32768",
     "request.timeout.ms": "40000",

@@ -205,12 +205,20 @@ class WorkerConfig(Config):
     )
     plugin_path: tuple[str, ...] = setting(
         default=(),
-        doc="Kafka Connect's folders of plugins. They are not searched, which is told when there are any: "
-        "Java's cannot be loaded, and Python's are named in plugin.modules.",
+        doc="Folders of plugins in Python: modules, packages and installed distributions, in a folder itself or in "
+        "one directly below it. A relative path begins at the worker file's folder. Java's are passed over.",
+    )
+    plugin_discovery: str = setting(
+        default="hybrid_warn",
+        one_of=("only_scan", "hybrid_warn", "hybrid_fail", "service_load"),
+        ignore_case=True,
+        importance="low",
+        doc="service_load lists plugins of plugin.path only if they have entry points; otherwise its modules are "
+        "looked through for classes, too.",
     )
     plugin_modules: tuple[str, ...] = setting(
         default=(),
-        doc="Python modules or packages from which connector classes may be loaded.",
+        doc="Python modules or packages from which classes of plugins may be loaded.",
     )
 
     def check(self) -> Iterator[Problem]:

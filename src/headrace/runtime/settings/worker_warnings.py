@@ -35,16 +35,7 @@ def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:
         for key in _IGNORED
         if any(each.startswith(key) for each in props)
     )
-    return (*unknown, *ignored, *_plugin_warnings(props), *_delivery_warnings(props))
-
-
-def _plugin_warnings(props: Mapping[str, str]) -> Iterator[str]:
-    folders = props.get("plugin.path", "").strip()
-    if folders:
-        yield (
-            f"plugin.path={folders} is not searched: Java's plugins cannot be loaded. Python modules of "
-            "connectors are named in plugin.modules, with their folder on PYTHONPATH."
-        )
+    return (*unknown, *ignored, *_delivery_warnings(props))
 
 
 def _delivery_warnings(props: Mapping[str, str]) -> Iterator[str]:
