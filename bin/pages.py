@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from headrace.admission import Plugins
 from headrace.admission.framework_settings import framework_settings
 from headrace.connect.setting import Limits, Setting
 from headrace.connectors.file_stream import FileStreamSourceConfig
@@ -57,7 +58,8 @@ LEFT_OUT = """
 
 def reference() -> str:
     """The page of every setting."""
-    common = framework_settings(WorkerConfig(key_converter="", value_converter=""))
+    worker = WorkerConfig(key_converter="", value_converter="")
+    common = framework_settings(worker, Plugins(worker).converters)
     files = FilesConfig.settings()
     of_stores = {each.name for kind in KINDS.values() for each in kind.config.settings()}
     in_files = {each.name for each in files}

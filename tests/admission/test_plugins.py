@@ -43,7 +43,7 @@ def plugins(
         EntryPoint(name=name, value=value, group=GROUP)
         for name, _, value in (each.partition("=") for each in registered)
     ]
-    return Plugins(worker, lambda _: points)
+    return Plugins(worker, lambda group: points if group == GROUP else [])
 
 
 def test_ours_are_listed_once_and_in_order():

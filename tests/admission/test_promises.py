@@ -11,7 +11,7 @@ from admission.judged import (
     errors,
     validated,
 )
-from headrace.admission import checked_worker
+from headrace.admission import Plugins, checked_worker
 from headrace.admission.validation import validation
 from headrace.connect.connector import ExactlyOnceSupport
 from headrace.connectors.file_stream import FileStreamSourceConnector
@@ -51,13 +51,15 @@ class Hesitant(FileStreamSourceConnector):
 
 def test_a_hook_that_raises_or_says_nothing_is_a_problem():
     """Of the key that asked it."""
+    worker = checked_worker(WORKER)
     infos = validation(
         resolution(
             {**CONNECTOR, "exactly.once.support": "required", "transaction.boundary": "connector"},
             {},
         ),
         Hesitant(),
-        checked_worker(WORKER),
+        worker,
+        Plugins(worker).converters,
     )
 
     found = errors(infos)

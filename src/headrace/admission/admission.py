@@ -15,7 +15,6 @@ from headrace.admission.versions import check_version
 from headrace.connect.connector import SourceConnector
 from headrace.connect.setting import Setting
 from headrace.connect.setting_type import HIDDEN
-from headrace.converters import converter_class, converter_settings
 from headrace.runtime.herder.answers import ConfigInfos, Plugin
 from headrace.runtime.herder.errors import (
     BadRequestError,
@@ -61,14 +60,15 @@ class ConnectorAdmission:
         The plugin's own come first. Raises ``NotFoundError`` for a name of none, ``BadRequestError`` for a
         version that is not there, and ``ServerError`` for a class that is no plugin.
         """
-        if converter_class(name) is not None:
-            check_version(name, version, self._plugins.version)
-            return converter_settings(name)
+        converters = self._plugins.converters
+        if converters.has(name):
+            check_version(name, version, converters.version(name))
+            return converters.settings(name)
         connector = self._named_plugin(name)
         check_version(name, version, connector_version(connector))
         own = connector.config_class.settings()
         names = {each.name for each in own}
-        shared = framework_settings(self._worker)
+        shared = framework_settings(self._worker, converters)
         return (*own, *(each for each in shared if each.name not in names))
 
     def validate(self, config: Mapping[str, str | None], plugin: str | None = None) -> ConfigInfos:
@@ -108,7 +108,7 @@ class ConnectorAdmission:
         except UnknownConnectorError as error:
             raise BadRequestError(submitted.masked(str(error))) from None
         with submitted.kept_secret():
-            return validation(submitted, connector, self._worker)
+            return validation(submitted, connector, self._worker, self._plugins.converters)
 
     def _named_plugin(self, name: str) -> type[SourceConnector]:
         try:

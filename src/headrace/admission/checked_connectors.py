@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.admission.plugins import Plugins
 from headrace.admission.promises import promise_problems
+from headrace.admission.versions import connector_version_problems
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import ConfigError
-from headrace.converters import converter_problems
 from headrace.runtime.providers.resolving import resolved_in
 from headrace.runtime.settings.aliases import UnknownConnectorError
 from headrace.runtime.settings.client_overrides import OVERRIDES
@@ -19,7 +19,8 @@ from headrace.runtime.settings.config_rules import connector_problems, connector
 from headrace.runtime.settings.config_values import config_texts
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.unsupported_keys import CONNECTOR_DEFAULTS
-from headrace.runtime.settings.worker_config import WorkerConfig
+from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
+from headrace.slot.work import ConverterChoice
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class Admitted:
     """A connector whose configuration has been checked; made, but not started.
 
     *props* are resolved and hold secrets: only *given*, with its placeholders, may be stored or shown.
-    *secrets* are what was put in, each with its placeholder.
+    *secrets* are what was put in, each with its placeholder. *converters* are those of ``ROLES``, as slots make them.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Admitted:
     props: Mapping[str, str] = field(repr=False)
     given: Mapping[str, str] = field(repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    converters: tuple[ConverterChoice, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = ()
 
 
@@ -100,12 +102,17 @@ def checked_connector(
             for key, sentence in problems
         ]
         raise ConfigError(told, where=where)
+    config = ConnectorConfig.parse(props)
+    chosen = (config.converter(role, worker) for role in ROLES)
     return Admitted(
-        name=ConnectorConfig.parse(props).name,
+        name=config.name,
         connector=connector,
         props=props,
         given=texts,
         secrets=submitted.secrets,
+        converters=tuple(
+            replace(each, class_name=plugins.converters.path(each.class_name)) for each in chosen
+        ),
         warnings=tuple(map(submitted.masked, _warnings(connector, props, worker))),
     )
 
@@ -114,11 +121,12 @@ def _judged(
     props: Mapping[str, str], worker: WorkerConfig, plugins: Plugins
 ) -> tuple[SourceConnector | None, list[Problem]]:
     """The connector, if there is one, and all that is wrong with it."""
-    problems = list(connector_problems(props, worker, converter_problems))
+    problems = list(connector_problems(props, worker, plugins.converters.problems))
     try:
         connector = plugins.connector(props.get("connector.class", ""))
     except UnknownConnectorError as error:
         return None, [*problems, ("connector.class", str(error))]
+    problems.extend(connector_version_problems(connector, props))
     problems.extend(connector.problems(props))
     if not problems:
         config = ConnectorConfig.parse(props)

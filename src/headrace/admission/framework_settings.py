@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from headrace.admission.converter_plugins import Converters
 from headrace.connect.setting import Limits, Setting
 from headrace.connect.setting_type import SettingType
-from headrace.converters import converter_class, converter_classes, header_converter_classes
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.worker_config import ROLES, Role, WorkerConfig
 
 TRANSFORMS: Final = "transforms"
 PREDICATES: Final = "predicates"
-PLUGIN_VERSION: Final = "connector.plugin.version"
 
 _COMMON = "Common"
 _ERRORS = "Error Handling"
@@ -26,15 +25,6 @@ def _retry_timeout(value: int) -> str | None:
 
 
 _WITHOUT_EFFECT: Final = (
-    Setting(
-        name=PLUGIN_VERSION,
-        default=None,
-        doc=f"Which version of the connector to use. {_NOT_YET}",
-        group=_COMMON,
-        order=3,
-        width="MEDIUM",
-        display_name="Connector version",
-    ),
     Setting(
         name="tasks.max.enforce",
         type=SettingType.BOOLEAN,
@@ -112,19 +102,6 @@ _WITHOUT_EFFECT: Final = (
         width="LONG",
         display_name="Offsets topic",
     ),
-    *(
-        Setting(
-            name=f"{role}.converter.plugin.version",
-            default=None,
-            importance="low",
-            doc=f"Which version of the converter to use. {_NOT_YET}",
-            group=_COMMON,
-            order=7 + 2 * place,
-            width="SHORT",
-            display_name=f"{role.capitalize()} converter version",
-        )
-        for place, role in enumerate(ROLES)
-    ),
 )
 # Kafka Connect's own numbers in the group, which moved with the versions of plugins.
 _PLACES: Mapping[str, int] = {
@@ -136,7 +113,7 @@ _PLACES: Mapping[str, int] = {
 _ORDER = (
     "name",
     "connector.class",
-    PLUGIN_VERSION,
+    "connector.plugin.version",
     "tasks.max",
     "tasks.max.enforce",
     *(each for role in ROLES for each in (f"{role}.converter", f"{role}.converter.plugin.version")),
@@ -159,25 +136,25 @@ _ORDER = (
 )
 
 
-def framework_settings(worker: WorkerConfig) -> tuple[Setting, ...]:
-    """Every setting that connectors have whatever their class, in Kafka Connect's order; then our own. Pure.
+def framework_settings(worker: WorkerConfig, converters: Converters) -> tuple[Setting, ...]:
+    """Every setting that connectors have whatever their class, in Kafka Connect's order; then our own.
 
-    The worker's converters are the defaults of the connector's.
+    The worker's converters are the defaults of the connector's, and *converters* what may be set.
     """
     known = {each.name: each for each in (*ConnectorConfig.settings(), *_WITHOUT_EFFECT)}
     ordered = (known.pop(name) for name in _ORDER)
-    return tuple(_placed(each, worker) for each in (*ordered, *known.values()))
+    return tuple(_placed(each, worker, converters) for each in (*ordered, *known.values()))
 
 
-def _placed(setting: Setting, worker: WorkerConfig) -> Setting:
+def _placed(setting: Setting, worker: WorkerConfig, converters: Converters) -> Setting:
     placed = replace(setting, order=_PLACES.get(setting.name, setting.order))
     role = _role(setting.name)
     if role is None:
         return placed
     named = worker.converter(role).class_name
-    classes = header_converter_classes() if role == "header" else converter_classes()
-    shown = sorted(filter(None, map(converter_class, classes)))
-    return replace(placed, default=converter_class(named) or named, recommended=tuple(shown))
+    return replace(
+        placed, default=converters.full_name(named), recommended=converters.recommended(role)
+    )
 
 
 def _role(name: str) -> Role | None:

@@ -1,4 +1,4 @@
-"""The connectors that a worker may load: headrace's own, entry points', those of plugin.modules and plugin.path."""
+"""The plugins that a worker may load: headrace's own, entry points', those of plugin.modules and plugin.path."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import inspect
 from functools import cached_property
 from typing import Final
 
-import headrace
+from headrace.admission.converter_plugins import Converters
 from headrace.admission.plugin_search import Found, PluginSearch, Registered
 from headrace.class_path import class_at
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import TaskFailedError
-from headrace.converters import converter_classes, header_converter_classes
 from headrace.runtime.herder.answers import Plugin, PluginKind
 from headrace.runtime.settings.aliases import (
     CONNECTORS,
@@ -36,6 +35,8 @@ class Plugins:
 
     def __init__(self, worker: WorkerConfig, registered: Registered | None = None) -> None:
         self._search = PluginSearch(worker, registered)
+        self.converters: Final = Converters(self._search)
+        """The converters among them."""
 
     def connector_class(self, name: str) -> type[SourceConnector]:
         """The class that *name* stands for.
@@ -70,11 +71,6 @@ class Plugins:
             )
         return made
 
-    @property
-    def version(self) -> str:
-        """The version of what comes with headrace."""
-        return headrace.__version__
-
     def may_load(self, name: str) -> bool:
         """Whether *name* stands for a place in a module that may be imported, whatever lies there."""
         try:
@@ -90,15 +86,8 @@ class Plugins:
     def listed(self) -> tuple[Plugin, ...]:
         """All of them, each once, in Kafka Connect's order: by kind, then by class."""
         sources = {each.path: self._source(each) for each in self._found}
-        converters = (
-            Plugin(class_name=each, kind=kind, version=self.version)
-            for kind, classes in (
-                (PluginKind.CONVERTER, converter_classes()),
-                (PluginKind.HEADER_CONVERTER, header_converter_classes()),
-            )
-            for each in sorted(classes)
-        )
-        return (*sorted(sources.values(), key=lambda each: each.class_name), *converters)
+        ordered = sorted(sources.values(), key=lambda each: each.class_name)
+        return (*ordered, *self.converters.listed())
 
     def _path(self, name: str) -> str:
         own = connector_path(name)

@@ -6,7 +6,7 @@ from headrace.admission.checked_connectors import Admitted
 from headrace.runtime.services import RunSpec
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.secret_values import hidden_values
-from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
+from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.slot.work import BoundaryKind
 
 
@@ -14,15 +14,14 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
     """A connector with every setting resolved. Pure."""
     config = ConnectorConfig.parse(admitted.props)
     producer, admin = config.producer(worker), config.admin(worker)
-    converters = [config.converter(role, worker) for role in ROLES]
-    key, value, header = converters
+    key, value, header = admitted.converters
     hidden = hidden_values(
         admitted.secrets,
         admitted.connector.config_class.settings(),
         admitted.props,
         producer,
         admin,
-        *(each.config for each in converters),
+        *(each.config for each in admitted.converters),
     )
     return RunSpec(
         name=config.name,

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from headrace.admission.complaints import Complaints
+from headrace.admission.converter_plugins import Converters
 from headrace.admission.reading import reading
 from headrace.connect.config import Problem, under
 from headrace.connect.setting import Setting
-from headrace.converters import converter_settings
 from headrace.runtime.herder.answers import CheckedKey, ConfigValue
 from headrace.runtime.herder.value_text import value_text
 from headrace.runtime.settings.client_overrides import OVERRIDES
@@ -25,15 +25,17 @@ class Section:
     settings: tuple[Setting, ...] = ()
 
 
-def sections(props: Mapping[str, str]) -> tuple[Section, ...]:
-    """What is appended for *props*, in Kafka Connect's order. Pure.
+def sections(props: Mapping[str, str], converters: Converters) -> tuple[Section, ...]:
+    """What is appended for *props*, in Kafka Connect's order.
 
     Settings of a converter are part of it only if *props* name the converter.
     """
     return (
         *(Section(prefix=prefix) for prefix in OVERRIDES),
         *(
-            Section(prefix=f"{key}.", settings=_prefixed(f"{key}.", converter_settings(props[key])))
+            Section(
+                prefix=f"{key}.", settings=_prefixed(f"{key}.", converters.settings(props[key]))
+            )
             for key in _CONVERTERS
             if key in props
         ),

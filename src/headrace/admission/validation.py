@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from headrace.admission.complaints import Complaints
+from headrace.admission.converter_plugins import Converters
 from headrace.admission.framework_settings import framework_settings
 from headrace.admission.promises import promise_problems
 from headrace.admission.reading import NULL, Reading, reading
 from headrace.admission.sections import section_keys, section_problems, sections
 from headrace.admission.transforms import chain_problems, chain_props, chain_settings, in_chains
+from headrace.admission.versions import connector_version_problems
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
 from headrace.connect.setting import Setting
 from headrace.connect.setting_type import HIDDEN, SettingType
-from headrace.converters import converter_class, converter_problems
 from headrace.runtime.herder.answers import CheckedKey, ConfigInfos, ConfigValue
 from headrace.runtime.herder.value_text import value_text
 from headrace.runtime.providers.resolution import Resolution
@@ -29,32 +30,40 @@ _NAME = "name"
 
 
 def validation(
-    submitted: Resolution, connector: SourceConnector, worker: WorkerConfig
+    submitted: Resolution,
+    connector: SourceConnector,
+    worker: WorkerConfig,
+    converters: Converters,
 ) -> ConfigInfos:
     """What is wrong with *submitted* for *connector* in *worker*, with every key and its value.
 
     Asks the connector's hooks, which are pure, and no broker; raises what they raise.
     """
-    return _Validation(submitted, connector, worker).infos()
+    return _Validation(submitted, connector, worker, converters).infos()
 
 
 class _Validation:
     """One validation, on one thread."""
 
     def __init__(
-        self, submitted: Resolution, connector: SourceConnector, worker: WorkerConfig
+        self,
+        submitted: Resolution,
+        connector: SourceConnector,
+        worker: WorkerConfig,
+        converters: Converters,
     ) -> None:
         self._submitted = submitted
         self._props = submitted.props()
         self._chains = chain_props(submitted)
         self._connector = connector
         self._worker = worker
+        self._converters = converters
         self._framework = self._framework_settings()
         self._settings = {
             **self._framework,
             **{each.name: each for each in connector.config_class.settings()},
         }
-        self._sections = sections(self._props)
+        self._sections = sections(self._props, converters)
         appended = {each.name: each for part in self._sections for each in part.settings}
         defined = {**self._settings, **appended}
         self._readings = {
@@ -117,10 +126,11 @@ class _Validation:
         known = -1
         while known < len(self._complaints.all_keys()):
             known = len(self._complaints.all_keys())
-            problems = connector_problems(self._usable(), self._worker, converter_problems)
+            problems = connector_problems(self._usable(), self._worker, self._converters.problems)
             self._complaints.add_new(map(_as_connect, problems))
 
     def _complain_of_connector(self) -> None:
+        self._complaints.add_new(connector_version_problems(self._connector, self._props))
         own = tuple(self._connector.problems(self._props))
         told = {key for key, _ in self._submitted.problems} | {*self._submitted.nulls()}
         self._complaints.add((key, sentence) for key, sentence in own if key not in told)
@@ -130,7 +140,10 @@ class _Validation:
             self._complaints.add(asked, as_they_are=True)
 
     def _framework_settings(self) -> dict[str, Setting]:
-        settings = (*framework_settings(self._worker), *chain_settings(self._chains))
+        settings = (
+            *framework_settings(self._worker, self._converters),
+            *chain_settings(self._chains),
+        )
         return {each.name: each for each in settings}
 
     def _own_names(self) -> frozenset[str]:
@@ -157,10 +170,15 @@ class _Validation:
 
     def _checked(self, name: str) -> CheckedKey:
         setting = self._settings[name]
-        text = _text(setting, self._readings[name])
+        text = self._text(setting, self._readings[name])
         if name in self._framework and self._is_lost(name):
             text = None
         return _checked(setting, name, text, self._complaints)
+
+    def _text(self, setting: Setting, found: Reading) -> str | None:
+        text = value_text(found.value, setting.type)
+        is_converter = setting.name in {f"{role}.converter" for role in ROLES}
+        return self._converters.full_name(text) if is_converter and text else text
 
     def _is_lost(self, name: str) -> bool:
         """Whether a class that cannot be found has no value."""
@@ -187,12 +205,6 @@ def _checked(
             name=name, value=text, errors=complaints.of(name), recommended=recommended
         ),
     )
-
-
-def _text(setting: Setting, found: Reading) -> str | None:
-    text = value_text(found.value, setting.type)
-    is_converter = setting.name in {f"{role}.converter" for role in ROLES}
-    return converter_class(text) or text if is_converter and text is not None else text
 
 
 def _as_connect(problem: Problem) -> Problem:

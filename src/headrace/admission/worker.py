@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from headrace.admission.plugin_path import PluginPath, absolute_path
+from headrace.admission.plugins import Plugins
 from headrace.connect.errors import ConfigError
-from headrace.converters import converter_problems
 from headrace.runtime.providers.resolving import resolved_in
 from headrace.runtime.settings.client_problems import worker_client_warnings
 from headrace.runtime.settings.config_rules import worker_problems
@@ -44,7 +44,7 @@ def checked_worker(
         config = WorkerConfig.parse(_placed(submitted.props(), folder or Path.cwd()))
         plugin_path = PluginPath(config.plugin_path)
         make_importable(plugin_path.folders)
-        problems = [*worker_problems(config, converter_problems)]
+        problems = [*worker_problems(config, Plugins(config).converters.problems)]
         if problems:
             raise ConfigError(problems)
     except ConfigError as error:

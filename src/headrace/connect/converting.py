@@ -14,7 +14,9 @@ from headrace.connect.schema import Schema
 class Converter(Protocol):
     """Turns keys or values into what Kafka stores.
 
-    Made and configured once per slot and micro-batch, then called on the slot's thread for every batch.
+    Made without arguments and configured once per slot and micro-batch, then called on the slot's thread for every
+    batch. Its class may have a ``config_class``, a :class:`~headrace.connect.config.Config` that declares its settings,
+    and a ``version``; both are looked at when a configuration is validated. The same goes for header converters.
     """
 
     def configure(self, config: Mapping[str, str], *, is_key: bool) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 from headrace.connect.config import Config, Problem
@@ -72,15 +73,16 @@ def converter_settings(class_name: str) -> tuple[Setting, ...]:
 
 
 def converter_problems(
-    role: Role, class_name: str, config: Mapping[str, str]
+    role: Role, class_name: str, config: Mapping[str, str], *, others: Sequence[str] = ()
 ) -> tuple[Problem, ...]:
     """What is wrong with a converter and its own settings; the key of the class itself is empty.
 
-    Pure. Called when a configuration is validated, before anything is made.
+    *others* are offered besides our own in place of a class that is none. Pure. Called when a configuration is
+    validated, before anything is made.
     """
     name = _KNOWN.get(class_name)
     if name is None or (name == "simple" and role != "header"):
-        return (("", _unknown(role, class_name)),)
+        return (("", _unknown(role, class_name, others)),)
     return _config(name).problems(config)
 
 
@@ -90,10 +92,13 @@ def needs_schema(class_name: str) -> bool:
 
 
 def make_converter(class_name: str, config: Mapping[str, str], is_key: bool) -> Converter:  # noqa: FBT001 (Connect's own signature)
-    """A configured converter of keys or values; raises :class:`~headrace.connect.errors.ConfigError`."""
+    """A configured converter of keys or values; raises :class:`~headrace.connect.errors.ConfigError`.
+
+    One that is not headrace's own is named as ``package.module:Class`` by the driver, which has checked it.
+    """
     role: Role = "key" if is_key else "value"
-    name = _KNOWN.get(class_name)
-    if name not in _COLUMNS:
+    name = _placed(class_name)
+    if name is None or (name in _PATHS and name not in _COLUMNS):
         raise ConfigError([(f"{role}.converter", _unknown(role, class_name))])
     converter: Converter = _class(name)()
     converter.configure(config, is_key=is_key)
@@ -101,28 +106,34 @@ def make_converter(class_name: str, config: Mapping[str, str], is_key: bool) -> 
 
 
 def make_header_converter(class_name: str, config: Mapping[str, str]) -> HeaderConverter:
-    """A configured converter of headers; raises :class:`~headrace.connect.errors.ConfigError`."""
-    name = _KNOWN.get(class_name)
+    """A configured converter of headers, named as in :func:`make_converter`, with which it raises."""
+    name = _placed(class_name)
     if name is None:
         raise ConfigError([("header.converter", _unknown("header", class_name))])
     made = _class(name)()
-    converter: HeaderConverter = ColumnHeaderConverter(made) if name in _COLUMNS else made
+    is_of_headers = hasattr(made, "encode_header")
+    converter: HeaderConverter = made if is_of_headers else ColumnHeaderConverter(made)
     converter.configure(config)
     return converter
 
 
 def _class(name: str) -> type[Any]:
     """A converter's class. Its module is imported only now: some bring libraries that take their time."""
-    module, _, attribute = _PATHS[name].partition(":")
-    return getattr(import_module(module), attribute)
+    module, _, attribute = _PATHS.get(name, name).partition(":")
+    return attrgetter(attribute)(import_module(module))
+
+
+def _placed(class_name: str) -> str | None:
+    """Our own name of a converter, or the place of somebody else's."""
+    return _KNOWN.get(class_name, class_name if ":" in class_name else None)
 
 
 def _config(name: str) -> type[Config]:
     return _class(name).config_class
 
 
-def _unknown(role: Role, class_name: str) -> str:
-    choices = ", ".join(_PATHS if role == "header" else _COLUMNS)
+def _unknown(role: Role, class_name: str, others: Sequence[str] = ()) -> str:
+    choices = ", ".join((*(_PATHS if role == "header" else _COLUMNS), *others))
     if class_name in _NOT_YET_NAMES:
         return f"The converter {class_name} is not supported yet; there are: {choices}."
     if _KNOWN.get(class_name) == "simple":

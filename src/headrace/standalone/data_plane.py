@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.admission import Admitted, PluginPath
@@ -37,7 +37,11 @@ def spark_engine(
     settings = SparkSettings(
         master=keys.pop("spark.master", None), remote=keys.pop("spark.remote", None), conf=keys
     )
-    modules = [name for each in connectors for name in foreign_modules(each.connector)]
+    modules = [
+        name
+        for each in connectors
+        for name in foreign_modules(each.connector, (one.class_name for one in each.converters))
+    ]
     return SparkEngine(
         settings,
         slots=config.slots,
@@ -60,6 +64,11 @@ def _refuse_small(session: SparkSession, slots: int) -> None:
         raise TaskFailedError(f"The Spark session is too small. {problem}")
 
 
-def foreign_modules(connector: SourceConnector) -> frozenset[str]:
-    """The top-level modules that a connector's slots import and headrace does not bring."""
-    return frozenset({connector.task_class.__module__.partition(".")[0]}) - {"headrace"}
+def foreign_modules(connector: SourceConnector, converters: Iterable[str]) -> frozenset[str]:
+    """The top-level modules that a connector's slots import and headrace does not bring.
+
+    *converters* are the classes of its converters, authors' by where they lie.
+    """
+    places = (each.partition(":")[0] for each in converters if ":" in each)
+    modules = (connector.task_class.__module__, *places)
+    return frozenset(each.partition(".")[0] for each in modules) - {"headrace"}

@@ -95,6 +95,9 @@ def _preparing(changes: OffsetChanges, engine: Engine) -> Callable[[RunSpec], No
         changes.settle(replace(spec, connector=type(spec.connector)()))
         ensure_dead_letters(spec)
         if isinstance(engine, LazyEngine):
-            engine.require(foreign_modules(spec.connector))
+            converters = (spec.key_converter, spec.value_converter, spec.header_converter)
+            engine.require(
+                foreign_modules(spec.connector, (each.class_name for each in converters))
+            )
 
     return prepare

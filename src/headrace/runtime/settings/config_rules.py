@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
 
-from headrace.connect.config import Problem, under
+from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
 from headrace.runtime.settings.client_overrides import override_problems
 from headrace.runtime.settings.client_problems import (
@@ -21,6 +23,8 @@ from headrace.runtime.settings.worker_config import (
     transaction_timeout_ms,
 )
 from headrace.slot.work import BoundaryKind, ConverterChoice
+
+_VERSION: Final = "plugin.version"
 
 ConverterCheck = Callable[[Role, str, Mapping[str, str]], tuple[Problem, ...]]
 """What is wrong with a converter's class (the empty key) and its settings."""
@@ -54,7 +58,7 @@ def connector_problems(
         return (*error.problems, *refused.items())
     return (
         *refused.items(),
-        *_named_converter_problems(config, check),
+        *_named_converter_problems(config, worker, check),
         *_delivery_problems(config, worker),
         *connector_client_problems(
             config.originals,
@@ -86,13 +90,18 @@ def _interval_warnings(config: ConnectorConfig, worker: WorkerConfig) -> Iterato
         )
 
 
-def _named_converter_problems(config: ConnectorConfig, check: ConverterCheck) -> Iterator[Problem]:
+def _named_converter_problems(
+    config: ConnectorConfig, worker: WorkerConfig, check: ConverterCheck
+) -> Iterator[Problem]:
     for role in ROLES:
-        named: str | None = getattr(config, f"{role}_converter")
-        if named is not None:
-            settings = under(config.originals, f"{role}.converter.")
-            choice = ConverterChoice(class_name=named, config=settings)
+        choice = config.converter(role, worker)
+        version = config.originals.get(f"{role}.converter.{_VERSION}")
+        if getattr(config, f"{role}_converter") is not None:
             yield from _converter_problems(role, choice, check)
+        elif version is not None:
+            # The worker's converter, of which only the version is this connector's matter.
+            asked = replace(choice, config={**choice.config, _VERSION: version})
+            yield from _converter_problems(role, asked, check)
 
 
 def _converter_problems(

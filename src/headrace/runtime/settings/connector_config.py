@@ -9,6 +9,7 @@ from headrace.connect.config import Problem, setting
 from headrace.connect.setting_type import SettingType
 from headrace.runtime.settings.error_settings import ErrorSettings
 from headrace.runtime.settings.unsupported_keys import connector_refusals
+from headrace.runtime.settings.version_ranges import range_problem
 from headrace.runtime.settings.worker_config import Role, WorkerConfig, transaction_timeout_ms
 from headrace.slot.work import BoundaryKind, ConverterChoice
 
@@ -50,6 +51,16 @@ class ConnectorConfig(ErrorSettings):
         width="LONG",
         display_name="Connector class",
     )
+    connector_plugin_version: str | None = setting(
+        default=None,
+        importance="medium",
+        valid=range_problem,
+        doc="Which version of the connector is needed: one, as 1.2, or a range, as [1.0,2.0). Any, without it.",
+        group="Common",
+        order=3,
+        width="MEDIUM",
+        display_name="Connector version",
+    )
     tasks_max: int = setting(
         default=1,
         importance="high",
@@ -70,6 +81,16 @@ class ConnectorConfig(ErrorSettings):
         width="SHORT",
         display_name="Key converter class",
     )
+    key_converter_plugin_version: str | None = setting(
+        default=None,
+        importance="low",
+        valid=range_problem,
+        doc="Which version of the converter is needed: one, or a range.",
+        group="Common",
+        order=7,
+        width="SHORT",
+        display_name="Key converter version",
+    )
     value_converter: str | None = setting(
         default=None,
         kind=SettingType.CLASS,
@@ -80,6 +101,16 @@ class ConnectorConfig(ErrorSettings):
         width="SHORT",
         display_name="Value converter class",
     )
+    value_converter_plugin_version: str | None = setting(
+        default=None,
+        importance="low",
+        valid=range_problem,
+        doc="Which version of the converter is needed: one, or a range.",
+        group="Common",
+        order=9,
+        width="SHORT",
+        display_name="Value converter version",
+    )
     header_converter: str | None = setting(
         default=None,
         kind=SettingType.CLASS,
@@ -89,6 +120,16 @@ class ConnectorConfig(ErrorSettings):
         order=7,
         width="SHORT",
         display_name="Header converter class",
+    )
+    header_converter_plugin_version: str | None = setting(
+        default=None,
+        importance="low",
+        valid=range_problem,
+        doc="Which version of the converter is needed: one, or a range.",
+        group="Common",
+        order=11,
+        width="SHORT",
+        display_name="Header converter version",
     )
     config_action_reload: str = setting(
         default="restart",

@@ -71,17 +71,13 @@ REST_PREFIXES: Final = ("admin.listeners.https.", "listeners.https.")
 """Beginnings of keys of a worker that the REST interface reads."""
 
 CONNECTOR_DEFAULTS: Final[Mapping[str, str | None]] = {
-    "connector.plugin.version": None,
     "errors.retry.delay.max.ms": "60000",
     "errors.retry.timeout": "0",
-    "header.converter.plugin.version": None,
-    "key.converter.plugin.version": None,
     "offsets.storage.topic": None,
     "predicates": "",
     "tasks.max.enforce": "true",
     "topic.creation.groups": "",
     "transforms": "",
-    "value.converter.plugin.version": None,
 }
 """What a key of a connector may be set to; ``None`` when it may not be there at all."""
 
