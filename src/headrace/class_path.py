@@ -23,14 +23,14 @@ def class_at(path: str, kind: type[Kind]) -> Callable[[], Kind]:
     module, _, name = path.partition(":")
     try:
         found = attrgetter(name)(importlib.import_module(module))
-    except Exception as error:  # (a module may raise anything when it is imported)
+    except (Exception, SystemExit) as error:  # (a module may raise anything when it is imported)
         raise TaskFailedError(f"{path} could not be loaded: {_reason(error)}") from error
     if not (isinstance(found, type) and issubclass(found, kind)):
         raise TaskFailedError(f"{path} is not a {kind.__name__}.")
     return found
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """*error* with the file and the line where it was raised, if that is in a module of somebody else."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"

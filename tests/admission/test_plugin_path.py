@@ -101,6 +101,16 @@ def test_a_module_that_cannot_be_imported_is_listed_with_its_reason(tmp_path: Pa
     assert "TapConnector" == found.connector_class("Tap").__name__
 
 
+def test_a_module_that_would_end_python_ends_nothing(tmp_path: Path):
+    """Neither when it is looked into nor when it is named."""
+    (tmp_path / "pathquitter.py").write_text("raise SystemExit(3)", "utf-8")
+    found = plugins(tmp_path)
+
+    assert {"pathquitter": "pathquitter could not be imported: 3"} == sources(found)
+    with pytest.raises(UnknownConnectorError, match=r"^pathquitter:Tap could not be loaded"):
+        found.connector_class("pathquitter:Tap")
+
+
 def test_a_relative_folder_begins_at_the_worker_s_file(tmp_path: Path):
     """Wherever the worker is started."""
     tap(tmp_path / "plugins" / "pathtap.py")

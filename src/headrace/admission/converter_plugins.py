@@ -181,8 +181,11 @@ def _is_converter(found: object) -> bool:
 
 
 def _config_class(found: type[Any] | None) -> type[Config] | None:
-    return getattr(found, "config_class", None)
+    declared = getattr(found, "config_class", None)
+    is_config = isinstance(declared, type) and issubclass(declared, Config)
+    return declared if is_config else None
 
 
 def _version(found: type[Any] | None) -> str | None:
-    return getattr(found, "version", None)
+    version = getattr(found, "version", None)
+    return None if version is None else str(version)
