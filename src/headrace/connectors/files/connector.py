@@ -25,6 +25,7 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.distribution import shares_of
 from headrace.connectors.files.explaining import Explaining
 from headrace.connectors.files.formats import schemaless_values
+from headrace.connectors.files.lagging import lags_of
 from headrace.connectors.files.local.selection import LocalSelection
 from headrace.connectors.files.naming.destinations import Destinations
 from headrace.connectors.files.offsets import check_offsets
@@ -74,7 +75,7 @@ class FilesConnector(PlannedConnector):
     def start(self, props: Mapping[str, str]) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""
         self._config = self.files_config.parse(props)
-        self._selection = self._selected()
+        self._selection = self._selected(self._config)
         self._tracking = Tracking(
             self._config, self._selection, ticks=self._ticks, clock=self._clock, tell=self._tell
         )
@@ -115,6 +116,13 @@ class FilesConnector(PlannedConnector):
                 "The mark of %s is removed: what has no offset there is read again.", place
             )
         return False
+
+    def lag(
+        self, props: Mapping[str, str], offsets: Mapping[SourcePartition, SourceOffset]
+    ) -> Mapping[SourcePartition, int]:
+        """See :class:`~headrace.connect.connector.SourceConnector`: bytes, of files that have offsets."""
+        config = self.files_config.parse(props)
+        return dict(lags_of(by_file(offsets), config, self._selected(config).measured))
 
     def plan(self, request: PlanRequest) -> Plan:
         """List the files and join them with what is known.
@@ -200,8 +208,7 @@ class FilesConnector(PlannedConnector):
             max_objects=config.max_objects_per_round or most, max_bytes=config.max_bytes_per_round
         )
 
-    def _selected(self) -> Selection:
-        config = self._config
+    def _selected(self, config: FilesConfig) -> Selection:
         if config.root is None:
             return LocalSelection(config, clock=self._clock, tell=self._tell)
         return StoreSelection(config, config.root, config.open_store(config.root), tell=self._tell)

@@ -110,6 +110,14 @@ class AivenS3Connector(FilesConnector):
             renamed[ours] = offset
         check_offsets(renamed)
 
+    def lag(
+        self, props: Mapping[str, str], offsets: Mapping[SourcePartition, SourceOffset]
+    ) -> Mapping[SourcePartition, int]:
+        """As ``files``, with the original's names of partitions."""
+        ours = {found: offset for each, offset in offsets.items() if (found := as_ours(each))}
+        with _in_peers_words():
+            return {as_theirs(each): lag for each, lag in super().lag(props, ours).items()}
+
     def _tell(self, path: str, sentence: str | None) -> None:
         super()._tell(path, sentence and in_peers_words(sentence))
 

@@ -17,6 +17,7 @@ from headrace.connectors.files.local.ready import Ready, last_line_end
 from headrace.connectors.files.local.remembered import Remembered
 from headrace.connectors.files.local.row_ahead import RowAhead
 from headrace.connectors.files.local.torn import is_torn_at
+from headrace.connectors.files.measured import Measured
 from headrace.connectors.files.planning import decide
 from headrace.connectors.files.progress import Progress
 from headrace.connectors.files.selecting.local_paths import local_selector
@@ -112,6 +113,14 @@ class LocalSelection:
             return False
         key, recursive = path.removeprefix("/"), self._config.recursive
         return any(each.selects(key, recursive=recursive) for each in self._selectors)
+
+    def measured(self, path: str) -> Measured | None:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
+        file = look_at(path) if path.startswith("/") else None
+        if file is None:
+            return None
+        plain = packing_of(path, file.head, self._config) is Compression.NONE
+        return Measured(file=file, by_bytes=plain and format_of(path, self._config).byte_anchors)
 
     def gone(self, paths: Sequence[str]) -> Sequence[str]:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`. Looks at each."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from headrace.connectors.files.candidate import Decision, Rules
 from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.measured import Measured
 from headrace.connectors.files.progress import Progress
 from headrace.connectors.files.selecting.observing import UNOBSERVED, ListingObserver
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, fail, unheard
@@ -50,6 +51,13 @@ class Selection(Protocol):
 
     def selects(self, path: str) -> bool:
         """Whether a file at *path* would be selected, by its name alone. Pure; where it is hard to say, ``False``."""
+        ...
+
+    def measured(self, path: str) -> Measured | None:
+        """What is at *path* now, listed or not; ``None`` when there is nothing, or it is of another place.
+
+        Costs one or two requests to a store. Raises as :meth:`decisions`.
+        """
         ...
 
     def gone(self, paths: Sequence[str]) -> Sequence[str]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.candidate import NOTHING, Candidate, Decision
 from headrace.connectors.files.config import FilesConfig
-from headrace.connectors.files.formats import format_of, packing_told
+from headrace.connectors.files.formats import format_of, packing_of, packing_told
+from headrace.connectors.files.measured import Measured
+from headrace.connectors.files.place import HEAD_BYTES
 from headrace.connectors.files.planning import decide
 from headrace.connectors.files.progress import Progress
 from headrace.connectors.files.selecting.addresses import REASONS, Root, Selector, prefixes
@@ -18,7 +20,11 @@ from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fa
 from headrace.connectors.files.selecting.selection import Tell, rules_of
 from headrace.connectors.files.selecting.strays import Strays
 from headrace.connectors.files.splitting import why_whole
-from headrace.connectors.files.stores.errors import ObjectGoneError, retriable
+from headrace.connectors.files.stores.errors import (
+    ObjectChangedError,
+    ObjectGoneError,
+    retriable,
+)
 from headrace.connectors.files.stores.store import Store, StoredObject
 from headrace.sources.extractors.streams import Compression
 
@@ -120,6 +126,25 @@ class StoreSelection:
         recursive = self._config.recursive
         return any(one.selects(key, recursive=recursive) for one, _ in self._entries)
 
+    def measured(self, path: str) -> Measured | None:
+        """See :class:`~headrace.connectors.files.selecting.selection.Selection`.
+
+        Its first bytes are read where only they tell how it is packed.
+        """
+        key = self._root.key(path)
+        if key is None:
+            return None
+        try:
+            with retriable():
+                found = self._store.head(key)
+                packing = packing_of(path, self._head_of(path, found), self._config)
+        except (ObjectGoneError, ObjectChangedError):
+            # One that changes while it is looked at has no size that would hold for an answer.
+            return None
+        plain = packing is Compression.NONE
+        by_bytes = plain and format_of(path, self._config).byte_anchors
+        return Measured(file=_seen(path, found), by_bytes=by_bytes)
+
     def gone(self, paths: Sequence[str]) -> Sequence[str]:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`.
 
@@ -141,15 +166,19 @@ class StoreSelection:
             return False
         return True
 
+    def _head_of(self, path: str, found: StoredObject) -> bytes:
+        """The first bytes of the object, where these tell something."""
+        if packing_told(path, self._config) is not None or not found.size:
+            return b""
+        with self._store.open(found.key, found.version, size=found.size) as stream:
+            return stream.read(HEAD_BYTES) or b""
+
     def _decided(self, listed: StoredObject, path: str, progress: Progress) -> Decision:
         marker = self._markers.awaited_by(listed.key) if progress.is_new else None
         if marker is not None:
             self._markers.tell(path, marker, self._tell)
             return Decision(waits=True, marker=self._root.address(marker))
-        seen = StoredSeen(
-            path=path, size=listed.size, version=listed.version, modified_ms=listed.modified_ms
-        )
-        return decide(self._candidate(seen), progress, self._rules)
+        return decide(self._candidate(_seen(path, listed)), progress, self._rules)
 
     def _objects(
         self, left_out: LeftOut, observer: ListingObserver, known: Mapping[str, Progress]
@@ -225,6 +254,12 @@ class StoreSelection:
             unsplit=why_whole(form, packing) if 0 < self._config.split_bytes < seen.size else None,
             byte_anchors=form.byte_anchors,
         )
+
+
+def _seen(path: str, found: StoredObject) -> StoredSeen:
+    return StoredSeen(
+        path=path, size=found.size, version=found.version, modified_ms=found.modified_ms
+    )
 
 
 def _rank(reason: str) -> int:
