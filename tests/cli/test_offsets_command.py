@@ -138,7 +138,12 @@ def test_history_outlives_its_connector(shell: Shell, worker: Worker):
     shell.done("offsets", "reset", "c")
     shell.done("connectors", "delete", "c")
 
-    assert "reset" in shell.done("offsets", "history", "c")
+    told = shell.done("offsets", "history", "c").splitlines()
+    assert (
+        "1       2023-11-14 22:13:20+00:00  127.0.0.1  reset, of a deleted connector  1" == told[1]
+    )
+    (kept,) = shell("offsets", "history", "c", "--json").json["history"]
+    assert kept["of_deleted"]
     assert "headrace: Connector d not found\n" == shell.failed("offsets", "history", "d")
 
 

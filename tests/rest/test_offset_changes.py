@@ -84,13 +84,15 @@ def test_history(client: httpx.Client, herder: FakeHerder):
             at_ms=1_700_000_000_000,
             done=True,
             undoes=2,
+            of_deleted=True,
             offsets=[changed],
         )
     ]
 
     assert (
         '{"history":[{"change":3,"operation":"undo","who":"ann","at_ms":1700000000000,"done":true,'
-        '"undoes":2,"offsets":[{"partition":{"f":"a"},"before":{"p":1.0E10},"after":null}]}]}'
+        '"undoes":2,"of_deleted":true,'
+        '"offsets":[{"partition":{"f":"a"},"before":{"p":1.0E10},"after":null}]}]}'
         == client.get("/connectors/c/offsets/history").text
     )
 

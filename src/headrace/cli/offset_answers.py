@@ -67,6 +67,7 @@ class PastChange(msgspec.Struct, frozen=True):
     done: bool
     undoes: int | None
     offsets: Sequence[ChangedEntry]
+    of_deleted: bool = False
 
 
 class History(msgspec.Struct, frozen=True):

@@ -10,6 +10,8 @@ from headrace.cli.table import one_line, table_lines
 
 Row = Sequence[str]
 
+_OF_DELETED = ", of a deleted connector"
+
 
 def offset_lines(name: str, offsets: Offsets) -> Iterator[str]:
     """One line for each source partition."""
@@ -101,7 +103,8 @@ def change_lines(change: PastChange) -> Iterator[str]:
 
 def _what(change: PastChange) -> str:
     undone = "" if change.undoes is None else f" of {change.undoes}"
-    return f"{change.operation}{undone}{'' if change.done else ', not done'}"
+    failed = "" if change.done else ", not done"
+    return f"{change.operation}{undone}{failed}{_OF_DELETED if change.of_deleted else ''}"
 
 
 def _when(at_ms: int) -> str:

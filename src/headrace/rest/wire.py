@@ -196,6 +196,7 @@ def _past_change(change: PastChange) -> Json:
         "at_ms": change.at_ms,
         "done": change.done,
         "undoes": change.undoes,
+        "of_deleted": change.of_deleted,
         "offsets": [
             {
                 "partition": dict(each.partition),

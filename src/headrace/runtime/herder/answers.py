@@ -103,7 +103,8 @@ class PastChange:
 
     *operation* is ``alter``, ``reset``, ``create`` or ``undo``; *who* a user or an address, if that is known;
     *at_ms* is in milliseconds since 1970. *done* is false while it goes on, and for one that failed.
-    *undoes* is the change that this one took back.
+    *undoes* is the change that this one took back. *of_deleted* says that its connector was deleted since, so that it
+    cannot be undone: one of the same name is another.
     """
 
     id: int
@@ -112,6 +113,7 @@ class PastChange:
     at_ms: int
     done: bool
     undoes: int | None
+    of_deleted: bool = False
     offsets: Sequence[ChangedOffset]
 
 

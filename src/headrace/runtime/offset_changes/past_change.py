@@ -15,6 +15,7 @@ def past_change(entry: HistoryEntry) -> PastChange:
         at_ms=entry.at_ms,
         done=entry.done,
         undoes=entry.undoes,
+        of_deleted=entry.of_deleted,
         offsets=[
             ChangedOffset(partition=partition, before=entry.before.get(partition), after=after)
             for partition, after in entry.after.items()
