@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.files.tracking.folding import Fold, fold
-from headrace.connectors.files.tracking.marks import NO_MARK, Mark, mark_of
+from headrace.connectors.files.tracking.marks import NO_MARK, Mark, mark_of, mark_partition
 
 NAMES = st.integers(1, 60).map(lambda number: f"/{number:02}")
 CLOSED = st.sets(NAMES)
@@ -130,4 +130,4 @@ def test_few_are_left_until_they_are_worth_a_transaction():
 def test_a_mark_is_read_as_it_was_written():
     """With and without a time."""
     for mark in (NO_MARK, Mark(key="/a"), Mark(key="s3://b/k", modified_ms=7)):
-        assert mark == mark_of(mark.as_offset() if mark.key else None)
+        assert mark == mark_of(mark.as_offset() if mark.key else None, mark_partition(None))

@@ -16,7 +16,7 @@ from headrace.connect import (
 from headrace.connectors.files.aiven.connector import AivenS3Connector
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.tracking.marks import mark_of
+from headrace.connectors.files.tracking.marks import mark_of, mark_partition
 from headrace.testing.task_runs import LocalConnectorContext, Stored, StoredOffsets
 
 STORE = SourcePartition(mark="s3://b/")
@@ -127,7 +127,7 @@ def test_offsets_can_be_altered_before_there_is_a_context():
 def test_a_mark_that_was_written_by_nobody_here_fails_the_connector():
     """It might mean anything."""
     with pytest.raises(TaskFailedError, match="says no key"):
-        mark_of({"at": 1})
+        mark_of({"at": 1}, mark_partition(None))
 
 
 ORDERED = {"files.path": "in", "topic": "t", "files.tracking": "ordered"}

@@ -198,7 +198,7 @@ def test_a_file_in_quarantine_is_told_at_each_start(
     assert "A quoted field of this record is never closed" in line
     assert "Move a whole file over it, as another file" in line
     assert "files.changed" in line
-    assert "offset" not in line
+    assert "headrace offsets set CONNECTOR" in line
 
 
 def test_explain_shows_the_reason(tmp_path: Path):

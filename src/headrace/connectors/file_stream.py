@@ -25,6 +25,7 @@ from headrace.connect.setting import setting
 from headrace.connect.task import Offsets, SourceTask
 from headrace.connectors.files.naming.topics import topic_problem
 from headrace.connectors.line_tail import LineTail, line_ahead, open_tail
+from headrace.sources.reread_commands import ALL_ANEW
 
 _LOG = logging.getLogger(__name__)
 _FILENAME = "filename"
@@ -215,7 +216,7 @@ class FileStreamSourceConnector(SourceConnector):
 
 _GONE = (
     "%s: The file is gone. Its first %d bytes have been read; reading goes on behind them when it is back. "
-    "If another file will have its name, give the connector another name, too (offsets are kept by name)."
+    f"If another file will have its name, {ALL_ANEW}."
 )
 _NOT_YET = "%s: The file does not exist yet (position %d); it is waited for. If it never comes, correct file."
 
@@ -248,6 +249,6 @@ def _position(offset: SourceOffset | None) -> int:
     if not isinstance(position, int) or position < 0:
         raise TaskFailedError(
             f"The stored offset has the position {position!r}, which is no number of bytes. "
-            "To read the file from its beginning, give the connector another name (offsets are kept by name)."
+            f"To have the file read again, {ALL_ANEW}."
         )
     return position

@@ -17,6 +17,7 @@ from headrace.sources.extractors.lines import LinesExtractor
 from headrace.sources.extractors.return_framing import ReturnFraming
 from headrace.sources.extractors.row_reader import RowReader
 from headrace.sources.extractors.streams import PlainStream
+from headrace.sources.reread_commands import ALL_ANEW
 
 _LOG = logging.getLogger(__name__)
 _BLOCK_BYTES = 1024 * 1024
@@ -207,8 +208,7 @@ def _check_shrunk(path: str, *, position: int, size: int) -> None:
     if size < position:
         raise TaskFailedError(
             f"{path}: The file has {size} bytes, but its first {position} have been read before: it was "
-            "cut or replaced. Put it back; or, to read what is there now from its beginning, give the "
-            "connector another name (offsets are kept by name)."
+            f"cut or replaced. Put it back; or {ALL_ANEW}."
         )
 
 

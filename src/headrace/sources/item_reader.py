@@ -29,6 +29,7 @@ from headrace.sources.offset_entry import (
     OffsetEntry,
 )
 from headrace.sources.quarantine import quarantine_rest
+from headrace.sources.reread_commands import ALL_ANEW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +60,7 @@ class ItemToRead:
         if begun != form:
             raise TaskFailedError(
                 f"{self.context.native_key}: It was read as {begun} up to record {self.entry.record_count} and "
-                f"cannot go on as {form}. Take the change of the extractor's settings back, or give the "
-                "connector another name, under which everything is read from its beginning."
+                f"cannot go on as {form}. Take the change of the extractor's settings back; or {ALL_ANEW}."
             )
         return form
 

@@ -7,13 +7,14 @@ from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.offset_entry import QUARANTINED, RECORD_COUNT
+from headrace.sources.reread_commands import ALL_ANEW
 
 # A reason may quote what it is about, and an offset is read at every start.
 _MOST_CHARACTERS = 500
 
 RELEASE = (
-    "Put a whole object with another version in its place: native.changed decides about it. Under another name "
-    "the connector reads everything anew."
+    "Put a whole object with another version in its place: native.changed decides about it. Or "
+    f"{ALL_ANEW}."
 )
 """How to get an object of an author's source out of it."""
 

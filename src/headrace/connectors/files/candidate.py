@@ -11,6 +11,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.progress import Progress, number
 from headrace.connectors.files.proof import CHECKED, CHECKSUM
+from headrace.connectors.files.rereading import file_anew
 from headrace.connectors.files.seen import ObjectSeen
 from headrace.sources.sharing import Piece
 
@@ -137,6 +138,6 @@ def check_format(candidate: Candidate, progress: Progress) -> None:
     if other:
         raise TaskFailedError(
             f"{candidate.file.path}: It was read as {other.pop()} up to position {progress.anchor} and cannot "
-            f"go on as {candidate.format}. Take the change of the format's settings back, or give the "
-            "connector another name, under which all its files are read from their beginning."
+            f"go on as {candidate.format}. Take the change of the format's settings back; or {file_anew(candidate.file.path)}, "
+            "or give the connector another name, under which it reads all its files."
         )

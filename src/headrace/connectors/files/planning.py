@@ -40,7 +40,7 @@ from headrace.connectors.files.progress import (
     part,
     whole,
 )
-from headrace.connectors.files.quarantine import RELEASE
+from headrace.connectors.files.quarantine import release
 from headrace.connectors.files.ranges import of_ranges
 from headrace.connectors.files.seen import ObjectSeen
 from headrace.connectors.files.tail import TAIL, can_go_on, torn_told
@@ -203,7 +203,7 @@ def _is_still_damaged(candidate: Candidate, progress: Progress, rules: Rules) ->
 
 def _in_quarantine(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     """What is left to do with a file that has a place behind which nothing can be read."""
-    told = quarantine_told(progress.quarantined, RELEASE)
+    told = quarantine_told(progress.quarantined, release(candidate.file.path))
     if not progress.ranges:
         return Decision(told=told)
     # It is one of its ranges; the others can be read.

@@ -7,14 +7,20 @@ from headrace.connect.partition import OffsetValue
 from headrace.connect.task import Split
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.progress import path_of
+from headrace.connectors.files.rereading import file_anew
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.quarantine import quarantine_rest
 
-RELEASE = (
+_RELEASE = (
     "Move a whole file over it, as another file: what is written into it may count as the same one that grew. It "
-    "is read on where it begins with what was sent and its format can go on there; of any other one files.changed decides, which may be reread. Under another name the connector reads "
-    "everything anew."
+    "is read on where it begins with what was sent and its format can go on there; of any other one files.changed "
+    "decides, which may be reread. Or"
 )
+
+
+def release(path: str) -> str:
+    """How to get the file at *path* out of it."""
+    return f"{_RELEASE} {file_anew(path)}."
 
 
 def quarantine(split: Split, damage: DamagedObjectError, *, topic: str | None) -> RecordError:

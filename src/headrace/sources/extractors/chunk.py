@@ -12,11 +12,9 @@ import pyarrow as pa
 
 from headrace.connect.partition import OffsetValue
 from headrace.sources.extractors.rows import Int64Array
+from headrace.sources.reread_commands import ALL_ANEW
 
-READ_ANEW: Final = (
-    "Put the file back as it was when records of it were sent, or give the connector another name, under which "
-    "it reads everything from the beginning."
-)
+READ_ANEW: Final = f"Put the file back as it was when records of it were sent; or {ALL_ANEW}."
 """What helps where an object has not the place that its offset speaks of."""
 
 

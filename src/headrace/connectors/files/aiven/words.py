@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConnectError, RecordError
+from headrace.connect.partition import SourcePartition
 from headrace.connectors.files.aiven.keys import TRANSLATED
+from headrace.connectors.files.aiven.partitions import as_theirs
 
 SAID_BY: Final[Mapping[str, str]] = {
     # Backwards, so that the bucket, which is required, speaks for files.path.
@@ -29,11 +32,12 @@ _SPOKEN: Final[Mapping[str, str]] = {
 }
 _OUR_KEY: Final = re.compile(rf"(?<![\w./])(?:{'|'.join(map(re.escape, _SPOKEN))})(?!\w|\.\w)")
 """One of these keys within a sentence, and not within a longer key or an address."""
+_OUR_PARTITION: Final = re.compile(r'\{"filename":"(?:[^"\\]|\\.)*"\}')
 
 
 def in_peers_words(sentence: str) -> str:
-    """*sentence* about what happens to objects."""
-    return _said(sentence, _SPOKEN)
+    """*sentence* about what happens to objects; commands in it have the original's partitions."""
+    return _OUR_PARTITION.sub(_partition_of_peer, _said(sentence, _SPOKEN))
 
 
 def problems_in_peers_words(problems: Iterable[Problem]) -> Iterator[Problem]:
@@ -50,6 +54,11 @@ def say_in_peers_words(error: ConnectError) -> None:
     if isinstance(error, RecordError):
         error.reason = in_peers_words(error.reason)
         error.advice = error.advice and in_peers_words(error.advice)
+
+
+def _partition_of_peer(found: re.Match[str]) -> str:
+    theirs = as_theirs(SourcePartition(json.loads(found[0])))
+    return json.dumps(dict(theirs), ensure_ascii=False, separators=(",", ":"))
 
 
 def _said(sentence: str, by: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.selecting.addresses import Root
+from headrace.sources.reread_commands import set_command
 
 MARK = "mark"
 KEY, MODIFIED = "key", "modified"
@@ -64,8 +65,8 @@ def mark_partition(root: Root | None) -> SourcePartition:
     return SourcePartition({MARK: place_of(root)})
 
 
-def mark_of(offset: SourceOffset | None) -> Mark:
-    """The mark that *offset* says.
+def mark_of(offset: SourceOffset | None, partition: SourcePartition) -> Mark:
+    """The mark that *offset*, which is *partition*'s, says.
 
     Raises :class:`~headrace.connect.errors.TaskFailedError` for an offset that says none.
     """
@@ -75,6 +76,8 @@ def mark_of(offset: SourceOffset | None) -> Mark:
     if not isinstance(key, str) or not (modified is None or isinstance(modified, int)):
         raise TaskFailedError(
             f"The mark of files.tracking=ordered has the offset {dict(offset)}, which says no key. It was not "
-            "written by headrace; give the connector another name, under which it reads everything anew."
+            f"written by headrace. Stop the connector, remove the mark ({set_command(partition, None)}) and resume it: "
+            "what has no offset of its own is read from the beginning then. Or give it another name, under which it "
+            "reads everything anew."
         )
     return Mark(key=key, modified_ms=modified)

@@ -40,7 +40,7 @@ def check_below_mark(offsets: Offsets, stored: OffsetReader) -> None:
             continue
         of = _mark_partition_of(path)
         if of not in marks:
-            marks[of] = mark_of(offsets[of] if of in offsets else stored.offset(of))
+            marks[of] = mark_of(offsets[of] if of in offsets else stored.offset(of), of)
         if marks[of].covers(path):
             raise OffsetsError(
                 f"Without an offset {path} would not be read again: it does not sort behind the mark "

@@ -7,6 +7,8 @@ from typing import Final
 
 from headrace.connect.partition import OffsetReader
 from headrace.connectors.files.config import FilesConfig
+from headrace.connectors.files.progress import whole
+from headrace.connectors.files.rereading import FROM_BEGINNING
 from headrace.connectors.files.selecting.selection import Selection, Tell
 from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.below_mark import BelowMark
@@ -14,17 +16,20 @@ from headrace.connectors.files.tracking.forgetting import Forgetting, ObjectTrac
 from headrace.connectors.files.tracking.marks import Mark, mark_of, mark_partition, place_of
 from headrace.connectors.files.tracking.ordering import OrderedTracker, Ordering
 from headrace.connectors.files.tracking.tracked_listing import ListingTracker, TrackedListing
+from headrace.sources.reread_commands import set_command
 
 _SETTING, _CHECK = "files.tracking", "files.late.check.ms"
 _HONOURED: Final = (
     "files.tracking=ordered has left a mark at {mark}. What sorts up to it and has no offset of its own counts "
-    "as read; the mark does not move any more. To have all of that read again, give the connector another name."
+    "as read; the mark does not move any more. To have all of that read again, stop the connector, remove "
+    "the mark ({command}) and resume it."
 )
 _TOO_LATE: Final = (
     "too_late={count}: So many files have names that sort up to the mark {mark} but were changed after all that it "
     "has passed. They came late and are not read, or were changed after they were read. Give those that came late "
     "names that sort behind it, or raise files.lookback for those that will come; one that was read is sent again "
-    "under another name. The first one is {first}."
+    "under another name. The first one is {first}: to have it read where it is, stop the connector, give it an offset "
+    "({command}) and resume it."
 )
 
 
@@ -56,7 +61,8 @@ class Tracking:
         """The next listing, which asks for what is known by *asked*."""
         mark = self._mark(offsets)
         if self._ordering is None and mark.key:
-            self._tell(_SETTING, _HONOURED.format(mark=mark.key))
+            command = set_command(mark_partition(self._root), None)
+            self._tell(_SETTING, _HONOURED.format(mark=mark.key, command=command))
         return self._listing(mark, asked, lists_all=self._ticks() >= self._check_at)
 
     def explained(self, offsets: OffsetReader, asked: Asked) -> TrackedListing:
@@ -73,7 +79,8 @@ class Tracking:
         )
 
     def _mark(self, offsets: OffsetReader) -> Mark:
-        return mark_of(offsets.offset(mark_partition(self._root)))
+        partition = mark_partition(self._root)
+        return mark_of(offsets.offset(partition), partition)
 
     def _below(self, mark: Mark, asked: Asked, *, lists_all: bool) -> BelowMark:
         return BelowMark(
@@ -96,6 +103,9 @@ class Tracking:
         self._check_at = self._ticks() + self._check_seconds
         if below.too_late:
             told = _TOO_LATE.format(
-                count=below.too_late, mark=below.mark.key, first=below.first_too_late
+                count=below.too_late,
+                mark=below.mark.key,
+                first=below.first_too_late,
+                command=set_command(whole(below.first_too_late), FROM_BEGINNING),
             )
             self._tell(_CHECK, told)

@@ -16,10 +16,7 @@ from headrace.sources.extractors.csv.inference import TYPES, look_at_types
 from headrace.sources.extractors.csv.types import FieldType, field_type
 from headrace.sources.extractors.row_format import RowFormat
 from headrace.sources.extractors.text_encoding import TextEncoding
-
-_ANOTHER_NAME = (
-    "give the connector another name, under which it reads everything from the beginning"
-)
+from headrace.sources.reread_commands import ALL_ANEW
 
 
 def csv_format(
@@ -66,7 +63,7 @@ def _header(
     if dialect.header:
         raise TaskFailedError(
             f"{native_key}: Its offset points behind the header without saying what that held. Name the fields "
-            f"with csv.names, or {_ANOTHER_NAME}."
+            f"with csv.names; or {ALL_ANEW}."
         )
     return None
 
@@ -86,6 +83,6 @@ def _inferred(
     if len(known) < len(kinds):
         raise TaskFailedError(
             f"{native_key}: Its offset has the types {told}, which must be a list in JSON of types that are "
-            f"known. To infer them anew, {_ANOTHER_NAME}."
+            f"known. To have them inferred anew, {ALL_ANEW}."
         )
     return known
