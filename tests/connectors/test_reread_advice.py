@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,20 +20,27 @@ from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.rereading import file_anew
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
+NO_PROPS: Mapping[str, str] = {}
 ORDERED = {"files_tracking": "ordered", "files_lookback": "0"}
 
 
-def run(path: Path, stored: Stored, /, *, stop_after: int | None = None, **props: str) -> list[str]:
+def run(
+    path: Path,
+    stored: Stored,
+    props: Mapping[str, str] = NO_PROPS,
+    *,
+    stop_after: int | None = None,
+) -> list[str]:
     """The values that a run commits."""
     given = Steps(path, **props).props
     delivered = LocalRun(FilesConnector(), given, stored, stop_after=stop_after).until_idle()
     return [each.value for each in delivered]
 
 
-def refused(path: Path, stored: Stored, /, **props: str) -> str:
+def refused(path: Path, stored: Stored, props: Mapping[str, str]) -> str:
     """What fails a run."""
     with pytest.raises(TaskFailedError) as caught:
-        run(path, stored, **props)
+        run(path, stored, props)
     return str(caught.value)
 
 
@@ -48,14 +56,16 @@ def test_another_format(tmp_path: Path, name: str, split: str):
     """The file is read again from its beginning, whatever its name, also where it was split."""
     path = tmp_path / name
     path.write_text("1;2,0\n3;4,0\n5;6,0\n")
-    plain = {"csv_header": "false", "csv_names": "x,y", "csv_quote": "none"}
+    comma = {"csv_header": "false", "csv_names": "x,y", "csv_quote": "none"}
+    comma["files_split_bytes"] = split
+    semicolon = {**comma, "csv_delimiter": ";", "files_split_bytes": "0"}
     stored: Stored = {}
-    run(tmp_path, stored, stop_after=1, files_split_bytes=split, **plain)
+    run(tmp_path, stored, comma, stop_after=1)
 
-    obey(refused(tmp_path, stored, csv_delimiter=";", **plain), stored, FilesConnector())
+    obey(refused(tmp_path, stored, semicolon), stored, FilesConnector())
 
-    assert 3 == len(run(tmp_path, stored, csv_delimiter=";", **plain))
-    assert [] == run(tmp_path, stored, csv_delimiter=";", **plain)
+    assert 3 == len(run(tmp_path, stored, semicolon))
+    assert [] == run(tmp_path, stored, semicolon)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +86,9 @@ def test_an_offset_without_what_its_header_held(
     path.write_text("a,b\n1,2\n3,4\n")
     stored: Stored = {SourcePartition(filename=str(path)): offset}
 
-    obey(refused(path, stored, **settings), stored, FilesConnector())
+    obey(refused(path, stored, settings), stored, FilesConnector())
 
-    assert 2 == len(run(path, stored, **settings))
+    assert 2 == len(run(path, stored, settings))
 
 
 def test_a_file_in_quarantine(tmp_path: Path, caplog: pytest.LogCaptureFixture):
@@ -87,12 +97,12 @@ def test_a_file_in_quarantine(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     path.write_bytes(gzip.compress(b"one\ntwo\n"))
     damaged: SourceOffset = {"recordCount": 1, "anchor": 4, "skip": 0, "quarantined": "It is cut."}
     stored: Stored = {SourcePartition(filename=str(path)): damaged}
-    assert [] == run(path, stored, files_changed="ignore")
+    assert [] == run(path, stored, {"files_changed": "ignore"})
     (told,) = [each for each in caplog.messages if "quarantine" in each]
 
     obey(told, stored, FilesConnector())
 
-    assert ["one", "two"] == run(path, stored, files_changed="ignore")
+    assert ["one", "two"] == run(path, stored, {"files_changed": "ignore"})
 
 
 def test_a_mark_that_is_none(store: FilledStore):
