@@ -17,7 +17,7 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local import selection
 from headrace.connectors.files.progress import KnownFiles, by_file, whole
-from headrace.connectors.files.stores.store import Refuse, StoredObject, refuse
+from headrace.connectors.files.stores.store import StoredObject
 from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.listings import LONGEST_SECONDS, Listings, ResumableListing
 from headrace.testing.task_runs import LocalRun, StoredOffsets
@@ -36,9 +36,7 @@ class CountedStore(FilledStore):
         self.keys = 0
         self.put(*keys)
 
-    def list(
-        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
-    ) -> Iterator[StoredObject]:
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[StoredObject]:
         """See ``Store``."""
         self.lists += 1
         for key in sorted(self.objects):
@@ -193,9 +191,7 @@ def test_what_was_begun_and_is_gone_is_told_at_the_end():
 class CleanedStore(CountedStore):
     """Objects can be deleted, after a listing has taken them into its page."""
 
-    def list(
-        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
-    ) -> Iterator[StoredObject]:
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[StoredObject]:
         """See ``Store``."""
         self.lists += 1
         page = [self.objects[key] for key in sorted(self.objects)]

@@ -26,7 +26,7 @@ from headrace.connectors.files.stores.errors import (
     ObjectGoneError,
     StoreUnavailableError,
 )
-from headrace.connectors.files.stores.store import Refuse, Store, StoredObject, refuse
+from headrace.connectors.files.stores.store import Store, StoredObject
 
 PATH = "s3://b/a.jsonl"
 OBJECT = StoredObject(key="a.jsonl", size=100, version="v1", modified_ms=0)
@@ -41,15 +41,11 @@ class ListedStore:
         self.objects = objects
         self.asked: list[str] = []
 
-    def list(
-        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
-    ) -> Iterator[StoredObject]:
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[StoredObject]:
         """See ``Store``."""
         self.asked.append(f"list {prefix}{start_after}")
         for each in self.objects:
-            if isinstance(each, KeyNotRepresentableError):
-                refuse(each)
-            elif isinstance(each, Exception):
+            if isinstance(each, Exception):
                 raise each
             elif each.key.startswith(prefix):
                 yield each

@@ -12,7 +12,7 @@ from headrace.connect.connector import Plan, PlanRequest
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.stores.errors import ObjectGoneError
-from headrace.connectors.files.stores.store import Refuse, Store, StoredObject, refuse
+from headrace.connectors.files.stores.store import Store, StoredObject
 from headrace.connectors.files.tracking.marks import MARK
 from headrace.runtime.running.planning import checked
 from headrace.testing.task_runs import StoredOffsets
@@ -38,9 +38,7 @@ class FilledStore:
         for key in keys:
             self.objects[key] = StoredObject(key=key, size=9, version=version, modified_ms=at)
 
-    def list(
-        self, prefix: str = "", start_after: str = "", *, refuse: Refuse = refuse
-    ) -> Iterator[StoredObject]:
+    def list(self, prefix: str = "", start_after: str = "") -> Iterator[StoredObject]:
         """See ``Store``."""
         for key in sorted(self.objects):
             if key.startswith(prefix) and key > start_after:
