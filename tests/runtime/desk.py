@@ -16,11 +16,11 @@ from headrace.runtime.running.connector_run import ConnectorRun
 from headrace.runtime.running.micro_batch import SlotState
 from headrace.runtime.services import Fence, RunSpec, Services, Timing
 from headrace.slot.channel import ChannelClient
-from headrace.slot.work import BoundaryKind, ConverterChoice, Delivery, SlotReport, SlotTicket
+from headrace.slot.work import BoundaryKind, Delivery, PluginChoice, SlotReport, SlotTicket
 from headrace.storage.memory import MemoryConfigStore, MemoryOffsetStore, MemoryStatusStore
 from headrace.testing.puppets import PlannedPuppet, Puppet, puppet
 
-STRING = ConverterChoice(class_name="string")
+STRING = PluginChoice(class_name="string")
 
 
 class FakeEngine:

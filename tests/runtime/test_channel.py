@@ -21,9 +21,9 @@ from headrace.runtime.running.micro_batch import MicroBatch
 from headrace.slot.channel import ChannelClient, ChannelOffsets
 from headrace.slot.entry import run_slot
 from headrace.slot.work import (
-    ConverterChoice,
     Delivery,
     Outcome,
+    PluginChoice,
     SlotReport,
     SlotTicket,
     SlotWork,
@@ -31,7 +31,7 @@ from headrace.slot.work import (
 from headrace.testing.waiting import until
 
 FILE = SourcePartition(filename="f")
-STRINGS = ConverterChoice(class_name="string")
+STRINGS = PluginChoice(class_name="string")
 Entries = list[tuple[bytes, bytes | None]]
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.slot.run import SlotRun
-from headrace.slot.work import ConverterChoice, Delivery, Outcome, Progress, SlotWork
+from headrace.slot.work import Delivery, Outcome, PluginChoice, Progress, SlotWork
 from headrace.testing.memory_sender import MemorySender
 from headrace.testing.puppets import Puppet, numbered, puppet
 from slot.loop import HeldLease
 
-STRING = ConverterChoice(class_name="string")
+STRING = PluginChoice(class_name="string")
 
 
 @dataclass
@@ -78,7 +78,7 @@ WORK = SlotWork(
     offsets_topic="offsets",
     key_converter=STRING,
     value_converter=STRING,
-    header_converter=ConverterChoice(class_name="simple"),
+    header_converter=PluginChoice(class_name="simple"),
 )
 
 

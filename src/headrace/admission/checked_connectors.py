@@ -20,7 +20,7 @@ from headrace.runtime.settings.config_values import config_texts
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.unsupported_keys import CONNECTOR_DEFAULTS
 from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
-from headrace.slot.work import ConverterChoice
+from headrace.slot.work import PluginChoice
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Admitted:
     props: Mapping[str, str] = field(repr=False)
     given: Mapping[str, str] = field(repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    converters: tuple[ConverterChoice, ...] = field(default=(), repr=False)
+    converters: tuple[PluginChoice, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = ()
 
 

@@ -64,6 +64,12 @@ from headrace.connect.task import (
     TaskContext,
     TransactionContext,
 )
+from headrace.connect.transforming import (
+    ColumnarPredicate,
+    ColumnarTransform,
+    Predicate,
+    Transform,
+)
 
 __all__ = [
     "BOOLEAN",
@@ -82,6 +88,8 @@ __all__ = [
     "BadRecord",
     "BatchOffsets",
     "ColumnarHeaderConverter",
+    "ColumnarPredicate",
+    "ColumnarTransform",
     "Config",
     "ConfigError",
     "ConnectError",
@@ -106,6 +114,7 @@ __all__ = [
     "PlanRequest",
     "PlannedConnector",
     "Polled",
+    "Predicate",
     "Problem",
     "RecordError",
     "RecordMetadata",
@@ -127,6 +136,7 @@ __all__ = [
     "TaskFailedError",
     "TransactionContext",
     "TransactionTimedOutError",
+    "Transform",
     "arrow_type",
     "decimal",
     "setting",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from headrace.connect.header_columns import taken_headers
 from headrace.connect.partition import OffsetValue, SourcePartition, checked_values
 from headrace.connect.record import Headers
 from headrace.connect.schema import Schema
@@ -40,6 +41,11 @@ class BatchOffsets:
         """The offsets of *length* rows from *start*, without copying."""
         cut = {name: column.slice(start, length) for name, column in self.columns.items()}
         return BatchOffsets(constant=self.constant, columns=cut)
+
+    def take(self, rows: pa.Int64Array) -> BatchOffsets:
+        """The offsets of *rows*, in their order."""
+        taken = {name: column.take(rows) for name, column in self.columns.items()}
+        return BatchOffsets(constant=self.constant, columns=taken)
 
     def _rows(self) -> int:
         return next((len(column) for column in self.columns.values()), 0)
@@ -107,6 +113,18 @@ class SourceBatch:
             keys=None if self.keys is None else self.keys.slice(start, length),
             headers=None if self.headers is None else self.headers[start : start + length],
             timestamps=stamps if isinstance(stamps, int | None) else stamps.slice(start, length),
+        )
+
+    def take(self, rows: pa.Int64Array) -> SourceBatch:
+        """The rows with the numbers *rows*, in their order; a copy."""
+        stamps = self.timestamps
+        return dataclasses.replace(
+            self,
+            values=self.values.take(rows),
+            offsets=None if self.offsets is None else self.offsets.take(rows),
+            keys=None if self.keys is None else self.keys.take(rows),
+            headers=None if self.headers is None else taken_headers(self.headers, rows),
+            timestamps=stamps if isinstance(stamps, int | None) else stamps.take(rows),
         )
 
     def _offset_columns(self) -> Iterable[tuple[str, pa.Int64Array]]:

@@ -36,6 +36,12 @@ class HeaderColumn:
         cut = self.values.slice(start, length)
         return HeaderColumn(key=self.key, values=cut, schema=self.schema)
 
+    def take(self, rows: pa.Int64Array) -> HeaderColumn:
+        """The headers of *rows*, in their order."""
+        if self.values is None:
+            return self
+        return HeaderColumn(key=self.key, values=self.values.take(rows), schema=self.schema)
+
 
 class HeaderColumns(Sequence[Headers]):
     """The headers of *rows* rows, all of which have the same ones; to be had row by row as well.
@@ -69,3 +75,14 @@ class HeaderColumns(Sequence[Headers]):
             return HeaderColumns([one.slice(start, length) for one in self.columns], rows=length)
         row = range(self._rows)[index]
         return tuple(one.at(row) for one in self.columns)
+
+    def take(self, rows: pa.Int64Array) -> HeaderColumns:
+        """The headers of *rows*, in their order."""
+        return HeaderColumns([one.take(rows) for one in self.columns], rows=len(rows))
+
+
+def taken_headers(headers: Sequence[Headers], rows: pa.Int64Array) -> Sequence[Headers]:
+    """The *headers* of *rows*, in their order; columns stay columns."""
+    if isinstance(headers, HeaderColumns):
+        return headers.take(rows)
+    return [headers[row] for row in rows.to_pylist()]

@@ -15,7 +15,7 @@ from headrace.runtime.channel import Channel
 from headrace.runtime.engine import Engine
 from headrace.runtime.offset_desk import OffsetDesk
 from headrace.runtime.running.processes import LocalProcesses, Processes
-from headrace.slot.work import BoundaryKind, ConverterChoice, Delivery, ErrorPolicy
+from headrace.slot.work import BoundaryKind, Delivery, ErrorPolicy, PluginChoice
 from headrace.storage.protocols import ConfigStore, StatusStore
 
 
@@ -34,9 +34,9 @@ class RunSpec:
     producer: Mapping[str, str] = field(repr=False)
     admin: Mapping[str, str] = field(repr=False)
     offsets_topic: str | None
-    key_converter: ConverterChoice = field(repr=False)
-    value_converter: ConverterChoice = field(repr=False)
-    header_converter: ConverterChoice = field(repr=False)
+    key_converter: PluginChoice = field(repr=False)
+    value_converter: PluginChoice = field(repr=False)
+    header_converter: PluginChoice = field(repr=False)
     boundary: BoundaryKind
     commit_seconds: float
     records_per_second: int | None = None

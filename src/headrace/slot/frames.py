@@ -5,24 +5,65 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
+from headrace.connect.partition import SourceOffset
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Rows to send. *originals* are the plain records they were made from, if there were any."""
+    """Rows to send. *originals* are the plain records they were made from, if there were any.
+
+    *returned* are the same rows as the task returned them, where a transformation has changed them.
+    """
 
     batch: SourceBatch
     originals: Sequence[SourceRecord] | None = None
+    returned: SourceBatch | None = None
+
+    @property
+    def of_task(self) -> SourceBatch:
+        """The rows as the task knows them."""
+        return self.batch if self.returned is None else self.returned
 
     def slice(self, start: int, length: int) -> Records:
         """*length* rows from *start*, without copying."""
-        originals = self.originals
-        cut = None if originals is None else originals[start : start + length]
-        return Records(self.batch.slice(start, length), cut)
+        originals, returned = self.originals, self.returned
+        return Records(
+            self.batch.slice(start, length),
+            None if originals is None else originals[start : start + length],
+            None if returned is None else returned.slice(start, length),
+        )
+
+    def take(self, rows: pa.Int64Array) -> Records:
+        """The rows with the numbers *rows*, in their order; a copy."""
+        originals, returned = self.originals, self.returned
+        return Records(
+            self.batch.take(rows),
+            None if originals is None else [originals[row] for row in rows.to_pylist()],
+            None if returned is None else returned.take(rows),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """Rows that a transformation dropped; with them, everything up to *offset* of their source partition is done."""
+
+    records: Records
+    offset: SourceOffset | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One row that a transformation cannot change, in its place among the others; *by* is that transformation."""
+
+    records: Records
+    error: RecordError
+    by: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,4 +108,6 @@ class Failed:
     error: Exception
 
 
-Frame = Records | DeadLetter | OffsetsOnly | EndOfPoll | Commit | Abort | Failed
+Frame = (
+    Records | Filtered | Refused | DeadLetter | OffsetsOnly | EndOfPoll | Commit | Abort | Failed
+)

@@ -29,16 +29,16 @@ class CommitHooks:
     def sent(self, frame: Records, places: list[RecordMetadata]) -> None:
         """Note that *frame* is in the transaction; *places* are given when ``wants_records``."""
         if self._wants_batches:
-            self._batches.append(frame.batch)
+            self._batches.append(frame.of_task)
         if self.wants_records:
-            originals = frame.originals or records_of(frame.batch)
+            originals = frame.originals or records_of(frame.of_task)
             self._records.extend(zip(originals, places, strict=True))
 
     def passed_over(self, frame: Records) -> None:
         """Note that the rows of *frame* moved their offsets, but are not in their topic."""
         if self._wants_batches:
-            self._batches.append(frame.batch)
-        for record in frame.originals or (records_of(frame.batch) if self.wants_records else ()):
+            self._batches.append(frame.of_task)
+        for record in frame.originals or (records_of(frame.of_task) if self.wants_records else ()):
             self._never_sent(record)
 
     def never_batched(self, record: SourceRecord) -> None:

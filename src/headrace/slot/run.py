@@ -17,6 +17,7 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.sender import OffsetEntry, Sender
 from headrace.observe.hidden import Hidden
 from headrace.slot.boundary import Boundary, BoundaryRequests
+from headrace.slot.chain import Chain
 from headrace.slot.channel import ChannelClient, ChannelOffsets
 from headrace.slot.commits import (
     AcknowledgedCommits,
@@ -29,6 +30,8 @@ from headrace.slot.encoding import Encoder
 from headrace.slot.hooks import overrides
 from headrace.slot.lease import Lease
 from headrace.slot.reading import ReadingHalf, ReadingRules
+from headrace.slot.retrying import Retrying
+from headrace.slot.stages import made_stage
 from headrace.slot.throttle import Throttle
 from headrace.slot.tolerance import Tolerance
 from headrace.slot.work import BoundaryKind, Delivery, Outcome, Progress, SlotWork
@@ -93,7 +96,7 @@ class SlotRun:
         writing = self._writing = WritingHalf(
             task, self._outlet(sender), self._lease, self._progress
         )
-        writing.write(reading.frames())
+        writing.write(self._chain().frames(reading.frames()))
         if writing.left_open and reading.outcome is Outcome.FINISHED:
             raise TaskFailedError(
                 f"Task {self._work.connector}-{self._work.task} has finished its share without ending "
@@ -162,6 +165,15 @@ class SlotRun:
             once=self._work.once,
             grace_seconds=self._work.grace_seconds,
             requests=requests,
+            tolerates=self._work.errors.tolerate,
+        )
+
+    def _chain(self) -> Chain:
+        return Chain(
+            [made_stage(each) for each in self._work.transforms],
+            retrying=Retrying(
+                self._work.errors, wait=self._lease.wait, ending=self._lease.should_end
+            ),
             tolerates=self._work.errors.tolerate,
         )
 

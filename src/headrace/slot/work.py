@@ -63,20 +63,13 @@ class EndReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConverterChoice:
-    """A converter's class and its own settings."""
-
-    class_name: str
-    config: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorPolicy:
     """What happens to a record that cannot be read, converted or sent (KIP-298).
 
     With *tolerate* it is passed over: it goes to the topic *dead_letters*, with headers that tell of it if
     *headers* says so; without a topic it is skipped. *log* tells of each in the log, *log_content* with what
-    it holds. *replication* is that of a topic that has to be made.
+    it holds. *replication* is that of a topic that has to be made. Before that, what may pass is tried again
+    for *retry_seconds*, ``None`` without end, with at most *retry_delay_seconds* in between.
     """
 
     tolerate: bool = False
@@ -85,6 +78,25 @@ class ErrorPolicy:
     headers: bool = False
     log: bool = False
     log_content: bool = False
+    retry_seconds: float | None = 0.0
+    retry_delay_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginChoice:
+    """A class by its name, and its own settings."""
+
+    class_name: str
+    config: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageChoice:
+    """A transformation, and the predicate that says to which records it applies, or with *negate*, does not."""
+
+    transform: PluginChoice
+    predicate: PluginChoice | None = None
+    negate: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,9 +117,10 @@ class SlotWork:
     producer: Mapping[str, str] = field(repr=False)
     transactional_id: str | None
     offsets_topic: str | None
-    key_converter: ConverterChoice
-    value_converter: ConverterChoice
-    header_converter: ConverterChoice
+    key_converter: PluginChoice
+    value_converter: PluginChoice
+    header_converter: PluginChoice
+    transforms: tuple[StageChoice, ...] = ()
     boundary: BoundaryKind = BoundaryKind.INTERVAL
     commit_seconds: float = 1.0
     lease_seconds: float = 10.0
@@ -123,6 +136,7 @@ class SlotWork:
         message = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
         for name in ("key_converter", "value_converter", "header_converter", "errors"):
             message[name] = dataclasses.asdict(message[name])
+        message["transforms"] = [dataclasses.asdict(each) for each in self.transforms]
         message["splits"] = [_split_message(split) for split in self.splits]
         return message
 
@@ -131,12 +145,22 @@ class SlotWork:
         """The work that :meth:`as_message` described."""
         given = dict(message)
         for name in ("key_converter", "value_converter", "header_converter"):
-            given[name] = ConverterChoice(**given[name])
+            given[name] = PluginChoice(**given[name])
+        given["transforms"] = tuple(_stage(each) for each in given["transforms"])
         given["errors"] = ErrorPolicy(**given["errors"])
         given["splits"] = tuple(_split(each) for each in given["splits"])
         given["delivery"] = Delivery(given["delivery"])
         given["boundary"] = BoundaryKind(given["boundary"])
         return cls(**given)
+
+
+def _stage(message: Mapping[str, Any]) -> StageChoice:
+    predicate = message["predicate"]
+    return StageChoice(
+        transform=PluginChoice(**message["transform"]),
+        predicate=None if predicate is None else PluginChoice(**predicate),
+        negate=message["negate"],
+    )
 
 
 def _split_message(split: Split) -> list[Any]:

@@ -23,9 +23,11 @@ from headrace.slot.frames import (
     DeadLetter,
     EndOfPoll,
     Failed,
+    Filtered,
     Frame,
     OffsetsOnly,
     Records,
+    Refused,
 )
 from headrace.slot.hooks import CommitHooks
 from headrace.slot.lease import Lease
@@ -113,6 +115,14 @@ class WritingHalf:
             case Records():
                 self._send(frame)
                 self._commit_if(due=self._outlet.boundary.due_after_records(self._clock()))
+            case Filtered():
+                self._pending.put(frame.records.batch.source_partition, frame.offset)
+                self._uncommitted = True
+                self._hooks.passed_over(frame.records)
+                self._commit_if(due=self._outlet.boundary.due_after_records(self._clock()))
+            case Refused():
+                self._pass_over(frame.error, frame.records, "TRANSFORMATION", frame.by)
+                self._commit_if(due=self._outlet.boundary.due_after_records(self._clock()))
             case DeadLetter():
                 self._bury(frame)
                 self._commit_if(due=self._outlet.boundary.due_after_records(self._clock()))
@@ -161,7 +171,7 @@ class WritingHalf:
                 start += len(piece.batch)
                 size = len(piece.batch) * _GROWTH
             elif len(piece.batch) == 1:
-                self._pass_over(error, piece)
+                self._pass_over(error, piece, *self._refused_by(error, piece.batch))
                 start, size = start + 1, _FEW_ROWS
             else:
                 before = len(piece.batch) // 2 if error.row is None else error.row
@@ -169,14 +179,15 @@ class WritingHalf:
             piece = frame.slice(start, size)
             error = self._tried(piece) if len(piece.batch) else None
 
-    def _pass_over(self, error: RecordError, frame: Records) -> None:
-        """The only row of *frame* is refused for *error*."""
+    def _refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, object]:
+        """The stage (KIP-298) and who refused the only row of *batch*."""
+        if isinstance(error, UnsendableError):
+            return "KAFKA_PRODUCE", self._outlet.sender
+        return self._outlet.encoder.refused_by(batch)
+
+    def _pass_over(self, error: RecordError, frame: Records, stage: str, by: object) -> None:
+        """The only row of *frame* is refused for *error*, in *stage*."""
         batch, error.row = frame.batch, 0
-        stage, by = (
-            ("KAFKA_PRODUCE", self._outlet.sender)
-            if isinstance(error, UnsendableError)
-            else self._outlet.encoder.refused_by(batch)
-        )
         self._let_go(
             PassedOver(
                 error=located(error, batch),

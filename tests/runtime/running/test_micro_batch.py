@@ -6,16 +6,16 @@ import threading
 
 from headrace.runtime.running.micro_batch import MicroBatch
 from headrace.slot.work import (
-    ConverterChoice,
     Delivery,
     EndReason,
     ErrorPolicy,
     Outcome,
+    PluginChoice,
     SlotReport,
     SlotWork,
 )
 
-BYTES = ConverterChoice(class_name="bytes")
+BYTES = PluginChoice(class_name="bytes")
 
 
 def work(task: int = 0) -> SlotWork:

@@ -8,7 +8,7 @@ from headrace.converters import converter_problems
 from headrace.runtime.settings.config_rules import connector_problems, connector_warnings
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.worker_config import WorkerConfig
-from headrace.slot.work import BoundaryKind, ConverterChoice, ErrorPolicy
+from headrace.slot.work import BoundaryKind, ErrorPolicy, PluginChoice
 
 _LEAST = {"name": "c", "connector.class": "files"}
 _WORKER = {
@@ -124,7 +124,7 @@ def test_converters_do_not_mix_settings():
     theirs = ConnectorConfig.parse({**_LEAST, "value.converter.schemas.enable": "true"})
     assert _worker().converter("value") == theirs.converter("value", _worker())
     own = ConnectorConfig.parse({**_LEAST, "value.converter": "json"})
-    assert ConverterChoice(class_name="json") == own.converter("value", _worker())
+    assert PluginChoice(class_name="json") == own.converter("value", _worker())
 
 
 def test_settings_of_a_named_converter_are_validated():

@@ -12,7 +12,7 @@ from headrace.runtime.settings.config_rules import worker_problems
 from headrace.runtime.settings.state_file import state_path
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.runtime.settings.worker_warnings import worker_warnings
-from headrace.slot.work import ConverterChoice, Delivery
+from headrace.slot.work import Delivery, PluginChoice
 
 _LEAST = {"key.converter": "string", "value.converter": "json"}
 
@@ -124,7 +124,7 @@ def test_prefixes_reach_their_clients():
     )
     assert {"bootstrap.servers": "a:1,b:2", "linger.ms": "5"} == worker.client("producer")
     assert {"bootstrap.servers": "a:1,b:2", "security.protocol": "SSL"} == worker.connection()
-    json = ConverterChoice(class_name="json", config={"schemas.enable": "false"})
+    json = PluginChoice(class_name="json", config={"schemas.enable": "false"})
     assert json == worker.converter("value")
 
 

@@ -22,7 +22,7 @@ from headrace.runtime.settings.worker_config import (
     WorkerConfig,
     transaction_timeout_ms,
 )
-from headrace.slot.work import BoundaryKind, ConverterChoice
+from headrace.slot.work import BoundaryKind, PluginChoice
 
 _VERSION: Final = "plugin.version"
 
@@ -105,7 +105,7 @@ def _named_converter_problems(
 
 
 def _converter_problems(
-    role: Role, choice: ConverterChoice, check: ConverterCheck
+    role: Role, choice: PluginChoice, check: ConverterCheck
 ) -> Iterator[Problem]:
     for key, sentence in check(role, choice.class_name, choice.config):
         yield f"{role}.converter.{key}".removesuffix("."), sentence

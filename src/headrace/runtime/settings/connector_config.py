@@ -11,7 +11,7 @@ from headrace.runtime.settings.error_settings import ErrorSettings
 from headrace.runtime.settings.unsupported_keys import connector_refusals
 from headrace.runtime.settings.version_ranges import range_problem
 from headrace.runtime.settings.worker_config import Role, WorkerConfig, transaction_timeout_ms
-from headrace.slot.work import BoundaryKind, ConverterChoice
+from headrace.slot.work import BoundaryKind, PluginChoice
 
 DEFAULT_INTERVAL_MS: Final = 1_000
 _REQUIRED = "required"
@@ -215,12 +215,12 @@ class ConnectorConfig(ErrorSettings):
         """Whether the connector must not run without exactly-once."""
         return self.exactly_once_support.lower() == _REQUIRED
 
-    def converter(self, role: Role, worker: WorkerConfig) -> ConverterChoice:
+    def converter(self, role: Role, worker: WorkerConfig) -> PluginChoice:
         """The converter to use: this connector's with its own settings, or else the worker's with its."""
         named: str | None = getattr(self, f"{role}_converter")
         if named is None:
             return worker.converter(role)
-        return ConverterChoice(class_name=named, config=self.under(f"{role}.converter."))
+        return PluginChoice(class_name=named, config=self.under(f"{role}.converter."))
 
     def producer(self, worker: WorkerConfig) -> dict[str, str]:
         """The settings of the tasks' producers, in the Java client's names; the connector's win."""

@@ -17,7 +17,7 @@ from headrace.runtime.settings.unsupported_keys import (
     worker_refusals,
 )
 from headrace.runtime.settings.worker_values import listener, servers, topic_count
-from headrace.slot.work import ConverterChoice, Delivery
+from headrace.slot.work import Delivery, PluginChoice
 
 Role = Literal["key", "value", "header"]
 
@@ -280,9 +280,9 @@ class WorkerConfig(Config):
         """The topic of source offsets of the worker that *group_id* names."""
         return self.offset_storage_topic or f"{group_id}-offsets"
 
-    def converter(self, role: Role) -> ConverterChoice:
+    def converter(self, role: Role) -> PluginChoice:
         """The worker's own converter of keys, values or headers, with its settings."""
-        return ConverterChoice(
+        return PluginChoice(
             class_name=getattr(self, f"{role}_converter"), config=self.under(f"{role}.converter.")
         )
 

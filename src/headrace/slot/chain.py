@@ -1,0 +1,163 @@
+"""The transformation chain of a slot: between the half that reads and the half that writes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.errors import ConnectError, RecordError
+from headrace.connect.record import SourceRecord
+from headrace.slot.batching import batches_of
+from headrace.slot.encoding import located
+from headrace.slot.frames import Failed, Filtered, Frame, Records, Refused
+from headrace.slot.plain_rows import plain_row
+from headrace.slot.retrying import Retrying
+from headrace.slot.stages import Piece, Stage
+
+
+class _NotTransformed(Exception):  # noqa: N818 (never leaves this module)
+    """One record cannot go through the chain."""
+
+    def __init__(self, error: RecordError, by: object) -> None:
+        super().__init__(error)
+        self.error = error
+        self.by = by
+
+
+class Chain:
+    """Changes and drops records, by batches where every step can, otherwise one by one (KIP-66)."""
+
+    def __init__(self, stages: Sequence[Stage], *, retrying: Retrying, tolerates: bool) -> None:
+        self._stages = stages
+        self._retrying = retrying
+        self._tolerates = tolerates
+
+    def frames(self, frames: Iterable[Frame]) -> Iterator[Frame]:
+        """*frames* with their records transformed; what is not records passes."""
+        for frame in frames:
+            if isinstance(frame, Records) and self._stages and len(frame.batch):
+                yield from self._changed(frame)
+            else:
+                yield frame
+
+    def _changed(self, frame: Records) -> Iterator[Frame]:
+        pieces = self._by_batches(frame.batch)
+        if pieces is None:
+            yield from self._one_by_one(frame)
+            return
+        left = np.ones(len(frame.batch), dtype=bool)
+        for piece in pieces:
+            left[piece.rows.to_numpy()] = False
+            yield _behind(frame, piece)
+        yield from _filtered(frame, left)
+
+    def _by_batches(self, batch: SourceBatch) -> list[Piece] | None:
+        """*batch* behind all steps; ``None`` when one of them has no way for it, or refuses one of its records."""
+        pieces = [Piece(batch, pa.array(np.arange(len(batch))))]
+        for stage in self._stages:
+            changed = list[Piece]()
+            for piece in pieces:
+                try:
+                    behind = stage.changed_piece(piece)
+                except RecordError:
+                    # One by one it is found which record that is.
+                    return None
+                if behind is None:
+                    return None
+                changed += behind
+            pieces = changed
+        return pieces
+
+    def _one_by_one(self, frame: Records) -> Iterator[Frame]:
+        behind = list[SourceRecord]()
+        rows = list[int]()
+        left = np.zeros(len(frame.batch), dtype=bool)
+        for row in range(len(frame.batch)):
+            try:
+                record = self._through(frame.batch, row)
+            except _NotTransformed as refused:
+                yield from self._batched(frame, behind, rows)
+                behind, rows = [], []
+                yield self._refused(frame.slice(row, 1), refused)
+                continue
+            if record is None:
+                left[row] = True
+            else:
+                behind.append(record)
+                rows.append(row)
+        yield from self._batched(frame, behind, rows)
+        yield from _filtered(frame, left)
+
+    def _batched(
+        self, frame: Records, records: Sequence[SourceRecord], rows: Sequence[int]
+    ) -> Iterator[Frame]:
+        """The batches of *records*, which were the *rows* of *frame*; what fits no batch is refused."""
+        done = 0
+        while done < len(records):
+            try:
+                for batch, group in batches_of(records[done:]):
+                    taken = pa.array(rows[done : done + len(group)], pa.int64())
+                    yield _behind(frame, Piece(batch, taken))
+                    done += len(group)
+            except RecordError as error:
+                refused = _NotTransformed(error, self._stages[-1].transform)
+                yield self._refused(frame.slice(rows[done], 1), refused)
+                done += 1
+
+    def _through(self, batch: SourceBatch, row: int) -> SourceRecord | None:
+        changed = self._read(batch, row)
+        for stage in self._stages:
+            if changed is None:
+                return None
+            changed = self._behind(stage, changed)
+        return changed
+
+    def _read(self, batch: SourceBatch, row: int) -> SourceRecord | None:
+        try:
+            return plain_row(batch, row)
+        except RecordError as error:
+            raise _NotTransformed(error, self._stages[0].transform) from error
+
+    def _behind(self, stage: Stage, record: SourceRecord) -> SourceRecord | None:
+        try:
+            return self._retrying.call(lambda: stage.changed(record))
+        except RecordError as error:
+            raise _NotTransformed(error, stage.transform) from error
+        except ConnectError:
+            raise
+        except Exception as error:
+            # Whatever a transformation raises is about its record, as in Kafka Connect.
+            told = RecordError(
+                f"{type(stage.transform).__name__} raised {type(error).__name__}: {error}"
+            )
+            raise _NotTransformed(told, stage.transform) from error
+
+    def _refused(self, frame: Records, refused: _NotTransformed) -> Frame:
+        refused.error.row = 0
+        if self._tolerates:
+            return Refused(frame, refused.error, refused.by)
+        return Failed(located(refused.error, frame.batch))
+
+
+def _behind(frame: Records, piece: Piece) -> Records:
+    """*piece* of *frame* as it is sent: with the source's offsets, whatever transformations made of them."""
+    whole = len(piece.rows) == len(frame.batch)
+    source = Records(frame.of_task, frame.originals)
+    source = source if whole else source.take(piece.rows)
+    batch = dataclasses.replace(
+        piece.batch,
+        source_partition=source.batch.source_partition,
+        offsets=source.batch.offsets,
+    )
+    return Records(batch, source.originals, source.batch)
+
+
+def _filtered(frame: Records, left: np.ndarray) -> Iterator[Frame]:
+    """What became of the rows that are *left*, and the offset that is reached with the last row of *frame*."""
+    if left.any():
+        dropped = frame.take(pa.array(np.flatnonzero(left)))
+        yield Filtered(dropped, frame.batch.offset_at(-1))

@@ -1,0 +1,1 @@
+"""Kafka Connect's single-message transformations and predicates, on batches and on single records."""

@@ -1,0 +1,85 @@
+"""Which transformations and predicates there are, by the names of Kafka Connect's classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+from headrace.connect.config import Config
+from headrace.connect.errors import ConfigError
+from headrace.connect.transforming import Predicate, Transform
+from headrace.transforms.operand import KEY, VALUE, Operand
+
+_PACKAGE = "org.apache.kafka.connect.transforms"
+_PLACE = "headrace.transforms"
+_SIDES: Mapping[str, Operand] = {"Key": KEY, "Value": VALUE}
+
+_OF_OPERANDS: Mapping[str, str] = {
+    "HoistField": f"{_PLACE}.hoist_field:HoistField",
+}
+_OF_RECORDS: Mapping[str, str] = {
+    "Filter": f"{_PLACE}.filter:Filter",
+}
+_PREDICATES: Mapping[str, str] = {
+    "HasHeaderKey": f"{_PLACE}.predicates:HasHeaderKey",
+    "RecordIsTombstone": f"{_PLACE}.predicates:RecordIsTombstone",
+    "TopicNameMatches": f"{_PLACE}.predicates:TopicNameMatches",
+}
+
+TRANSFORM_CLASSES: Final = (
+    *(f"{_PACKAGE}.{name}${side}" for name in _OF_OPERANDS for side in _SIDES),
+    *(f"{_PACKAGE}.{name}" for name in _OF_RECORDS),
+)
+"""The transformations, by Java's names."""
+
+PREDICATE_CLASSES: Final = tuple(f"{_PACKAGE}.predicates.{name}" for name in _PREDICATES)
+"""The predicates, by Java's names."""
+
+
+def transform_config(class_name: str) -> type[Config] | None:
+    """The settings of a transformation; ``None`` for a name of none. Pure, but imports its module."""
+    path = _transform_path(class_name)
+    return None if path is None else _class(path).config_class
+
+
+def predicate_config(class_name: str) -> type[Config] | None:
+    """The settings of a predicate; ``None`` for a name of none. Pure, but imports its module."""
+    path = _predicate_path(class_name)
+    return None if path is None else _class(path).config_class
+
+
+def make_transform(class_name: str, config: Mapping[str, str]) -> Transform:
+    """A configured transformation; raises :class:`~headrace.connect.errors.ConfigError`."""
+    path = _transform_path(class_name)
+    if path is None:
+        raise ConfigError([("type", f"Class {class_name} could not be found.")])
+    side = _SIDES.get(class_name.partition("$")[2])
+    made: Transform = _class(path)() if side is None else _class(path)(side)
+    made.configure(config)
+    return made
+
+
+def make_predicate(class_name: str, config: Mapping[str, str]) -> Predicate:
+    """A configured predicate; raises :class:`~headrace.connect.errors.ConfigError`."""
+    path = _predicate_path(class_name)
+    if path is None:
+        raise ConfigError([("type", f"Class {class_name} could not be found.")])
+    made: Predicate = _class(path)()
+    made.configure(config)
+    return made
+
+
+def _transform_path(class_name: str) -> str | None:
+    simple, _, side = class_name.removeprefix(f"{_PACKAGE}.").partition("$")
+    return _OF_OPERANDS.get(simple) if side in _SIDES else _OF_RECORDS.get(simple + side)
+
+
+def _predicate_path(class_name: str) -> str | None:
+    return _PREDICATES.get(class_name.removeprefix(f"{_PACKAGE}.predicates."))
+
+
+def _class(path: str) -> type[Any]:
+    """A class by its path. Its module is imported only now."""
+    module, _, attribute = path.partition(":")
+    return getattr(import_module(module), attribute)

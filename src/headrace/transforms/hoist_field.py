@@ -1,0 +1,55 @@
+"""HoistField: a key or value becomes the only field of a struct, or the only entry of a map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.config import Config, setting
+from headrace.connect.record import SourceRecord
+from headrace.connect.schema import Field, Schema, SchemaType, arrow_type
+from headrace.transforms.operand import Operand
+
+
+class HoistFieldConfig(Config):
+    """Settings of :class:`HoistField`."""
+
+    field: str = setting(
+        importance="medium",
+        doc="The name of the field, or of the entry, that the key or value becomes.",
+    )
+
+
+class HoistField:
+    """Wraps an operand, nulls included."""
+
+    config_class = HoistFieldConfig
+
+    def __init__(self, operand: Operand) -> None:
+        self._operand = operand
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Take ``field``."""
+        self._field = HoistFieldConfig.parse(config).field
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        """*record* with its operand in a struct; in a map where it has no schema."""
+        schema = self._operand.schema(record)
+        hoisted = {self._field: self._operand.value(record)}
+        return self._operand.replaced(
+            record, None if schema is None else self._around(schema), hoisted
+        )
+
+    def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
+        """All rows at once where they have a schema."""
+        column, schema = self._operand.column(batch), self._operand.column_schema(batch)
+        if column is None or schema is None:
+            return None
+        around = self._around(schema)
+        hoisted = pa.StructArray.from_arrays([column], fields=list(arrow_type(around)))
+        return [self._operand.replaced_column(batch, around, hoisted)]
+
+    def _around(self, schema: Schema) -> Schema:
+        return Schema(type=SchemaType.STRUCT, fields=(Field(self._field, schema),))

@@ -1,0 +1,96 @@
+"""Connect's predicates: which records a transformation applies to (KIP-585)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.config import Config, setting
+from headrace.connect.header_columns import HeaderColumns
+from headrace.connect.java_regex import java_regex, regex_problem
+from headrace.connect.record import SourceRecord
+
+
+class TopicNameMatchesConfig(Config):
+    """Settings of :class:`TopicNameMatches`."""
+
+    pattern: str = setting(
+        importance="medium",
+        non_empty=True,
+        valid=regex_problem,
+        doc="A Java regular expression that the whole name of the topic has to match.",
+    )
+
+
+class TopicNameMatches:
+    """True of records whose topic's name matches."""
+
+    config_class = TopicNameMatchesConfig
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Take ``pattern``."""
+        self._pattern: re.Pattern[str] = java_regex(TopicNameMatchesConfig.parse(config).pattern)
+
+    def test(self, record: SourceRecord) -> bool:
+        """Whether the whole name matches."""
+        return self._pattern.fullmatch(record.topic) is not None
+
+    def test_batch(self, batch: SourceBatch) -> bool:
+        """The same for all rows, which have one topic."""
+        return self._pattern.fullmatch(batch.topic) is not None
+
+
+class HasHeaderKeyConfig(Config):
+    """Settings of :class:`HasHeaderKey`."""
+
+    name: str = setting(importance="medium", non_empty=True, doc="The name of the header.")
+
+
+class HasHeaderKey:
+    """True of records with at least one header of a name."""
+
+    config_class = HasHeaderKeyConfig
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Take ``name``."""
+        self._name = HasHeaderKeyConfig.parse(config).name
+
+    def test(self, record: SourceRecord) -> bool:
+        """Whether one of the headers has the name."""
+        return any(header.key == self._name for header in record.headers)
+
+    def test_batch(self, batch: SourceBatch) -> bool | pa.BooleanArray:
+        """The same for all rows, where their headers are columns."""
+        if batch.headers is None:
+            return False
+        if isinstance(batch.headers, HeaderColumns):
+            return any(column.key == self._name for column in batch.headers.columns)
+        return pa.array(
+            [any(header.key == self._name for header in headers) for headers in batch.headers],
+            pa.bool_(),
+        )
+
+
+class RecordIsTombstoneConfig(Config):
+    """:class:`RecordIsTombstone` has no settings."""
+
+
+class RecordIsTombstone:
+    """True of records without a value."""
+
+    config_class = RecordIsTombstoneConfig
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """There is nothing to take."""
+
+    def test(self, record: SourceRecord) -> bool:
+        """Whether the value is null."""
+        return record.value is None
+
+    def test_batch(self, batch: SourceBatch) -> bool | pa.BooleanArray:
+        """Which values are null."""
+        return pc.is_null(batch.values) if batch.values.null_count else False
