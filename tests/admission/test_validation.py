@@ -159,16 +159,6 @@ def test_keys_come_in_kafka_connect_s_order_and_places():
             ["Invalid value -5 for configuration errors.retry.timeout: Value must be at least -1"],
         ),
         (
-            "errors.retry.timeout",
-            "5",
-            [
-                (
-                    "errors.retry.timeout is a setting of Kafka Connect that is not supported yet; "
-                    "only its default (0) can be set."
-                )
-            ],
-        ),
-        (
             "config.action.reload",
             "later",
             [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +19,12 @@ from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask
 from headrace.converters import make_converter, make_header_converter
 from headrace.slot.boundary import Boundary, BoundaryRequests
+from headrace.slot.chain import Chain
 from headrace.slot.commits import AcknowledgedCommits, Commits, TransactionalCommits
 from headrace.slot.encoding import Encoder
 from headrace.slot.reading import ReadingHalf, ReadingRules
+from headrace.slot.retrying import Retrying
+from headrace.slot.stages import Stage
 from headrace.slot.throttle import Throttle
 from headrace.slot.tolerance import Tolerance
 from headrace.slot.work import BoundaryKind, ErrorPolicy, Outcome, Progress
@@ -114,6 +117,7 @@ class Loop:
     planned: bool = True
     value_converter: str = "string"
     errors: ErrorPolicy = field(default_factory=ErrorPolicy)
+    stages: Sequence[Stage] = ()
     times: Iterator[float] | None = None
     lease: HeldLease = field(default_factory=HeldLease)
     progress: Progress = field(default_factory=Progress)
@@ -143,7 +147,17 @@ class Loop:
         )
         writing = WritingHalf(self.task, self._outlet(), self.lease, self.progress, clock=clock)  # type: ignore[arg-type]
         try:
-            writing.write(reading.frames())
+            chain = Chain(
+                self.stages,
+                retrying=Retrying(
+                    self.errors,
+                    wait=self.lease.wait,
+                    ending=self.lease.should_end,
+                    clock=lambda: 0.0,
+                ),
+                tolerates=self.errors.tolerate,
+            )
+            writing.write(chain.frames(reading.frames()))
         finally:
             writing.abandon()
             self.left_open = writing.left_open

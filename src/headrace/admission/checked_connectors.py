@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from headrace.admission.plugins import Plugins
 from headrace.admission.promises import promise_problems
+from headrace.admission.transforms import chain_problems, chain_settings, setting_problems
 from headrace.admission.versions import connector_version_problems
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
@@ -121,7 +122,11 @@ def _judged(
     props: Mapping[str, str], worker: WorkerConfig, plugins: Plugins
 ) -> tuple[SourceConnector | None, list[Problem]]:
     """The connector, if there is one, and all that is wrong with it."""
-    problems = list(connector_problems(props, worker, plugins.converters.problems))
+    problems = [
+        *connector_problems(props, worker, plugins.converters.problems),
+        *setting_problems(props),
+        *chain_problems(props),
+    ]
     try:
         connector = plugins.connector(props.get("connector.class", ""))
     except UnknownConnectorError as error:
@@ -138,7 +143,11 @@ def _warnings(
     connector: SourceConnector, props: Mapping[str, str], worker: WorkerConfig
 ) -> Iterator[str]:
     """Sentences about keys that nothing defines, and about settings without effect."""
-    settings = (*ConnectorConfig.settings(), *connector.config_class.settings())
+    settings = (
+        *ConnectorConfig.settings(),
+        *connector.config_class.settings(),
+        *chain_settings(props),
+    )
     known = {each.name for each in settings} | CONNECTOR_DEFAULTS.keys()
     for key in props:
         if key not in known and not key.startswith(_PASSED_ON):

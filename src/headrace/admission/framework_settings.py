@@ -10,18 +10,12 @@ from headrace.admission.converter_plugins import Converters
 from headrace.connect.setting import Limits, Setting
 from headrace.connect.setting_type import SettingType
 from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.stage_settings import PREDICATES, TRANSFORMS
 from headrace.runtime.settings.worker_config import ROLES, Role, WorkerConfig
-
-TRANSFORMS: Final = "transforms"
-PREDICATES: Final = "predicates"
 
 _COMMON = "Common"
 _ERRORS = "Error Handling"
 _NOT_YET = "Not supported yet: only the default can be set."
-
-
-def _retry_timeout(value: int) -> str | None:
-    return None if value >= -1 else "Value must be at least -1"
 
 
 _WITHOUT_EFFECT: Final = (
@@ -35,50 +29,6 @@ _WITHOUT_EFFECT: Final = (
         order=5,
         width="SHORT",
         display_name="Enforce tasks max",
-    ),
-    Setting(
-        name=TRANSFORMS,
-        type=SettingType.LIST,
-        default=(),
-        importance="low",
-        doc=f"Aliases of the transformations that records go through. {_NOT_YET}",
-        group="Transforms",
-        order=12,
-        width="LONG",
-        display_name="Transforms",
-    ),
-    Setting(
-        name=PREDICATES,
-        type=SettingType.LIST,
-        default=(),
-        importance="low",
-        doc=f"Aliases of the predicates that transformations ask. {_NOT_YET}",
-        group="Predicates",
-        order=13,
-        width="LONG",
-        display_name="Predicates",
-    ),
-    Setting(
-        name="errors.retry.timeout",
-        type=SettingType.LONG,
-        default=0,
-        limits=Limits(valid=_retry_timeout),
-        doc=f"How long in milliseconds an operation that failed is tried again; -1 for ever. {_NOT_YET}",
-        group=_ERRORS,
-        order=1,
-        width="MEDIUM",
-        display_name="Retry Timeout for Errors",
-    ),
-    Setting(
-        name="errors.retry.delay.max.ms",
-        type=SettingType.LONG,
-        default=60_000,
-        limits=Limits(at_least=1),
-        doc=f"The longest wait between two tries. {_NOT_YET}",
-        group=_ERRORS,
-        order=2,
-        width="MEDIUM",
-        display_name="Maximum Delay Between Retries for Errors",
     ),
     Setting(
         name="topic.creation.groups",

@@ -1,78 +1,38 @@
-"""Transformations and predicates in a connector's configuration: the keys that their aliases bring along.
-
-None of them works yet, so that each alias is told of at its class: ``transforms.<alias>.type``.
-"""
+"""Transformations and predicates in a connector's configuration: the keys that their aliases bring along."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
-from headrace.admission.framework_settings import PREDICATES, TRANSFORMS
-from headrace.connect.config import Problem
+from headrace.admission.reading import reading
+from headrace.connect.config import Config, Problem
 from headrace.connect.setting import Setting
-from headrace.connect.setting_type import SettingType, parsed
+from headrace.connect.setting_type import SettingType
 from headrace.runtime.providers.resolution import Resolution
-
-_PACKAGE = "org.apache.kafka.connect.transforms"
-_OF_KEYS_AND_VALUES = (
-    "Cast",
-    "ExtractField",
-    "Flatten",
-    "HeaderFrom",
-    "HoistField",
-    "InsertField",
-    "MaskField",
-    "ReplaceField",
-    "SetSchemaMetadata",
-    "TimestampConverter",
+from headrace.runtime.settings.stage_settings import (
+    OF_RUNTIME,
+    PREDICATES,
+    TRANSFORMS,
+    aliases,
+    own_settings,
 )
-_OF_RECORDS = (
-    "DropHeaders",
-    "Filter",
-    "InsertHeader",
-    "RegexRouter",
-    "TimestampRouter",
-    "ValueToKey",
-)
-
-
-def _names(package: str, simple: str) -> tuple[str, ...]:
-    return f"{package}.{simple}", simple
+from headrace.transforms.catalogue import is_planned, predicate_config, transform_config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Chain:
-    """One kind of plugins with aliases: its key, what Kafka Connect calls it, and the classes that it has."""
+    """One kind of plugins with aliases: its key, what Kafka Connect calls it, and the settings of its classes."""
 
     key: str
     kind: str
-    classes: frozenset[str]
+    config: Callable[[str], type[Config] | None]
 
 
 _CHAINS: Final = (
-    _Chain(
-        key=TRANSFORMS,
-        kind="Transformation",
-        classes=frozenset(
-            name
-            for simple in (
-                *_OF_RECORDS,
-                *(f"{each}${end}" for each in _OF_KEYS_AND_VALUES for end in ("Key", "Value")),
-            )
-            for name in _names(_PACKAGE, simple)
-        ),
-    ),
-    _Chain(
-        key=PREDICATES,
-        kind="Predicate",
-        classes=frozenset(
-            name
-            for simple in ("TopicNameMatches", "HasHeaderKey", "RecordIsTombstone")
-            for name in _names(f"{_PACKAGE}.predicates", simple)
-        ),
-    ),
+    _Chain(key=TRANSFORMS, kind="Transformation", config=transform_config),
+    _Chain(key=PREDICATES, kind="Predicate", config=predicate_config),
 )
 
 
@@ -84,43 +44,57 @@ def chain_props(submitted: Resolution) -> dict[str, str]:
     props = submitted.props()
     lists = {each.key: submitted.given.get(each.key) for each in _CHAINS}
     return props | {
-        key: given for key, given in lists.items() if given is not None and _aliases(key, props)
+        key: given for key, given in lists.items() if given is not None and aliases(key, props)
     }
 
 
 def chain_settings(props: Mapping[str, str]) -> Iterator[Setting]:
     """The settings of every alias in *props*; those beside its class only where there is such a class. Pure."""
     for chain in _CHAINS:
-        for alias in dict.fromkeys(_aliases(chain.key, props)):
+        for alias in dict.fromkeys(aliases(chain.key, props)):
             yield from _class_settings(chain, alias)
-            if chain.key == TRANSFORMS and props.get(_type(chain, alias)) in chain.classes:
+            config = _config(chain, alias, props)
+            if config is None:
+                continue
+            yield from _own_settings(chain, alias, config)
+            if chain.key == TRANSFORMS:
                 yield from _condition_settings(alias)
 
 
 def chain_problems(props: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with the aliases in *props* and with their classes, a missing one apart. Pure."""
+    """What is wrong with the aliases in *props*, their classes, and across the settings of these.
+
+    Pure. Single settings, a missing class among them, are told by :func:`setting_problems`.
+    """
     for chain in _CHAINS:
-        aliases = _aliases(chain.key, props)
-        if len(set(aliases)) < len(aliases):
-            told = f"Invalid value [{', '.join(aliases)}] for configuration {chain.key}"
+        listed = aliases(chain.key, props)
+        if len(set(listed)) < len(listed):
+            told = f"Invalid value [{', '.join(listed)}] for configuration {chain.key}"
             yield chain.key, f"{told}: Duplicate alias provided."
-        for alias in dict.fromkeys(aliases):
+        for alias in dict.fromkeys(listed):
             yield from _class_problems(chain, alias, props)
-    for alias in _aliases(TRANSFORMS, props):
+    for alias in aliases(TRANSFORMS, props):
         yield from _condition_problems(alias, props)
+
+
+def setting_problems(props: Mapping[str, str]) -> Iterator[Problem]:
+    """What is wrong with each setting of an alias by itself. Pure."""
+    for setting in chain_settings(props):
+        for told in reading(setting, props).errors:
+            yield setting.name, told
 
 
 def in_chains(key: str, props: Mapping[str, str]) -> bool:
     """Whether what there is to say about *key* is said at the class of an alias that *props* have. Pure."""
     return any(
-        (key == chain.key and bool(_aliases(chain.key, props)))
-        or any(key.startswith(f"{chain.key}.{alias}.") for alias in _aliases(chain.key, props))
+        (key == chain.key and bool(aliases(chain.key, props)))
+        or any(key.startswith(f"{chain.key}.{alias}.") for alias in aliases(chain.key, props))
         for chain in _CHAINS
     )
 
 
 def _class_settings(chain: _Chain, alias: str) -> Iterator[Setting]:
-    group = f"{chain.key.capitalize()}: {alias}"
+    group = _group(chain, alias)
     yield Setting(
         name=_type(chain, alias),
         type=SettingType.CLASS,
@@ -163,21 +137,47 @@ def _condition_settings(alias: str) -> Iterator[Setting]:
     )
 
 
+def _own_settings(chain: _Chain, alias: str, config: type[Config]) -> Iterator[Setting]:
+    for place, each in enumerate(config.settings()):
+        yield replace(
+            each,
+            name=f"{chain.key}.{alias}.{each.name}",
+            group=_group(chain, alias),
+            order=len(OF_RUNTIME) + place,
+        )
+
+
 def _class_problems(chain: _Chain, alias: str, props: Mapping[str, str]) -> Iterator[Problem]:
     key = _type(chain, alias)
-    named = props.get(key)
-    if named is None:
+    named = props.get(key, "").strip()
+    if not named:
         return
-    if named.strip() in chain.classes:
-        yield (
-            key,
-            f"The {chain.kind.lower()} {named.strip()} is not supported yet ({key}); leave it out.",
-        )
+    config = chain.config(named)
+    if config is not None:
+        yield from _problems_across(chain, alias, config, props)
+    elif chain.key == TRANSFORMS and is_planned(named):
+        yield key, f"The transformation {named} is not supported yet ({key}); leave it out."
     else:
-        yield (
-            key,
-            f"Invalid value {named} for configuration {key}: Class {named} could not be found.",
-        )
+        told = f"Class {named} could not be found."
+        yield key, f"Invalid value {named} for configuration {key}: {told}"
+
+
+def _problems_across(
+    chain: _Chain, alias: str, config: type[Config], props: Mapping[str, str]
+) -> Iterator[Problem]:
+    """What is wrong between settings that are right for themselves."""
+    if any(reading(each, props).errors for each in _own_settings(chain, alias, config)):
+        return
+    for name, sentence in config.problems(own_settings(chain.key, alias, props)):
+        yield f"{chain.key}.{alias}.{name}", sentence
+
+
+def _config(chain: _Chain, alias: str, props: Mapping[str, str]) -> type[Config] | None:
+    return chain.config(props.get(_type(chain, alias), "").strip())
+
+
+def _group(chain: _Chain, alias: str) -> str:
+    return f"{chain.key.capitalize()}: {alias}"
 
 
 def _condition_problems(alias: str, props: Mapping[str, str]) -> Iterator[Problem]:
@@ -192,7 +192,7 @@ def _condition_problems(alias: str, props: Mapping[str, str]) -> Iterator[Proble
             ),
         )
     named = props.get(predicate, "").strip()
-    if named and named not in _aliases(PREDICATES, props):
+    if named and named not in aliases(PREDICATES, props):
         yield (
             predicate,
             f"Invalid value {named} for configuration {predicate}: It is none of predicates.",
@@ -201,9 +201,3 @@ def _condition_problems(alias: str, props: Mapping[str, str]) -> Iterator[Proble
 
 def _type(chain: _Chain, alias: str) -> str:
     return f"{chain.key}.{alias}.type"
-
-
-def _aliases(key: str, props: Mapping[str, str]) -> tuple[str, ...]:
-    aliases = parsed(props.get(key, ""), SettingType.LIST)
-    assert isinstance(aliases, tuple)
-    return aliases

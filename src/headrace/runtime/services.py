@@ -15,7 +15,7 @@ from headrace.runtime.channel import Channel
 from headrace.runtime.engine import Engine
 from headrace.runtime.offset_desk import OffsetDesk
 from headrace.runtime.running.processes import LocalProcesses, Processes
-from headrace.slot.work import BoundaryKind, Delivery, ErrorPolicy, PluginChoice
+from headrace.slot.work import BoundaryKind, Delivery, ErrorPolicy, PluginChoice, StageChoice
 from headrace.storage.protocols import ConfigStore, StatusStore
 
 
@@ -37,6 +37,7 @@ class RunSpec:
     key_converter: PluginChoice = field(repr=False)
     value_converter: PluginChoice = field(repr=False)
     header_converter: PluginChoice = field(repr=False)
+    transforms: tuple[StageChoice, ...] = field(default=(), repr=False)
     boundary: BoundaryKind
     commit_seconds: float
     records_per_second: int | None = None

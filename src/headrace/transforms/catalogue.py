@@ -26,6 +26,24 @@ _PREDICATES: Mapping[str, str] = {
     "RecordIsTombstone": f"{_PLACE}.predicates:RecordIsTombstone",
     "TopicNameMatches": f"{_PLACE}.predicates:TopicNameMatches",
 }
+_NOT_YET = frozenset(
+    {
+        "Cast",
+        "DropHeaders",
+        "ExtractField",
+        "Flatten",
+        "HeaderFrom",
+        "InsertField",
+        "InsertHeader",
+        "MaskField",
+        "RegexRouter",
+        "ReplaceField",
+        "SetSchemaMetadata",
+        "TimestampConverter",
+        "TimestampRouter",
+        "ValueToKey",
+    }
+)
 
 TRANSFORM_CLASSES: Final = (
     *(f"{_PACKAGE}.{name}${side}" for name in _OF_OPERANDS for side in _SIDES),
@@ -47,6 +65,11 @@ def predicate_config(class_name: str) -> type[Config] | None:
     """The settings of a predicate; ``None`` for a name of none. Pure, but imports its module."""
     path = _predicate_path(class_name)
     return None if path is None else _class(path).config_class
+
+
+def is_planned(class_name: str) -> bool:
+    """Whether *class_name* is a transformation of Kafka Connect's that is not there yet. Pure."""
+    return class_name.removeprefix(f"{_PACKAGE}.").partition("$")[0] in _NOT_YET
 
 
 def make_transform(class_name: str, config: Mapping[str, str]) -> Transform:

@@ -99,6 +99,7 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
         key_converter=spec.key_converter,
         value_converter=spec.value_converter,
         header_converter=spec.header_converter,
+        transforms=spec.transforms,
         boundary=spec.boundary,
         commit_seconds=spec.commit_seconds,
         lease_seconds=timing.lease,

@@ -131,6 +131,26 @@ class ConnectorConfig(ErrorSettings):
         width="SHORT",
         display_name="Header converter version",
     )
+    transforms: tuple[str, ...] = setting(
+        default=(),
+        importance="low",
+        doc="Aliases of the transformations that records go through, in this order; the class of each is "
+        "transforms.<alias>.type.",
+        group="Transforms",
+        order=12,
+        width="LONG",
+        display_name="Transforms",
+    )
+    predicates: tuple[str, ...] = setting(
+        default=(),
+        importance="low",
+        doc="Aliases of the predicates that transformations name; the class of each is "
+        "predicates.<alias>.type.",
+        group="Predicates",
+        order=13,
+        width="LONG",
+        display_name="Predicates",
+    )
     config_action_reload: str = setting(
         default="restart",
         one_of=("none", "restart"),

@@ -11,6 +11,7 @@ from headrace.connect.setting_type import SettingType
 from headrace.slot.work import ErrorPolicy
 
 _ALL: Final = "all"
+_WITHOUT_END = -1
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -18,6 +19,10 @@ def _topic_name(name: str) -> str | None:
     if not name or (_TOPIC.fullmatch(name) and name not in (".", "..")):
         return None
     return "It is not a name that a topic of Kafka may have"
+
+
+def _retry_timeout(milliseconds: int) -> str | None:
+    return None if milliseconds >= _WITHOUT_END else "Value must be at least -1"
 
 
 def _replication(number: int) -> str | None:
@@ -29,6 +34,27 @@ def _replication(number: int) -> str | None:
 class ErrorSettings(Config):
     """Whether bad records fail the task, and where they go otherwise; part of every connector's configuration."""
 
+    errors_retry_timeout: int = setting(
+        default=0,
+        kind=SettingType.LONG,
+        valid=_retry_timeout,
+        doc="How long in milliseconds a transformation or conversion is tried again whose failure may pass; "
+        "-1 without end, 0 not at all: the work is then planned again.",
+        group="Error Handling",
+        order=1,
+        width="MEDIUM",
+        display_name="Retry Timeout for Errors",
+    )
+    errors_retry_delay_max_ms: int = setting(
+        default=60_000,
+        kind=SettingType.LONG,
+        at_least=1,
+        doc="The longest wait between two of these tries, in milliseconds.",
+        group="Error Handling",
+        order=2,
+        width="MEDIUM",
+        display_name="Maximum Delay Between Retries for Errors",
+    )
     errors_tolerance: str = setting(
         default="none",
         one_of=("none", _ALL),
@@ -103,6 +129,10 @@ class ErrorSettings(Config):
             headers=self.errors_deadletterqueue_context_headers_enable,
             log=self.errors_log_enable,
             log_content=self.errors_log_include_messages,
+            retry_seconds=None
+            if self.errors_retry_timeout < 0
+            else self.errors_retry_timeout / 1e3,
+            retry_delay_seconds=self.errors_retry_delay_max_ms / 1e3,
         )
 
 

@@ -71,21 +71,15 @@ REST_PREFIXES: Final = ("admin.listeners.https.", "listeners.https.")
 """Beginnings of keys of a worker that the REST interface reads."""
 
 CONNECTOR_DEFAULTS: Final[Mapping[str, str | None]] = {
-    "errors.retry.delay.max.ms": "60000",
-    "errors.retry.timeout": "0",
     "offsets.storage.topic": None,
-    "predicates": "",
     "tasks.max.enforce": "true",
     "topic.creation.groups": "",
-    "transforms": "",
 }
 """What a key of a connector may be set to; ``None`` when it may not be there at all."""
 
 CONNECTOR_PREFIXES: Final = (
     "errors.deadletterqueue.",
-    "predicates.",
     "topic.creation.",
-    "transforms.",
 )
 """Beginnings of keys of a connector that may not be there at all."""
 
