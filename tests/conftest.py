@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from headrace.broker import Broker
+from judges.java_judge import JavaJudge, java_judge
 
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("headrace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -34,3 +35,10 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A running broker of the module's own, to be killed, paused and started again."""
     with Broker(tmp_path_factory.mktemp("own-broker")) as own:
         yield own
+
+
+@pytest.fixture(scope="session")
+def judge() -> Iterator[JavaJudge]:
+    """Kafka Connect's own converters, transformations and predicates, in one Java process for all tests."""
+    with java_judge() as asked:
+        yield asked

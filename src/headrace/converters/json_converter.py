@@ -8,7 +8,14 @@ import pyarrow as pa
 
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.schema import Schema
-from headrace.converters.columns import as_binary, is_bytes, is_document, is_text, refusal
+from headrace.converters.columns import (
+    as_binary,
+    is_bytes,
+    is_document,
+    is_text,
+    java_class,
+    refusal,
+)
 from headrace.converters.json_pieces import Pieces, joined
 from headrace.converters.json_schema import schema_json
 from headrace.converters.json_text import json_bytes, json_floats, json_numbers, json_strings
@@ -118,14 +125,11 @@ def _without_schema(values: pa.Array) -> pa.BinaryArray:
         return json_numbers(values)
     if is_bytes(kind):
         return json_bytes(values)
-    return _logical(values)
+    raise refusal(_no_type(kind), values)
 
 
-def _logical(values: pa.Array) -> pa.BinaryArray:
-    """Dates, times and timestamps as the numbers that they are in Connect."""
-    kind = values.type
-    if pa.types.is_date32(kind) or kind == pa.time32("ms"):
-        return json_numbers(values.cast(pa.int32()))
-    if pa.types.is_timestamp(kind) and kind.unit == "ms":
-        return json_numbers(values.cast(pa.int64()))
-    raise refusal(f"JsonConverter does not support values of type {kind} without a schema.", values)
+def _no_type(kind: pa.DataType) -> str:
+    """Why a value of *kind* needs a schema, in Connect's words where it refuses the value as well."""
+    if pa.types.is_temporal(kind) or pa.types.is_decimal(kind):
+        return f"Java class class {java_class(kind)} does not have corresponding schema type."
+    return f"JsonConverter does not support values of type {kind} without a schema."

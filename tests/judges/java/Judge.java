@@ -1,0 +1,139 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.header.ConnectHeaders;
+import org.apache.kafka.connect.header.Header;
+import org.apache.kafka.connect.source.SourceRecord;
+import org.apache.kafka.connect.storage.Converter;
+import org.apache.kafka.connect.storage.HeaderConverter;
+import org.apache.kafka.connect.transforms.Transformation;
+import org.apache.kafka.connect.transforms.predicates.Predicate;
+
+/** What classes of Kafka Connect make of many values or records, in one call: JSON in, JSON out. */
+public class Judge {
+    private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
+    private final ObjectMapper mapper = new ObjectMapper();
+
+    public String convert(String request) throws Exception {
+        JsonNode asked = mapper.readTree(request);
+        Object converter = Class.forName(asked.get("class").textValue()).newInstance();
+        boolean isHeader = "header".equals(asked.get("role").textValue());
+        Map config = config(asked);
+        if (isHeader) {
+            config.put("converter.type", "header");
+            ((HeaderConverter) converter).configure(config);
+        } else {
+            ((Converter) converter).configure(config, "key".equals(asked.get("role").textValue()));
+        }
+        Schema schema = Reading.schema(asked.get("schema"));
+        Schema of = Reading.schema(asked.get("of"));
+        ArrayNode answers = NODES.arrayNode();
+        for (Iterator each = asked.get("values").elements(); each.hasNext();) {
+            JsonNode told = (JsonNode) each.next();
+            try {
+                Object value = Reading.value(of, told);
+                byte[] made = isHeader
+                    ? ((HeaderConverter) converter).fromConnectHeader("t", "h", schema, value)
+                    : ((Converter) converter).fromConnectData("t", schema, value);
+                answers.addObject().put("bytes", made);
+            } catch (Exception refused) {
+                answers.add(refusal(refused));
+            }
+        }
+        return mapper.writeValueAsString(answers);
+    }
+
+    public String transform(String request) throws Exception {
+        JsonNode asked = mapper.readTree(request);
+        Transformation transformation =
+            (Transformation) Class.forName(asked.get("class").textValue()).newInstance();
+        transformation.configure(config(asked));
+        ArrayNode answers = NODES.arrayNode();
+        for (Iterator each = asked.get("records").elements(); each.hasNext();) {
+            JsonNode told = (JsonNode) each.next();
+            try {
+                answers.add(told((SourceRecord) transformation.apply(record(told))));
+            } catch (Exception refused) {
+                answers.add(refusal(refused));
+            }
+        }
+        transformation.close();
+        return mapper.writeValueAsString(answers);
+    }
+
+    public String test(String request) throws Exception {
+        JsonNode asked = mapper.readTree(request);
+        Predicate predicate = (Predicate) Class.forName(asked.get("class").textValue()).newInstance();
+        predicate.configure(config(asked));
+        ArrayNode answers = NODES.arrayNode();
+        for (Iterator each = asked.get("records").elements(); each.hasNext();) {
+            answers.add(predicate.test(record((JsonNode) each.next())));
+        }
+        predicate.close();
+        return mapper.writeValueAsString(answers);
+    }
+
+    private static Map config(JsonNode asked) {
+        Map config = new HashMap();
+        for (Iterator each = asked.get("config").fields(); each.hasNext();) {
+            Map.Entry entry = (Map.Entry) each.next();
+            config.put(entry.getKey(), ((JsonNode) entry.getValue()).textValue());
+        }
+        return config;
+    }
+
+    private static ObjectNode refusal(Exception refused) {
+        return NODES.objectNode().put("refused", String.valueOf(refused.getMessage()));
+    }
+
+    private static Object value(JsonNode told) {
+        return Reading.value(Reading.schema(told.get("of")), told.get("value"));
+    }
+
+    private static SourceRecord record(JsonNode told) {
+        ConnectHeaders headers = new ConnectHeaders();
+        for (Iterator each = told.get("headers").elements(); each.hasNext();) {
+            JsonNode header = (JsonNode) each.next();
+            headers.add(header.get("name").textValue(), value(header), Reading.schema(header.get("schema")));
+        }
+        JsonNode key = told.get("key");
+        JsonNode value = told.get("value");
+        Integer partition = told.get("partition").isNull() ? null : Integer.valueOf(told.get("partition").asInt());
+        Long timestamp = told.get("timestamp").isNull() ? null : Long.valueOf(told.get("timestamp").asLong());
+        return new SourceRecord(
+            new HashMap(), new HashMap(), told.get("topic").textValue(), partition,
+            Reading.schema(key.get("schema")), value(key),
+            Reading.schema(value.get("schema")), value(value), timestamp, headers);
+    }
+
+    private static JsonNode told(SourceRecord record) {
+        if (record == null) {
+            return NODES.nullNode();
+        }
+        ObjectNode told = NODES.objectNode();
+        told.put("topic", record.topic());
+        told.put("partition", record.kafkaPartition());
+        told.put("timestamp", record.timestamp());
+        told.set("key", told(record.keySchema(), record.key()));
+        told.set("value", told(record.valueSchema(), record.value()));
+        ArrayNode headers = told.putArray("headers");
+        for (Iterator each = record.headers().iterator(); each.hasNext();) {
+            Header header = (Header) each.next();
+            headers.add(told(header.schema(), header.value()).put("name", header.key()));
+        }
+        return told;
+    }
+
+    private static ObjectNode told(Schema schema, Object value) {
+        ObjectNode told = NODES.objectNode();
+        told.set("schema", Writing.schema(schema));
+        told.set("value", Writing.value(value));
+        return told;
+    }
+}
