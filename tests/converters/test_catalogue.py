@@ -9,8 +9,17 @@ from headrace.converters import JAVA_NAMES, converter_problems, make_converter
 from headrace.converters.avro_converter import AvroConverter
 from headrace.converters.bytes_converter import BytesConverter
 from headrace.converters.json_converter import JsonConverter
+from headrace.converters.number_converters import (
+    BooleanConverter,
+    DoubleConverter,
+    FloatConverter,
+    IntegerConverter,
+    LongConverter,
+    ShortConverter,
+)
 from headrace.converters.string_converter import StringConverter
 
+THERE_ARE = "json, string, bytes, avro, short, integer, long, float, double, boolean"
 # What the Avro converter cannot be without, and the others take no notice of.
 NEEDED = {"schema.registry.url": "http://registry:8081"}
 
@@ -30,6 +39,12 @@ NEEDED = {"schema.registry.url": "http://registry:8081"}
         ("io.confluent.connect.avro.AvroConverter", AvroConverter),
         ("AvroConverter", AvroConverter),
         ("Avro", AvroConverter),
+        ("short", ShortConverter),
+        ("org.apache.kafka.connect.converters.IntegerConverter", IntegerConverter),
+        ("LongConverter", LongConverter),
+        ("Float", FloatConverter),
+        ("double", DoubleConverter),
+        ("org.apache.kafka.connect.converters.BooleanConverter", BooleanConverter),
     ],
 )
 def test_converters_have_connects_names(name: str, kind: type):
@@ -44,13 +59,13 @@ def test_converters_have_connects_names(name: str, kind: type):
             "io.confluent.connect.json.JsonSchemaConverter",
             (
                 "The converter io.confluent.connect.json.JsonSchemaConverter is not supported yet; "
-                "there are: json, string, bytes, avro."
+                f"there are: {THERE_ARE}."
             ),
         ),
-        ("nope", "Class nope could not be found. There are: json, string, bytes, avro."),
+        ("nope", f"Class nope could not be found. There are: {THERE_ARE}."),
         (
             "simple",
-            "The converter simple is for headers only; there are: json, string, bytes, avro.",
+            f"The converter simple is for headers only; there are: {THERE_ARE}.",
         ),
     ],
 )

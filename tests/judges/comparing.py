@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from headrace.connect.converting import ColumnarHeaderConverter
 from headrace.connect.errors import RecordError
 from headrace.connect.record import Header
 from headrace.connect.schema import Field, Schema, arrow_type
@@ -34,7 +35,7 @@ def ours(name: str, values: Sequence[Told], **config: str) -> Answers:
 def our_headers(name: str, values: Sequence[Told], **config: str) -> Answers:
     """The same for a converter of headers, which is asked for each value as Python has it."""
     converter = make_header_converter(name, _dotted(config))
-    rows = column_of(values).to_pylist()
+    rows = column_of(values).to_pylist(maps_as_pydicts="strict")
     found: Answers = []
     for told, row in zip(values, rows, strict=True):
         try:
@@ -42,6 +43,13 @@ def our_headers(name: str, values: Sequence[Told], **config: str) -> Answers:
         except RecordError as error:
             found.append(Refusal(error.reason))
     return found
+
+
+def our_header_columns(name: str, values: Sequence[Told], **config: str) -> Answers:
+    """The same for a converter of headers that is asked for all values at once."""
+    converter = make_header_converter(name, _dotted(config))
+    assert isinstance(converter, ColumnarHeaderConverter)
+    return converter.encode_headers("t", "h", values[0].schema, column_of(values)).to_pylist()
 
 
 def column_of(values: Sequence[Told]) -> pa.Array:

@@ -36,6 +36,9 @@ TEXT = some.text(some.characters(exclude_categories=["Cs"]), max_size=5) | some.
 _EDGES = [0.0, -0.0, 1e-3, 9.999e-4, 1e7, 9999999.0, 1e22, 2e-3, 5e-324, 2.0**-1022, 123456789.0]
 _WHOLE = some.integers(-9, 9).map(float)
 _NO_NUMBERS = [math.nan, math.inf, -math.inf]
+_DAY_MS = 86_400_000
+# What Python has dates for: the years from 1 to 9999.
+_DAYS = (-719_162, 2_932_896)
 _SCALES = (0, 3, 10, 38, -2)
 
 
@@ -62,9 +65,9 @@ LEAVES: list[Typed] = [
     (BOOLEAN, some.booleans()),
     (STRING, TEXT),
     (BYTES, some.binary(max_size=7)),
-    (DATE, some.integers(-(2**22), 2**22)),
+    (DATE, some.integers(*_DAYS)),
     (TIME, some.integers(0, 86_399_999)),
-    (TIMESTAMP, some.integers(-(2**52), 2**52)),
+    (TIMESTAMP, some.integers(*(_DAY_MS * day for day in _DAYS))),
     *map(_decimals, _SCALES),
 ]
 

@@ -1,4 +1,4 @@
-"""From columns of Connect values to columns of bytes: strings, bytes, JSON; and header values to bytes."""
+"""From columns of Connect values to columns of bytes: strings, bytes, numbers, JSON; and header values to bytes."""
 
 from headrace.converters.catalogue import (
     JAVA_NAMES,

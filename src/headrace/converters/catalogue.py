@@ -15,13 +15,15 @@ from headrace.converters.headers import ColumnHeaderConverter
 
 Role = Literal["key", "value", "header"]
 
-_COLUMNS = ("json", "string", "bytes", "avro")
+_NUMBERS = ("short", "integer", "long", "float", "double", "boolean")
+_COLUMNS = ("json", "string", "bytes", "avro", *_NUMBERS)
 _PLACE = "headrace.converters"
 _PATHS: Mapping[str, str] = {
     "json": f"{_PLACE}.json_converter:JsonConverter",
     "string": f"{_PLACE}.string_converter:StringConverter",
     "bytes": f"{_PLACE}.bytes_converter:BytesConverter",
     "avro": f"{_PLACE}.avro_converter:AvroConverter",
+    **{name: f"{_PLACE}.number_converters:{name.title()}Converter" for name in _NUMBERS},
     "simple": f"{_PLACE}.headers:SimpleHeaderConverter",
 }
 _OF_SCHEMAS = frozenset({"avro"})
@@ -34,14 +36,11 @@ JAVA_NAMES: Final[Mapping[str, str]] = {
     f"{_CONVERTERS}.ByteArrayConverter": "bytes",
     f"{_STORAGE}.SimpleHeaderConverter": "simple",
     "io.confluent.connect.avro.AvroConverter": "avro",
+    **{f"{_CONVERTERS}.{name.title()}Converter": name for name in _NUMBERS},
 }
 """Our name for each of Connect's classes that we have."""
 
 _NOT_YET = (
-    *(
-        f"{_CONVERTERS}.{kind}Converter"
-        for kind in ("Boolean", "Double", "Float", "Integer", "Long", "Short")
-    ),
     "io.confluent.connect.json.JsonSchemaConverter",
     "io.confluent.connect.protobuf.ProtobufConverter",
 )

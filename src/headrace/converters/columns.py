@@ -60,6 +60,8 @@ def java_class(kind: pa.DataType) -> str:
     for belongs, name in _JAVA_CLASSES:
         if belongs(kind):
             return name
+    if is_bytes(kind):
+        return "[B"
     return "java.lang.String" if is_text(kind) or is_document(kind) else str(kind)
 
 
