@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 
 from headrace.connect.errors import ConfigError, RecordError
-from headrace.connect.schema import JSON_DOCUMENT
+from headrace.connect.schema import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    FLOAT64,
+    INT32,
+    JSON_DOCUMENT,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Field,
+    Schema,
+    SchemaType,
+    arrow_type,
+    decimal,
+)
 from headrace.converters import make_converter
 
 
@@ -52,8 +69,54 @@ def test_an_unknown_encoding_is_refused():
         _encode(pa.array(["a"]), "nope")
 
 
+ROW = Schema(
+    type=SchemaType.STRUCT,
+    fields=(
+        Field("a", INT32.as_optional()),
+        Field("l", Schema(type=SchemaType.ARRAY, value_schema=FLOAT64.as_optional())),
+        Field("m", Schema(type=SchemaType.MAP, key_schema=STRING, value_schema=BOOLEAN)),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "told"),
+    [
+        (ROW, {"a": 1, "l": [1e10, None], "m": []}, b"Struct{a=1,l=[1.0E10, null],m={}}"),
+        (
+            ROW,
+            {"a": None, "l": [], "m": [("x", True), ("", False)]},
+            b"Struct{l=[],m={x=true, =false}}",
+        ),
+        (decimal(8), Decimal("0.00000128"), b"0.00000128"),
+        (decimal(8), Decimal("0.00000012"), b"1.2E-7"),
+        (DATE, 1, b"Fri Jan 02 00:00:00 UTC 1970"),
+        (DATE, -141_428, b"Thu Oct 04 00:00:00 UTC 1582"),
+        (DATE, -141_427, b"Fri Oct 15 00:00:00 UTC 1582"),
+        (DATE, -719_162, b"Mon Jan 03 00:00:00 UTC 1"),
+        (TIME, 1000, b"Thu Jan 01 00:00:01 UTC 1970"),
+        (TIMESTAMP, -1, b"Wed Dec 31 23:59:59 UTC 1969"),
+    ],
+)
+def test_values_with_a_schema_are_what_java_prints(schema: Schema, value: object, told: bytes):
+    """Each line was written by Kafka Connect 4.3.1."""
+    converter = make_converter("string", {}, is_key=False)
+
+    column = pa.array([None, value], arrow_type(schema))
+
+    assert [None, told] == converter.encode("topic", schema, column).to_pylist()
+
+
+def test_bytes_inside_are_refused():
+    """Java prints where they are in its memory; the error says what to do."""
+    schema = Schema(type=SchemaType.ARRAY, value_schema=BYTES)
+    with pytest.raises(RecordError, match="cannot write bytes that are inside") as caught:
+        make_converter("string", {}, is_key=False).encode("t", schema, pa.array([[], [b"x"]]))
+    assert 1 == caught.value.row
+
+
 def test_other_values_are_refused():
-    """What has no text form yet is an error of the first row that has a value."""
+    """A value of many without a schema is an error of the first row that has one."""
     with pytest.raises(RecordError, match="StringConverter does not support") as caught:
         _encode(pa.array([None, {"a": 1}]))
     assert 1 == caught.value.row

@@ -53,3 +53,16 @@ def test_any_header(judge: JavaJudge, found: Typed, data: some.DataObject):
 
     assert theirs == our_headers("simple", told)
     assert theirs == our_header_columns("simple", told)
+
+
+@settings(max_examples=150, derandomize=True, database=None)
+@given(found=typed(), data=some.data())
+def test_any_text(judge: JavaJudge, found: Typed, data: some.DataObject):
+    """What Java prints of a value; except bytes, of which it prints no more than where they are in memory."""
+    schema, values = found
+    told = [Told(schema, row, schema) for row in data.draw(some.lists(values, min_size=1))]
+
+    theirs = judge.converted(JAVA["string"], told)
+
+    pairs = zip(theirs, ours("string", told), strict=True)
+    assert [] == [pair for pair in pairs if pair[0] != pair[1] and b"[B@" not in pair[0]]

@@ -1,4 +1,4 @@
-"""Text forms: strings as they are, numbers and booleans as Java prints them."""
+"""Text: strings as they are, anything else as Java prints it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import Schema
 from headrace.converters.columns import as_binary, is_bytes, is_document, is_text, refusal
+from headrace.converters.java_texts import java_texts
 from headrace.converters.json_text import java_floats
 
 _UTF_8 = codecs.lookup("utf-8").name
@@ -37,7 +38,7 @@ class StringConverterConfig(Config):
 
 
 class StringConverter:
-    """Writes the text form of plain values; strings in UTF-8, bytes and JSON documents are not touched."""
+    """Writes values as Java prints them; strings in UTF-8, bytes and JSON documents are not touched."""
 
     config_class = StringConverterConfig
 
@@ -49,7 +50,7 @@ class StringConverter:
         self._encoding = codecs.lookup(StringConverterConfig.parse(config).encoding).name
 
     def encode(self, topic: str, schema: Schema | None, values: pa.Array) -> pa.BinaryArray:
-        """The text of each of *values*. Structs, arrays, maps, dates and decimals are refused."""
+        """The text of each of *values*; what is nested needs a schema."""
         kind = values.type
         if is_bytes(kind) or pa.types.is_null(kind):
             return as_binary(values)
@@ -59,6 +60,11 @@ class StringConverter:
             return self._recoded(java_floats(values).view(pa.utf8()))
         if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
             return self._recoded(values.cast(pa.utf8()))
+        if pa.types.is_decimal(kind):
+            # Arrow writes decimals as Java's BigDecimal does, exponents included.
+            return self._recoded(values.cast(pa.utf8()))
+        if schema is not None or pa.types.is_temporal(kind):
+            return self._recoded(java_texts(values))
         raise _unsupported(values)
 
     def _recoded(self, text: pa.Array) -> pa.BinaryArray:
@@ -75,4 +81,6 @@ class StringConverter:
 
 
 def _unsupported(values: pa.Array) -> RecordError:
-    return refusal(f"StringConverter does not support values of type {values.type} yet.", values)
+    return refusal(
+        f"StringConverter does not support values of type {values.type} without a schema.", values
+    )
