@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -168,6 +169,28 @@ def test_bad_settings_are_refused():
     assert ["schemas.enable", "schemas.cache.size", "decimal.format"] == [
         key for key, _ in caught.value.problems
     ]
-    with pytest.raises(ConfigError, match="not supported yet"):
-        make_converter("json", {"schema.content": "{}"}, is_key=True)
+    with pytest.raises(ConfigError, match="It must be a schema in JSON"):
+        make_converter("json", {"schema.content": "{"}, is_key=True)
     make_converter("json", {"decimal.format": "numeric"}, is_key=True)
+
+
+def test_a_schema_for_reading_changes_nothing():
+    """As in Connect, ``schema.content`` counts only where values are read."""
+    content = '{"type":"int64","optional":true}'
+    expected = b'{"schema":{"type":"string","optional":false},"payload":"a"}'
+    assert [expected] == _encode(STRING, pa.array(["a"]), schema_content=content)
+
+
+@pytest.mark.parametrize(
+    ("column", "name"),
+    [
+        (pa.array([None, dt.date(1970, 1, 2)]), "java.util.Date"),
+        (pa.array([None, Decimal("1.5")]), "java.math.BigDecimal"),
+    ],
+)
+def test_dates_and_decimals_need_a_schema(column: pa.Array, name: str):
+    """Connect has no type for their classes alone."""
+    sentence = f"Java class class {name} does not have corresponding schema type"
+    with pytest.raises(RecordError, match=sentence) as caught:
+        _encode(None, column)
+    assert 1 == caught.value.row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
@@ -67,7 +68,7 @@ class JsonConverterConfig(Config):
         "schema.content",
         default="",
         importance="high",
-        doc="A schema for values that come without one. Not supported yet.",
+        doc="Accepted as Kafka Connect's; a schema for reading, which a source's converter does not do.",
         group="Schemas",
         order=2,
         width="MEDIUM",
@@ -75,12 +76,11 @@ class JsonConverterConfig(Config):
     )
 
     def check(self) -> Iterator[Problem]:
-        """An external schema is refused, because it would be ignored."""
-        if self.schema_content:
-            yield (
-                "schema.content",
-                "An external schema is not supported yet: remove schema.content.",
-            )
+        """A schema that is no JSON is a problem, though it is not used."""
+        try:
+            json.loads(self.schema_content or "{}")
+        except ValueError as error:
+            yield "schema.content", f"It must be a schema in JSON: {error}."
 
 
 class JsonConverter:
