@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 
+from headrace.connect.converting import ColumnarHeaderConverter
 from headrace.connect.errors import ConfigError, RecordError
 from headrace.connect.record import Header
-from headrace.connect.schema import INT64, STRING, Field, Schema, SchemaType
+from headrace.connect.schema import INT64, STRING, Field, Schema, SchemaType, arrow_type
 from headrace.converters import make_header_converter
 
 _FLOAT = Schema(type=SchemaType.FLOAT32)
@@ -50,6 +53,30 @@ def test_schemas_of_members_count():
     """A number of 32 bits inside a struct is as short as one alone."""
     assert b"0.1" == _encode(0.10000000149011612, _FLOAT)
     assert b'{"f":0.1,"s":"x"}' == _encode({"f": 0.10000000149011612, "s": "x"}, _ROW)
+
+
+def test_a_null_of_a_struct_is_its_default():
+    """As for everybody who reads Connect's structs."""
+    field = dataclasses.replace(INT64, optional=True, default=5)
+    schema = Schema(type=SchemaType.STRUCT, fields=(Field("n", field), Field("s", STRING)))
+    assert b'{"n":5,"s":"x"}' == _encode({"n": None, "s": "x"}, schema)
+
+
+def test_maps_are_told_alike_in_columns():
+    """All headers of a column at once, and each alone."""
+    schema = Schema(type=SchemaType.MAP, key_schema=STRING, value_schema=INT64)
+    column = pa.array([[("k", 1)], [], None], arrow_type(schema))
+    converter = make_header_converter("simple", {})
+    assert isinstance(converter, ColumnarHeaderConverter)
+    assert [b'{"k":1}', b"{}", None] == converter.encode_headers(
+        "topic", "h", schema, column
+    ).to_pylist()
+    assert b'{"k":1}' == _encode({"k": 1}, schema)
+
+
+def test_half_a_surrogate_pair_is_a_question_mark():
+    """UTF-8 has none."""
+    assert b"?x" == _encode("\ud800x")
 
 
 def test_what_has_no_text_form_is_refused():

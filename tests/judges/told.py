@@ -43,8 +43,9 @@ def schema_told(schema: Schema) -> dict[str, Any]:
         "type": schema.type.name,
         "optional": schema.optional,
         "parameters": dict(schema.parameters),
-        "fields": [[each.name, schema_told(each.schema)] for each in schema.fields],
     }
+    if schema.type is SchemaType.STRUCT:
+        told["fields"] = [[each.name, schema_told(each.schema)] for each in schema.fields]
     for name in ("name", "version", "doc"):
         if getattr(schema, name) is not None:
             told[name] = getattr(schema, name)
