@@ -115,6 +115,14 @@ def test_bytes_inside_are_refused():
     assert 1 == caught.value.row
 
 
+def test_dates_that_python_has_not_are_refused():
+    """With the row, as any other value."""
+    column = pa.array([0, 3_000_000], pa.date32())
+    with pytest.raises(RecordError, match="of the years 1 to 9999 only") as caught:
+        make_converter("string", {}, is_key=False).encode("t", DATE, column)
+    assert 1 == caught.value.row
+
+
 def test_other_values_are_refused():
     """A value of many without a schema is an error of the first row that has one."""
     with pytest.raises(RecordError, match="StringConverter does not support") as caught:

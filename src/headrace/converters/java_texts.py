@@ -22,17 +22,22 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 def java_texts(values: pa.Array) -> pa.StringArray:
     """The text of each of *values*, whose Arrow type says what Java would have; nulls stay null.
 
-    Raises :class:`~headrace.connect.errors.RecordError` with the row for bytes inside a value.
+    Raises :class:`~headrace.connect.errors.RecordError` with the row for bytes inside a value, and for
+    a year that Python has no dates for.
     """
     return pa.array(_rows(values), pa.utf8(), size=len(values))
 
 
 def _rows(values: pa.Array) -> Iterator[str | None]:
-    for row, value in enumerate(values.to_pylist()):
+    for row, value in enumerate(values):
         try:
-            yield None if value is None else _text(value, values.type)
+            yield _text(value.as_py(), values.type) if value.is_valid else None
         except RecordError as error:
             raise RecordError(error.reason, row=row, advice=error.advice) from error
+        except (ValueError, OverflowError) as error:
+            raise RecordError(
+                f"StringConverter writes dates of the years 1 to 9999 only: {error}", row=row
+            ) from error
 
 
 def _text(value: Any, kind: pa.DataType) -> str:  # noqa: ANN401
