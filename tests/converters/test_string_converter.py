@@ -88,6 +88,11 @@ ROW = Schema(
             {"a": None, "l": [], "m": [("x", True), ("", False)]},
             b"Struct{l=[],m={x=true, =false}}",
         ),
+        (
+            Schema(type=SchemaType.MAP, key_schema=TIME, value_schema=INT32),
+            [(0, 1), (1, 2), (0, 3)],
+            b"{Thu Jan 01 00:00:00 UTC 1970=3, Thu Jan 01 00:00:00 UTC 1970=2}",
+        ),
         (decimal(8), Decimal("0.00000128"), b"0.00000128"),
         (decimal(8), Decimal("0.00000012"), b"1.2E-7"),
         (DATE, 1, b"Fri Jan 02 00:00:00 UTC 1970"),

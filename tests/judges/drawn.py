@@ -43,7 +43,9 @@ _SCALES = (0, 3, 10, 38, -2)
 
 
 def _decimals(scale: int) -> Typed:
-    digits = some.integers(-(10**38) + 1, 10**38 - 1) | some.integers(-300, 300)
+    # Arrow reads a negative scale by way of all the digits that it stands for.
+    most = 10 ** (38 + min(scale, 0)) - 1
+    digits = some.integers(-most, most) | some.integers(-300, 300)
     return decimal(scale), digits.map(lambda n: _scaled(n, scale))
 
 

@@ -70,8 +70,10 @@ def _nested(value: Any, kind: pa.DataType) -> str:  # noqa: ANN401
 
 def _entries(pairs: Iterable[tuple[Any, Any]], kind: pa.MapType) -> Iterator[str]:
     """Of several entries of one key the last, in the place of the first, as in a Java map."""
-    told = {_text(key, kind.key_type): _text(value, kind.item_type) for key, value in pairs}
-    return (f"{key}={value}" for key, value in told.items())
+    # Known by what Python prints of it, since a key may be a list; two may have the same text in Java.
+    last = {repr(key): (key, value) for key, value in pairs}
+    for key, value in last.values():
+        yield f"{_text(key, kind.key_type)}={_text(value, kind.item_type)}"
 
 
 def _date(value: dt.datetime | dt.date | dt.time) -> str:
