@@ -48,6 +48,17 @@ def test_the_name_of_a_request_is_filled_in(tmp_path: Path):
     assert _CONFIG == read_connector_file(_file(tmp_path, content)).config
 
 
+def test_every_misspelt_field_of_a_request_is_refused(tmp_path: Path):
+    """It would be overlooked, and the connector begin from the start; the sentence has the right names."""
+    content = json.dumps({"config": _CONFIG, "initial_offset": [], "initial_State": "STOPPED"})
+    with pytest.raises(ConfigError) as caught:
+        read_connector_file(_file(tmp_path, content))
+    told = (
+        "There is no such field; a connector's file has: name, config, initial_state, initial_offsets."
+    )
+    assert (("initial_offset", told), ("initial_State", told)) == caught.value.problems
+
+
 @pytest.mark.parametrize(("given", "state"), [("PAUSED", "PAUSED"), ("stopped", "STOPPED")])
 def test_a_request_may_say_the_initial_state(tmp_path: Path, given: str, state: str):
     """In any case, as in Kafka Connect."""

@@ -16,6 +16,9 @@ from headrace.runtime.settings.config_values import config_texts
 from headrace.runtime.settings.properties import parsed_properties
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FIELDS = ("name", "config", "initial_state", "initial_offsets")
+# A worker's answers have these besides, and people give such an answer back as a file.
+_ANSWERED = frozenset({"tasks", "type", "initial_offsets_response"})
 _OFFSETS_FORM = (
     'It must be an array of objects such as {"partition": {"filename": "a"}, "offset": {"position": 7}}, '
     "with at least one of them; an offset may be null, but not be left out."
@@ -75,10 +78,11 @@ def _connector(config: Mapping[str, str], path: Path) -> ConnectorFile:
 
 
 def _create_request(found: Mapping[str, object], path: Path, offsets: object) -> ConnectorFile:
-    """Fields that Connect does not know are ignored, so the answer of ``GET /connectors/c`` will do.
+    """What a create request, or the answer of ``GET /connectors/c``, says.
 
     *offsets* are its ``initial_offsets`` as JSON has them, where numbers are no text.
     """
+    _refuse_unknown(found, path)
     config = config_texts(cast("dict[str, object]", found["config"]), where=str(path))
     name = found.get("name", config.get("name"))
     if not isinstance(name, str):
@@ -97,6 +101,14 @@ def _create_request(found: Mapping[str, object], path: Path, offsets: object) ->
         initial_state=_initial_state(found.get("initial_state"), path),
         initial_offsets=_initial_offsets(offsets, path),
     )
+
+
+def _refuse_unknown(found: Mapping[str, object], path: Path) -> None:
+    """A misspelt field would let the connector begin elsewhere than its author has written."""
+    told = f"There is no such field; a connector's file has: {', '.join(_FIELDS)}."
+    unknown = [(key, told) for key in found if key not in _ANSWERED.union(_FIELDS)]
+    if unknown:
+        raise ConfigError(unknown, where=str(path))
 
 
 def _initial_offsets(given: object, path: Path) -> list[OffsetChange] | None:
