@@ -112,6 +112,44 @@ def test_a_worker_s_problems_are_told_with_their_place() -> None:
         checked_worker({**WORKER, "producer.linger.ms": "x"}, where="worker.json")
 
 
+def test_all_that_is_wrong_with_a_worker_is_told_together() -> None:
+    """Single settings, keys without effect, rules across settings, converters, clients, placeholders."""
+    wrong = {
+        "task.shutdown.graceful.timeout.ms": "abc",
+        "config.storage.topic": "configs",
+        "spark.speculation": "true",
+        "key.converter": "nonsense",
+        "producer.linger.ms": "x",
+        "spark.app.name": "${nobody:a:b}",
+        "group.id": "${env:HEADRACE_TEST_LOST}",
+        "config.providers": "env",
+        "config.providers.env.class": "env",
+        "listeners": "what",
+    }
+
+    with pytest.raises(ConfigError) as caught:
+        checked_worker({**WORKER, **wrong}, also=lambda props: [("listeners", props["listeners"])])
+
+    fine = {"spark.app.name", "config.providers", "config.providers.env.class"}
+    assert sorted(wrong.keys() - fine) == sorted(key for key, _ in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"bootstrap.servers": "a", "producer.bootstrap.servers": "b:1"},
+        {"headrace.slots": "x", "spark.master": "local[1]"},
+        {"exactly.once.source.support": "x", "headrace.lease.ms": "60000"},
+        {"value.converter": "x", "value.converter.schemas.enable": "x"},
+    ],
+)
+def test_a_setting_that_cannot_be_read_is_told_alone(wrong: dict[str, str]) -> None:
+    """No rule complains that others do not fit its default, which nobody gave."""
+    with pytest.raises(ConfigError) as caught:
+        checked_worker({**WORKER, **wrong})
+    assert [next(iter(wrong))] == [key for key, _ in caught.value.problems]
+
+
 FILES = {"name": "c", "connector.class": "files", "topic": "t"}
 AVRO = {"value.converter": "avro", "value.converter.schema.registry.url": "http://localhost:1"}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.rest.config import BASIC_AUTH
 from headrace.testing.waiting import until
 
 NOWHERE = {
@@ -74,6 +75,29 @@ def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
     assert 1 == ended.returncode
     for told in ("connector c has", "connector d has", f"{tmp_path}/nothing.json has 1 problem"):
         assert told in ended.stderr
+
+
+def test_all_that_is_wrong_with_the_worker_s_file_is_told_at_once(tmp_path: Path) -> None:
+    """Its own settings, those that have no effect, those of listeners, and the files that these name."""
+    worker = {
+        **NOWHERE,
+        "task.shutdown.graceful.timeout.ms": "abc",
+        "config.storage.topic": "configs",
+        "admin.listeners": "what",
+        "rest.extension.classes": BASIC_AUTH,
+        "rest.basic.auth.credentials.file": "/no/such/file",
+        "listeners": "https://localhost:0",
+    }
+    ended = subprocess.run(_started(tmp_path, worker), capture_output=True, text=True, check=False)
+
+    assert 1 == ended.returncode
+    assert [
+        "task.shutdown.graceful.timeout.ms",
+        "config.storage.topic",
+        "admin.listeners",
+        "rest.basic.auth.credentials.file",
+        "ssl.keystore.location",
+    ] == [line.split(":")[0].strip() for line in ended.stderr.splitlines()[1:]]
 
 
 def test_an_address_without_a_port_is_refused_at_once(tmp_path: Path) -> None:

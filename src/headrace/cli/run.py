@@ -23,6 +23,7 @@ from headrace.observe.logs import EventLog, configure_logging
 from headrace.observe.metrics import Metrics
 from headrace.rest.binding import Binding
 from headrace.rest.config import RestConfig
+from headrace.rest.problems import rest_problems
 from headrace.rest.server import RestServer
 from headrace.runtime.herder.standings import standings
 from headrace.runtime.settings.connector_files import (
@@ -77,7 +78,12 @@ def run(
         raise click.UsageError("Missing argument 'CONNECTOR_CONFIGS...': --once runs these alone.")
     configure_logging(log_level.upper(), as_json=json_logs)
     props = read_worker_file(worker_config)
-    config = checked_worker(props, where=str(worker_config), folder=worker_config.absolute().parent)
+    config = checked_worker(
+        props,
+        where=str(worker_config),
+        folder=worker_config.absolute().parent,
+        also=None if once else rest_problems,
+    )
     state_file = state_path(config, worker_config.absolute(), os.environ)
     if once:
         return _run_once(config, connector_configs, state_file)

@@ -9,7 +9,6 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final
 
 import uvicorn
@@ -22,9 +21,10 @@ from headrace.rest.access_log import AccessLog
 from headrace.rest.app import App, admin_routes, description_routes, herder_routes, metrics_routes
 from headrace.rest.binding import Binding, Bound
 from headrace.rest.calls import REQUEST_SECONDS, Calls
-from headrace.rest.config import ADMIN_TLS, TLS, RestConfig
+from headrace.rest.config import RestConfig
+from headrace.rest.guards import listener_contexts, login_of
 from headrace.rest.headers import AddedHeaders, header_rules
-from headrace.rest.login import BasicLogin, passwords_in
+from headrace.rest.login import BasicLogin
 from headrace.rest.routing import Route
 from headrace.runtime.herder.herder import Herder
 
@@ -72,9 +72,8 @@ class RestServer:
         passwords that cannot be read.
         """
         _quieten()
-        login = self._login()
-        secured = self._context(TLS, self._config.listeners)
-        admin_secured = self._context(ADMIN_TLS, self._config.admin_listeners or ())
+        login = login_of(self._config)
+        main_tls, admin_tls = listener_contexts(self._config)
         binding = self._binding or Binding.of(self._config)
         self._binding = binding
         calls = Calls(self._herder.stage, seconds=self._request_seconds)
@@ -84,8 +83,8 @@ class RestServer:
         main = self._app([*asked, *measured, *shared], calls, login)
         admin = self._app(admin_routes(self._levels), calls, login)
         self._servers = [
-            *(_Server(main, each, secured) for each in binding.main),
-            *(_Server(admin, each, admin_secured) for each in binding.admin),
+            *(_Server(main, each, main_tls) for each in binding.main),
+            *(_Server(admin, each, admin_tls) for each in binding.admin),
         ]
         self._thread = threading.Thread(target=self._run, name="headrace-rest", daemon=True)
         self._thread.start()
@@ -125,17 +124,6 @@ class RestServer:
 
     async def _serve(self) -> None:
         await asyncio.gather(*(each.serve([each.bound.socket]) for each in self._servers))
-
-    def _login(self) -> BasicLogin | None:
-        file = self._config.rest_basic_auth_credentials_file
-        if not self._config.has_basic_auth or file is None:
-            return None
-        return BasicLogin(passwords_in(Path(file)))
-
-    def _context(self, prefix: str, listeners: Sequence[str]) -> ssl.SSLContext | None:
-        if not any(each.lower().startswith("https:") for each in listeners):
-            return None
-        return self._config.tls(prefix).context()
 
     def _app(self, routes: Sequence[Route], calls: Calls, login: BasicLogin | None) -> ASGIApp:
         app: ASGIApp = App(

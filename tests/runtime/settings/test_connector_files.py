@@ -53,9 +53,7 @@ def test_every_misspelt_field_of_a_request_is_refused(tmp_path: Path):
     content = json.dumps({"config": _CONFIG, "initial_offset": [], "initial_State": "STOPPED"})
     with pytest.raises(ConfigError) as caught:
         read_connector_file(_file(tmp_path, content))
-    told = (
-        "There is no such field; a connector's file has: name, config, initial_state, initial_offsets."
-    )
+    told = "There is no such field; a connector's file has: name, config, initial_state, initial_offsets."
     assert (("initial_offset", told), ("initial_State", told)) == caught.value.problems
 
 

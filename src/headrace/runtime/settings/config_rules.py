@@ -8,6 +8,7 @@ from typing import Final
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
+from headrace.connect.every_problem import every_problem
 from headrace.runtime.settings.client_overrides import override_problems
 from headrace.runtime.settings.client_problems import (
     connector_client_problems,
@@ -28,6 +29,28 @@ _VERSION: Final = "plugin.version"
 
 ConverterCheck = Callable[[Role, str, Mapping[str, str]], tuple[Problem, ...]]
 """What is wrong with a converter's class (the empty key) and its settings."""
+
+
+def every_worker_problem(
+    props: Mapping[str, str], check_of: Callable[[WorkerConfig], ConverterCheck]
+) -> tuple[Problem, ...]:
+    """All that is wrong with a worker's *props*, single settings and rules across them; asks no broker."""
+    return every_problem(
+        WorkerConfig,
+        props,
+        lambda worker: worker_problems(worker, check_of(worker)),
+        instead=_harmless(props),
+    )
+
+
+def _harmless(props: Mapping[str, str]) -> dict[str, object]:
+    """What stands for settings that cannot be read, so that no rule tells of a clash with a default."""
+    producers = props.get("producer.bootstrap.servers", "localhost:9092")
+    return {
+        "bootstrap.servers": (producers,),
+        "exactly.once.source.support": "disabled",
+        "headrace.slots": 1,
+    }
 
 
 def worker_problems(worker: WorkerConfig, check: ConverterCheck) -> tuple[Problem, ...]:

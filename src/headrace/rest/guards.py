@@ -1,0 +1,35 @@
+"""What guards the listeners of a worker: their TLS, and who may log in."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+
+from headrace.rest.config import ADMIN_TLS, TLS, RestConfig
+from headrace.rest.login import BasicLogin, passwords_in
+
+
+def listener_contexts(config: RestConfig) -> tuple[ssl.SSLContext | None, ssl.SSLContext | None]:
+    """The TLS of the listeners, and of the admin listeners; ``None`` where none of them has https.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` for stores that cannot be read.
+    """
+    return (
+        _context(config, TLS, config.listeners),
+        _context(config, ADMIN_TLS, config.admin_listeners or ()),
+    )
+
+
+def login_of(config: RestConfig) -> BasicLogin | None:
+    """Who may log in, if anybody has to; raises as ``passwords_in``."""
+    file = config.rest_basic_auth_credentials_file
+    if not config.has_basic_auth or file is None:
+        return None
+    return BasicLogin(passwords_in(Path(file)))
+
+
+def _context(config: RestConfig, prefix: str, listeners: Sequence[str]) -> ssl.SSLContext | None:
+    if not any(each.lower().startswith("https:") for each in listeners):
+        return None
+    return config.tls(prefix).context()
