@@ -59,7 +59,17 @@ def test_basic_login(
     assert "canary" not in caplog.text
 
 
-@pytest.mark.parametrize("content", [b"", b"# none", b"canary", b"=canary", b"canary=", b"\xff=a"])
+def test_blanks_behind_a_password_are_part_of_it(tmp_path: Path):
+    """As in Java's properties; those before it, and around the user, are not."""
+    file = tmp_path / "users"
+    file.write_bytes(b" anna = a b \t\r\nbob=\tb\n")
+
+    assert {"anna": "a b \t", "bob": "b"} == passwords_in(file)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"# none", b"canary", b"=canary", b"canary=", b"canary= ", b"\xff=a"]
+)
 def test_wrong_credentials_files(tmp_path: Path, content: bytes):
     """Refused with the file's name; a line is told by its number, never shown."""
     file = tmp_path / "users"

@@ -14,6 +14,8 @@ from headrace.rest.errors import HttpError
 CREDENTIALS_KEY = "rest.basic.auth.credentials.file"
 """The setting that names the file, as errors tell it."""
 
+_BLANKS = " \t\f"
+
 
 class BasicLogin:
     """Lets in who sends one of the *passwords*, which are kept by their users' names."""
@@ -39,7 +41,7 @@ class BasicLogin:
 def passwords_in(path: Path) -> dict[str, str]:
     """The users and passwords of a file with one ``user=password`` a line, ``#`` before comments.
 
-    Raises :class:`~headrace.connect.errors.ConfigError`; never shows a line, which may hold a password.
+    As in Java's properties, blanks before a password are no part of it, and those behind it are. Raises :class:`~headrace.connect.errors.ConfigError`; never shows a line, which may hold a password.
     """
     try:
         lines = path.read_text("utf-8").splitlines()
@@ -48,14 +50,14 @@ def passwords_in(path: Path) -> dict[str, str]:
         raise ConfigError([(CREDENTIALS_KEY, f"{path} cannot be read: {reason}.")]) from None
     passwords = dict[str, str]()
     for number, line in enumerate(lines, start=1):
-        stripped = line.strip()
-        if not stripped or stripped.startswith(("#", "!")):
+        if not line.strip() or line.lstrip().startswith(("#", "!")):
             continue
-        user, separator, password = stripped.partition("=")
-        if not separator or not user.strip() or not password.strip():
+        user, separator, behind = line.partition("=")
+        password = behind.lstrip(_BLANKS)
+        if not separator or not user.strip() or not password:
             told = f"Line {number} of {path} is not user=password."
             raise ConfigError([(CREDENTIALS_KEY, told)])
-        passwords[user.strip()] = password.strip()
+        passwords[user.strip()] = password
     if not passwords:
         raise ConfigError([(CREDENTIALS_KEY, f"{path} names no user, so nobody could log in.")])
     return passwords
