@@ -62,15 +62,43 @@ def test_a_second_undo_names_the_first(stage: Stage):
     assert {"position": 1} == stage.known()[A]
 
 
-def test_what_was_put_back_by_hand_is_undone_already(stage: Stage):
-    """No undo can be named then; an alteration or the source may have done it."""
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("force", [False, True])
+def test_offsets_that_came_back_by_themselves_are_left_alone(
+    stage: Stage, *, force: bool, dry_run: bool
+):
+    """No undo was made, so none is told of, and none is written."""
     number = altered(stage, 2)
-    altered(stage, 1)
+    stage.put({A: {"position": 1}})
+    before = stage.changes().history("c")
 
-    assert refused(stage, number) == (
-        f"Change {number} of connector c is undone already: its partitions have the offsets that they had "
-        "before it"
+    told = stage.changes().undo(stage.spec, number, who=None, force=force, dry_run=dry_run)
+
+    assert told == (
+        f"Nothing was changed: the offsets are already what they were before change {number}"
     )
+    assert before == stage.changes().history("c")
+
+
+def test_an_undo_that_was_overtaken_is_not_named(stage: Stage):
+    """What brought the offsets back after it was not that undo."""
+    number = altered(stage, 2)
+    stage.changes().undo(stage.spec, number, who=None)
+    altered(stage, 3)
+    stage.put({A: {"position": 1}})
+
+    assert "already what they were" in stage.changes().undo(stage.spec, number, who=None)
+
+
+def test_a_forced_undo_of_what_is_undone_restores_nothing(stage: Stage):
+    """It says so, and the history stays as it is."""
+    number = altered(stage, 2)
+    stage.changes().undo(stage.spec, number, who=None)
+    before = stage.changes().history("c")
+
+    told = stage.changes().undo(stage.spec, number, who=None, force=True)
+    assert "already what they were" in told
+    assert before == stage.changes().history("c")
 
 
 @pytest.mark.parametrize("force", [False, True])

@@ -34,12 +34,14 @@ class Wanted:
 class Change:
     """A change that somebody asks for. *wanted* says what it comes to once the offsets are known.
 
+    That is ``None`` when they are so already; the connector is not asked then.
+
     *stored* is the connector that a creation stores, *in_step* tells its errors.
     """
 
     operation: Operation
     who: str | None
-    wanted: Callable[[Known], Wanted]
+    wanted: Callable[[Known], Wanted | None]
     stored: StoredConnector | None = None
     undoes: int | None = None
     in_step: InStep = no_step
@@ -57,8 +59,8 @@ class ChangeMaker:
         self._hooks = hooks
         self._writer = OffsetWriter(spec, services)
 
-    def make(self, change: Change, *, now_ms: int, keep: Retention) -> bool:
-        """Make *change*, all of it or nothing; what the connector's hook answered.
+    def make(self, change: Change, *, now_ms: int, keep: Retention) -> bool | None:
+        """Make *change*, all of it or nothing; what the connector's hook answered, ``None`` if there was nothing to do.
 
         Raises :class:`~headrace.runtime.herder.errors.RequestError`; then nothing has changed, as far as
         the stores can be reached, or a creation that failed at its last step has left no offsets.
@@ -69,6 +71,9 @@ class ChangeMaker:
             self._writer.fence()
             known = self._writer.known()
             wanted = change.wanted(known)
+        if wanted is None:
+            self._writer.let_go()
+            return None
         with step(CreationStep.VALIDATING_OFFSETS):
             handled = self._hooks.alter(wanted.ask, wanted.visible)
         changing = difference(known, wanted.store)

@@ -13,10 +13,10 @@ from headrace.runtime.herder.errors import NotFoundError, ServerError
 from headrace.runtime.herder.requests import OffsetChange
 from headrace.runtime.offset_changes.change_maker import Change, ChangeMaker, Wanted
 from headrace.runtime.offset_changes.creation import CreationStep, creation_step
-from headrace.runtime.offset_changes.difference import Known, difference, wiped
+from headrace.runtime.offset_changes.difference import Known, difference, shows, wiped
 from headrace.runtime.offset_changes.form import altered, preset
 from headrace.runtime.offset_changes.hooks import OffsetHooks, verdict
-from headrace.runtime.offset_changes.sentences import preview, success
+from headrace.runtime.offset_changes.sentences import preview, success, unchanged
 from headrace.runtime.offset_changes.undoing import refuse_undo, undoable
 from headrace.runtime.offset_changes.writer import OffsetWriter
 from headrace.runtime.services import RunSpec, Services
@@ -146,21 +146,23 @@ class OffsetChanges:
     ) -> str:
         """Put back what the partitions of change *entry* had before it; the sentence of success.
 
-        Refused when they have moved since, or are back already, unless *force*; and whatever it says for what
-        was never done, for creations, and for changes of an earlier connector of the same name. Is a change
-        itself, which can be undone.
+        Refused when they have moved since, or the change is undone already, unless *force*; and whatever it says
+        for what was never done, for creations, and for changes of an earlier connector of the same name. Is a
+        change itself, which can be undone; none where the offsets are back already, which the sentence says.
         """
         entries = self._store.entries(spec.name)
         undone = undoable(spec.name, entry, entries)
         hooks = self._hooks(spec)
 
-        def as_before(known: Known) -> Wanted:
+        def as_before(known: Known) -> Wanted | None:
             refuse_undo(undone, entries, known, force=force)
+            if shows(known, undone.before):
+                return None
             hooks.validate(undone.before)
             return Wanted(store=undone.before, ask=undone.before, visible=known)
 
         change = Change(operation=Operation.UNDO, who=who, wanted=as_before, undoes=undone.id)
-        return self._made(spec, hooks, change, dry_run=dry_run)
+        return self._made(spec, hooks, change, dry_run=dry_run) or unchanged(undone.id)
 
     def settle(self, spec: RunSpec) -> None:
         """Bring a change that failed and could not be taken back to its end; nothing when there is none.
@@ -199,12 +201,19 @@ class OffsetChanges:
             raise
 
     def _made(self, spec: RunSpec, hooks: OffsetHooks, change: Change, *, dry_run: bool) -> str:
+        """The sentence of success; empty if there was nothing to do."""
         if dry_run:
-            with change.in_step(CreationStep.WIPING_OFFSETS):
-                known = OffsetWriter(spec, self._services).known()
-            return preview(difference(known, change.wanted(known).store), verdict(spec.connector))
+            return self._tried(spec, change)
         handled = self._maker(spec, hooks).make(change, now_ms=self._now_ms(), keep=self._keep)
-        return success(change.operation, handled=handled)
+        return "" if handled is None else success(change.operation, handled=handled)
+
+    def _tried(self, spec: RunSpec, change: Change) -> str:
+        with change.in_step(CreationStep.WIPING_OFFSETS):
+            known = OffsetWriter(spec, self._services).known()
+        wanted = change.wanted(known)
+        if wanted is None:
+            return ""
+        return preview(difference(known, wanted.store), verdict(spec.connector))
 
     def _hooks(self, spec: RunSpec) -> OffsetHooks:
         return OffsetHooks(spec, seconds=self._hook_seconds)

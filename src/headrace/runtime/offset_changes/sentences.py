@@ -37,6 +37,11 @@ def success(operation: Operation, *, handled: bool) -> str:
     )
 
 
+def unchanged(undone: int) -> str:
+    """The answer to an undo of change *undone* that has nothing to put back."""
+    return f"Nothing was changed: the offsets are already what they were before change {undone}"
+
+
 def preview(change: Difference, verdict: str) -> str:
     """What a dry run answers."""
     if not change:

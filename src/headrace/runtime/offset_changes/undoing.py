@@ -42,17 +42,22 @@ def undoable(connector: str, number: int, entries: Sequence[HistoryEntry]) -> Hi
 def refuse_undo(
     entry: HistoryEntry, entries: Sequence[HistoryEntry], known: Known, *, force: bool
 ) -> None:
-    """Raise ``BadRequestError`` when taking back *entry* does nothing, or more than that.
+    """Raise ``BadRequestError`` when *entry* is taken back already, or taking it back would do more than that.
 
-    *known* are the offsets now, *entries* the connector's history. With *force* only what was never done is
-    refused.
+    *known* are the offsets now, *entries* the connector's history, the newest first. With *force* only what was
+    never done is refused. Offsets that came back in another way are no error: nothing is to be done then.
     """
     if not entry.done and shows(known, entry.before):
         raise _not_done(entry.id)
     if force:
         return
     if shows(known, entry.before):
-        raise BadRequestError(_undone_already(entry, entries))
+        by = _undone_by(entry, entries)
+        if by is not None:
+            raise BadRequestError(
+                f"Change {entry.id} of connector {entry.connector} is undone already, by change {by}"
+            )
+        return
     left = _left(entry)
     if not shows(known, left):
         raise BadRequestError(moved(entry, left, known, list(difference(known, left).after)))
@@ -71,9 +76,8 @@ def _not_done(number: int) -> BadRequestError:
     return BadRequestError(f"Change {number} was not done, so there is nothing to undo")
 
 
-def _undone_already(entry: HistoryEntry, entries: Sequence[HistoryEntry]) -> str:
-    by = next((each.id for each in entries if each.undoes == entry.id and each.done), None)
-    told = f"Change {entry.id} of connector {entry.connector} is undone already"
-    if by is not None:
-        return f"{told}, by change {by}"
-    return f"{told}: its partitions have the offsets that they had before it"
+def _undone_by(entry: HistoryEntry, entries: Sequence[HistoryEntry]) -> int | None:
+    """The undo of *entry* after which no change has touched the same partitions."""
+    touching = (each for each in entries if each.done and each.before.keys() & entry.before.keys())
+    last = next(touching, None)
+    return last.id if last is not None and last.undoes == entry.id else None
