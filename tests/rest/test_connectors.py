@@ -107,6 +107,16 @@ def test_location_comes_from_the_host_header(client: httpx.Client):
     assert "http://connect.example:99/connectors/n" == answer.headers["location"]
 
 
+@pytest.mark.parametrize("host", ['evil"<x>', "a/b", "a b", "u@x", "x:999999", "", "[", "x\\y"])
+def test_a_host_that_is_none_is_not_repeated(client: httpx.Client, host: str):
+    """The address is the listener's own then."""
+    answer = client.post(
+        "/connectors", json={"name": "n", "config": CONFIG}, headers={"Host": host}
+    )
+
+    assert f"{client.base_url}/connectors/n" == answer.headers["location"]
+
+
 def test_an_existing_name_is_a_conflict(client: httpx.Client):
     """409 in Kafka Connect's words."""
     answer = created(client, name="c")

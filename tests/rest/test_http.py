@@ -71,19 +71,33 @@ def test_a_slash_at_the_end_does_not_count(client: httpx.Client):
     assert 200 == client.get("/connectors/").status_code
 
 
+def asked_for(client: httpx.Client, target: str) -> bytes:
+    """What is answered to a target that is sent as it stands."""
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as raw:
+        raw.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        return b"".join(iter(lambda: raw.recv(4096), b""))
+
+
+@pytest.mark.parametrize("place", ["http://some.host", "HTTPS://[::1]:99", "http://x:8083"])
+def test_a_target_may_be_a_whole_url(client: httpx.Client, place: str):
+    """A client that thinks it speaks to a proxy sends one; its path and its query count."""
+    assert asked_for(client, f"{place}/connectors").endswith(b'\r\n\r\n["c"]')
+    assert b'"info":{' in asked_for(client, f"{place}/connectors?expand=info")
+    assert b'{"version":' in asked_for(client, place)
+
+
 @pytest.mark.parametrize(
     "path",
     [
         *("/connectors/%zz", "/connectors/%", "/connectors/%ff"),
+        *("http://", "http:///connectors", "http://u:p@x/connectors", "http://x//connectors"),
         *("//", "//connectors", "/connectors//", "/connectors//status", "/admin/loggers//"),
         *("/connectors/a%0Ab", "/connectors/%00/status", "/admin/loggers/a%7F"),
     ],
 )
 def test_paths_that_name_nothing(client: httpx.Client, path: str):
     """400, whatever the path would have been: wrongly encoded, with two slashes, or with a control character."""
-    with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as raw:
-        raw.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
-        answer = b"".join(iter(lambda: raw.recv(4096), b""))
+    answer = asked_for(client, path)
 
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b'{"error_code":400,"message":"HTTP 400 Bad Request' in answer

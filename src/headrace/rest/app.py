@@ -20,6 +20,7 @@ from headrace.rest.json_text import json_bytes
 from headrace.rest.login import BasicLogin
 from headrace.rest.media_types import accepts_json, is_json
 from headrace.rest.path_segments import PathError, segments
+from headrace.rest.request_target import origin, raw_path, raw_target
 from headrace.rest.resources.connectors import Connectors
 from headrace.rest.resources.description import Description
 from headrace.rest.resources.loggers import Loggers
@@ -119,12 +120,12 @@ class App:
         except ClientDisconnect:
             return
         except Exception as error:  # noqa: BLE001 (every error is an answer)
-            answer = errors.told(error, f"{request.method} {_raw_path(scope)}")
+            answer = errors.told(error, f"{request.method} {raw_target(scope)}")
         await _response(answer)(scope, receive, send)
 
     async def _answered(self, request: Request) -> Answer:
         try:
-            route, names = routed(self.routes, segments(_raw_path(request.scope)))
+            route, names = routed(self.routes, segments(raw_path(request.scope)))
         except PathError as error:
             raise HttpError(400, f"HTTP 400 Bad Request: {error}") from None
         method = request.method
@@ -140,7 +141,7 @@ class App:
             names=names,
             query=_query(request),
             body=body,
-            origin=_origin(request),
+            origin=origin(request.scope),
             user=caller(request.scope),
         )
         work = functools.partial(_handled, handler, asked)
@@ -172,23 +173,9 @@ def _handled(handler: Handler, asked: Asked) -> Answer:
         return handler(asked)
 
 
-def _raw_path(scope: Scope) -> str:
-    """The path as it was sent, with nothing decoded."""
-    raw: bytes = scope["raw_path"]
-    return raw.decode("ascii")
-
-
 def _query(request: Request) -> Mapping[str, Sequence[str]]:
     names = request.query_params.keys()
     return {name: request.query_params.getlist(name) for name in names}
-
-
-def _origin(request: Request) -> str:
-    host = request.headers.get("host")
-    if host is None:
-        address, port = request.scope["server"]
-        host = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-    return f"{request.scope['scheme']}://{host}"
 
 
 def _options(route: Route) -> Answer:
