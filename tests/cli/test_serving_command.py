@@ -87,6 +87,22 @@ def test_requests_are_answered_while_the_broker_is_away(tmp_path: Path) -> None:
         assert "Traceback" not in one.log.read_text()
 
 
+def test_every_listener_is_told_with_its_port(tmp_path: Path) -> None:
+    """Also those that took a free one, and those of administrators."""
+    free = {
+        "listeners": "http://127.0.0.1:0,http://127.0.0.2:0",
+        "admin_listeners": "http://127.0.0.3:0",
+    }
+    told = re.compile(r"are answered at (http://127\.0\.0\.\d:\d+/) ")
+    with worker(tmp_path, **free) as one:
+        until(lambda: len(told.findall(one.log.read_text())) == 3)
+        first, second, admin = told.findall(one.log.read_text())
+
+        assert 200 == httpx.get(f"{first}connectors").status_code
+        assert 200 == httpx.get(f"{second}connectors").status_code
+        assert 200 == httpx.get(f"{admin}admin/loggers").status_code
+
+
 def test_what_was_asked_for_survives_a_kill(tmp_path: Path) -> None:
     """Files that are given again change configurations only, and say what they leave alone."""
     given = connector_file(tmp_path, "c", initial_state="STOPPED")

@@ -140,6 +140,18 @@ def test_the_worker_knows_its_address_before_it_answers(herder: FakeHerder):
     assert [200] == [each.status_code for each in answers]
 
 
+def test_an_advertised_address_is_told_beside_the_listener_s():
+    """The one is where the worker listens, the other what other workers are told."""
+    binding = Binding.of(config(rest_advertised_host_name="a.b"))
+    binding.close()
+
+    port = binding.main[0].port
+    assert binding.sentences == (
+        f"Requests are answered at http://127.0.0.1:{port}/",
+        f"Others are told to ask at http://a.b:{port}/",
+    )
+
+
 @pytest.mark.parametrize(
     ("props", "worker_id", "url"),
     [

@@ -143,7 +143,8 @@ def _served(
     try:
         herder.start(only=only)
         server.start()
-        _log.info("Requests are answered at %s", server.url)
+        for sentence in server.binding.sentences:
+            _log.info("%s", sentence)
         loading.start()
         while not (signals.came or herder.failure or loading.failure):
             # Not an event that the handler sets: it may interrupt this thread inside of one.

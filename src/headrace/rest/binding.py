@@ -67,6 +67,17 @@ class Binding:
         return f"{self._protocol}://{self.worker_id}/"
 
     @property
+    def sentences(self) -> tuple[str, ...]:
+        """Where requests are answered, a sentence for each listener with its port; for the log."""
+        urls = [each.url for each in self.main]
+        told = () if self.url in urls else (f"Others are told to ask at {self.url}",)
+        return (
+            *(f"Requests are answered at {url}" for url in urls),
+            *(f"Requests for /admin/loggers are answered at {each.url}" for each in self.admin),
+            *told,
+        )
+
+    @property
     def worker_id(self) -> str:
         """This worker's name in statuses: the host and port that other workers are told."""
         chosen = self._chosen
