@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -25,6 +25,7 @@ class Strict(Judge):
     """``pin`` is a password."""
 
     asked: Mapping[str, str | None] | None = None
+    meanwhile: Callable[[], object] | None = None
 
     def plugin_settings(self, name: str, version: str | None = None) -> Sequence[Setting]:
         """As other judges, and the pin."""
@@ -32,8 +33,11 @@ class Strict(Judge):
         return [*super().plugin_settings(name, version), pin]
 
     def validate(self, config: Mapping[str, str | None], plugin: str | None = None) -> ConfigInfos:
-        """Remember what was asked."""
+        """Remember what was asked; what happens *meanwhile* happens once."""
         self.asked = config
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
         return super().validate(config, plugin)
 
 
@@ -82,6 +86,24 @@ def test_a_masked_password_that_comes_back_keeps_the_stored_one(masking: Masking
 
     masking.herder.patch_config("c", {"pin": "[hidden]", "topic": None})
     assert ("p1", False) == (masking.stored()["pin"], "topic" in masking.stored())
+
+
+def test_a_put_that_keeps_passwords_never_answers_that_the_connector_is_unknown(masking: Masking):
+    """PUT creates: of a connector that is deleted meanwhile there is only no password to keep."""
+    masking.judge.meanwhile = lambda: masking.herder.delete("c")
+
+    with pytest.raises(BadRequestError, match="no value yet that could be kept"):
+        masking.herder.put_config("c", SHOWN)
+
+
+def test_a_put_keeps_the_passwords_that_are_stored_at_its_end(masking: Masking):
+    """Those of a connector that was changed meanwhile."""
+    changed = {**GIVEN, "pin": "p9"}
+    masking.judge.meanwhile = lambda: masking.herder.put_config("c", changed)
+
+    masking.herder.put_config("c", SHOWN)
+
+    assert {**changed, "name": "c"} == masking.stored()
 
 
 def test_a_validation_sees_the_stored_password(masking: Masking):

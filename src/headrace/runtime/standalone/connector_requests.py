@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar
 
 from headrace.runtime.herder.answers import ConnectorStatus, Created
@@ -84,19 +85,17 @@ class ConnectorRequests:
 
     def put_config(self, name: str, config: Config) -> Created:
         """Replace the configuration, or create the connector."""
-        known = self._local.configs.connector(name)
-        stored = self.checked(CreateRequest(name=name, config=config), known)
-        if known is not None and stored.config != named(name, config):
-            # It keeps passwords, and so depends on what was there.
-            return self._changed(name, lambda _: config)
-
-        def act() -> Created:
-            before = self._local.configs.connector(name)
-            if before is None:
-                return self._store(stored)
-            return self._replace(replace(stored, target_state=before.target_state))
-
-        return self._ask(name, f"writing a config for connector {name} to the state file", act)
+        while True:
+            known = self._local.configs.connector(name)
+            stored = self.checked(CreateRequest(name=name, config=config), known)
+            keeps = known if stored.config != named(name, config) else None
+            created = self._ask(
+                name,
+                f"writing a config for connector {name} to the state file",
+                partial(self._put, stored, keeps),
+            )
+            if created is not None:
+                return created
 
     def patch_config(self, name: str, changes: Config) -> Created:
         """Merge *changes* into the configuration, whatever others do to it meanwhile."""
@@ -207,6 +206,15 @@ class ConnectorRequests:
         created = Created(info=self._queries.shown(stored))
         self.run_stored(stored)
         return created
+
+    def _put(self, stored: StoredConnector, keeps: StoredConnector | None) -> Created | None:
+        """``None`` when the passwords that *stored* keeps are those of a configuration that is gone."""
+        before = self._local.configs.connector(stored.name)
+        if keeps is not None and (before is None or before.config != keeps.config):
+            return None
+        if before is None:
+            return self._store(stored)
+        return self._replace(replace(stored, target_state=before.target_state))
 
     def _replace(self, stored: StoredConnector) -> Created:
         return replace(self._store(stored), is_new=False)
