@@ -5,9 +5,11 @@ from __future__ import annotations
 import http.server
 import logging
 import os
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +22,7 @@ from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
 from headrace.testing.puppets import PLANNED
 from rest.certificates import certificate
+from runtime.standalone.stage import request
 
 EXTENSION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 
@@ -178,22 +181,56 @@ def test_completion_is_printed(shell: Shell, name: str):
     assert "_HEADRACE_COMPLETE" in shell.done("completion", name)
 
 
+def words(*typed: str) -> list[str]:
+    """What bash is given to complete what has been typed."""
+    asked = {"COMP_WORDS": " ".join(typed), "COMP_CWORD": str(len(typed) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-m", "headrace"],
+        env={**os.environ, **asked, "_HEADRACE_COMPLETE": "bash_complete"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not done.stderr
+    return done.stdout.split()
+
+
 def test_words_are_completed():
     """Of commands and of those below them."""
-
-    def words(*typed: str) -> list[str]:
-        asked = {"COMP_WORDS": " ".join(typed), "COMP_CWORD": str(len(typed) - 1)}
-        done = subprocess.run(
-            [sys.executable, "-m", "headrace"],
-            env={**os.environ, **asked, "_HEADRACE_COMPLETE": "bash_complete"},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout.split()
-
     assert ["plain,offsets"] == words("headrace", "off")
     assert ["plain,reset"] == words("headrace", "offsets", "r")
+
+
+def test_names_of_connectors_are_completed(worker: Worker):
+    """Of the worker that the variable or the option names."""
+    worker.herder.create(request("cellar"))
+    worker.herder.create(request("attic"))
+
+    assert ["plain,c", "plain,cellar"] == words("headrace", "connectors", "stop", "c")
+    assert ["plain,attic"] == words("headrace", "offsets", "diff", "c", "a")
+
+
+@pytest.mark.parametrize(("status", "body"), [(200, b"{}"), (200, b"?"), (401, b"no")])
+def test_who_answers_otherwise_completes_nothing(status: int, body: bytes):
+    """And nothing is printed into the line that is being written."""
+    with answering(status, body) as (url, asked):
+        assert [] == words("headrace", "connectors", "status", "--url", url, "c")
+    assert ["GET /connectors"] == asked
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://127.0.0.1:1"])
+def test_nobody_completes_nothing(url: str):
+    """Neither an address that is none, nor one where nobody listens."""
+    assert [] == words("headrace", "connectors", "status", "--url", url, "c")
+
+
+def test_who_does_not_answer_is_not_waited_for():
+    """A connection that is never taken up ends by itself, long before a request's own time is over."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        assert [] == words("headrace", "connectors", "status", "--url", url, "c")
+    assert time.monotonic() - began < 20
 
 
 def test_requests_are_not_logged(shell: Shell, caplog: pytest.LogCaptureFixture):

@@ -77,11 +77,13 @@ def test_one_offset_is_forgotten(shell: Shell, worker: Worker):
 
 
 def test_offsets_of_a_running_connector_stay(shell: Shell, worker: Worker):
-    """Exit code 1, in the worker's words."""
+    """Exit code 1, with the command that stops it, and not the request that the worker tells of."""
     worker.put(a=1)
     told = shell.failed("offsets", "set", "c", '{"file":"a"}', '{"at":9}')
 
-    assert told.startswith("headrace: Connectors must be in the STOPPED state")
+    assert told.startswith("headrace: The offsets of connector c can be changed only while")
+    assert "'headrace connectors stop c'" in told
+    assert "PUT" not in told
     assert {"a": 1} == worker.known()
 
 

@@ -103,7 +103,7 @@ def test_a_name_that_tells_what_cannot_be_is_an_error_with_the_file(
     ("props", "key", "told"),
     [
         ({}, "topic", 'Missing required configuration "topic"'),
-        ({"topic": "a b"}, "topic", "cannot hold ' '"),
+        ({"topic": "a b"}, "topic", "for configuration topic: A topic's name cannot hold ' '"),
         ({"topic": "é{{filename}}"}, "topic", "cannot hold 'é'"),
         ({"topic": "{{x}}"}, "topic", "Nothing tells {{x}}; told are {{filename}}, {{path}}."),
         ({"topic": "t", "files_key": "{{topic}}"}, "files.key", "Nothing tells {{topic}}"),

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Concatenate
+from typing import Concatenate, Final
 from urllib.parse import urlsplit
 
 import click
@@ -15,7 +15,8 @@ import click
 from headrace.cli.rest_client import RestClient
 
 _URL = "http://127.0.0.1:8083"
-_PASSWORD = "HEADRACE_PASSWORD"  # noqa: S105 - the name of a variable
+PASSWORD: Final = "HEADRACE_PASSWORD"  # noqa: S105 - the name of a variable
+"""The variable that holds a user's password."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ def asks_worker(
         help="Where the worker is; HEADRACE_URL says it, too.",
     )
     @click.option(
-        "--user", help=f"Who you are; the password is taken from {_PASSWORD}, or asked for."
+        "--user", help=f"Who you are; the password is taken from {PASSWORD}, or asked for."
     )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
     @functools.wraps(command)
@@ -71,7 +72,7 @@ def _checked_url(_ctx: click.Context, _option: click.Parameter, given: str) -> s
     if "@" in given:
         # Not repeated: it may hold a password.
         raise click.BadParameter(
-            f"it holds a user. Give --user, and the password in {_PASSWORD} or when asked."
+            f"it holds a user. Give --user, and the password in {PASSWORD} or when asked."
         )
     if not has_place or url.query or url.fragment:
         raise click.BadParameter(f"{given} is none of http://host:port and https://host:port.")
@@ -79,7 +80,7 @@ def _checked_url(_ctx: click.Context, _option: click.Parameter, given: str) -> s
 
 
 def _password(user: str) -> str:
-    given = os.environ.get(_PASSWORD)
+    given = os.environ.get(PASSWORD)
     if given is not None:
         return given
     return click.prompt(f"Password of {user}", hide_input=True, err=True, type=str)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
@@ -11,6 +12,7 @@ import click
 import msgspec
 
 from headrace.cli.asking import Asking, asks_worker
+from headrace.cli.connector_names import known_names
 from headrace.cli.offset_answers import (
     Entry,
     History,
@@ -32,6 +34,7 @@ from headrace.cli.offset_tables import (
 )
 from headrace.cli.rest_client import WorkerError
 
+_NOT_STOPPED = "must be in the STOPPED state"
 _FILE = click.Path(path_type=Path, allow_dash=True)
 
 
@@ -68,7 +71,7 @@ def offsets() -> None:
 
 @offsets.command()
 @asks_worker
-@click.argument("name")
+@click.argument("name", shell_complete=known_names)
 @click.option(
     "--lag", is_flag=True, help="How much there is behind each, if the connector can tell."
 )
@@ -84,8 +87,8 @@ def show(asking: Asking, name: str, *, lag: bool) -> None:
 
 @offsets.command()
 @asks_worker
-@click.argument("name")
-@click.argument("other", required=False)
+@click.argument("name", shell_complete=known_names)
+@click.argument("other", required=False, shell_complete=known_names)
 @click.option("--file", type=_FILE, help="Compare with this file, an export; - is standard input.")
 @click.option("--of", metavar="CONNECTOR", help="Whose offsets in a Java worker's file; NAME's.")
 @click.option("--exit-code", is_flag=True, help="End with 1 when they differ.")
@@ -117,7 +120,7 @@ def diff(
 
 @offsets.command("set")
 @asks_worker
-@click.argument("name")
+@click.argument("name", shell_complete=known_names)
 @click.argument("partition", callback=_values)
 @click.argument("offset", callback=_values_or_null)
 @_dry_run
@@ -134,7 +137,7 @@ def set_offset(
 
 @offsets.command()
 @asks_worker
-@click.argument("name")
+@click.argument("name", shell_complete=known_names)
 @_dry_run
 def reset(asking: Asking, name: str, *, dry_run: bool) -> None:
     """Forget all offsets.
@@ -146,7 +149,7 @@ def reset(asking: Asking, name: str, *, dry_run: bool) -> None:
 
 @offsets.command()
 @asks_worker
-@click.argument("name")
+@click.argument("name", shell_complete=known_names)
 @click.argument("change", type=int, required=False)
 def history(asking: Asking, name: str, change: int | None) -> None:
     """Show who changed the offsets, and when.
@@ -163,7 +166,7 @@ def history(asking: Asking, name: str, change: int | None) -> None:
 
 @offsets.command()
 @asks_worker
-@click.argument("name")
+@click.argument("name", shell_complete=known_names)
 @click.argument("change", type=int, required=False)
 @click.option("--force", is_flag=True, help="Also when the offsets have moved since.")
 @_dry_run
@@ -179,7 +182,7 @@ def undo(asking: Asking, name: str, *, change: int | None, force: bool, dry_run:
 
 @offsets.command()
 @asks_worker
-@click.argument("name")
+@click.argument("name", shell_complete=known_names)
 @click.argument("file", type=_FILE, default="-")
 def export(asking: Asking, name: str, file: Path) -> None:
     """Write offsets to a file.
@@ -191,7 +194,7 @@ def export(asking: Asking, name: str, file: Path) -> None:
 
 @offsets.command("import")
 @asks_worker
-@click.argument("name")
+@click.argument("name", shell_complete=known_names)
 @click.argument("file", type=_FILE)
 @click.option("--of", metavar="CONNECTOR", help="Whose offsets in a Java worker's file; NAME's.")
 @click.option("--replace", is_flag=True, help="Forget the partitions that FILE does not have.")
@@ -224,8 +227,21 @@ def _change(
     asking: Asking, method: str, name: str, *more: str, body: object = None, dry_run: bool
 ) -> None:
     ask = asking.worker.try_out if dry_run else asking.worker.ask
-    answer = ask(method, "connectors", name, "offsets", *more, body=body)
+    try:
+        answer = ask(method, "connectors", name, "offsets", *more, body=body)
+    except WorkerError as error:
+        raise _with_stop(error, name) from error
     asking.show(answer, [asking.worker.understood(answer, Message).message])
+
+
+def _with_stop(error: WorkerError, name: str) -> WorkerError:
+    """Kafka Connect's sentence names a request, which is no help to whoever uses commands."""
+    if _NOT_STOPPED not in str(error):
+        return error
+    return WorkerError(
+        f"The offsets of connector {name} can be changed only while it is STOPPED. Stop it with 'headrace "
+        f"connectors stop {shlex.quote(name)}', and resume it afterwards."
+    )
 
 
 def _history(asking: Asking, name: str) -> tuple[object, History]:

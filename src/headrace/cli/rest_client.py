@@ -20,7 +20,8 @@ Query = Mapping[str, str | Sequence[str]]
 _UNKNOWN: Final = 404
 _UNAUTHORIZED: Final = 401
 # The worker answers within 90 seconds, also when what it was asked for takes longer.
-_TIMEOUT = httpx.Timeout(100.0, connect=5.0)
+_ANSWER_SECONDS: Final = 100.0
+_CONNECT_SECONDS: Final = 5.0
 _LOGIN = "Name a user with --user; the password is taken from HEADRACE_PASSWORD or asked for."
 
 
@@ -31,16 +32,21 @@ class WorkerError(ConnectError):
 class RestClient:
     """A worker at *url*, which holds no user; *login* is a user and a password.
 
+    An answer is awaited for *seconds*, a connection for five at most.
     Used by one thread, as a context manager. Every method raises :class:`WorkerError`.
     """
 
-    def __init__(self, url: str, *, login: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self, url: str, *, login: tuple[str, str] | None = None, seconds: float = _ANSWER_SECONDS
+    ) -> None:
         self.url = url.rstrip("/")
+        self._seconds = seconds
         # It tells every request, which is what an operator of a server wants.
         logging.getLogger("httpx").setLevel(logging.WARNING)
         # Certificates are read for TLS only: without it that would be half of a command's time.
         has_tls = self.url.lower().startswith("https:")
-        self._http = httpx.Client(auth=login, timeout=_TIMEOUT, verify=has_tls)
+        timeout = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
+        self._http = httpx.Client(auth=login, timeout=timeout, verify=has_tls)
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +112,7 @@ class RestClient:
             ) from error
         except httpx.TimeoutException as error:
             raise WorkerError(
-                f"The worker at {self.url} has not answered within {_TIMEOUT.read:g} s. It may still do what "
+                f"The worker at {self.url} has not answered within {self._seconds:g} s. It may still do what "
                 "it was asked for; look before you ask again."
             ) from error
         except httpx.TransportError as error:

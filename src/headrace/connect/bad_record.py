@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition, as_partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,3 +25,6 @@ class BadRecord:
     raw: bytes | None = field(default=None, repr=False)
     reference: Mapping[str, OffsetValue] = field(default_factory=dict[str, OffsetValue])
     quarantines: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source_partition", as_partition(self.source_partition))

@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from headrace.connect.header_columns import taken_headers
-from headrace.connect.partition import OffsetValue, SourcePartition, checked_values
+from headrace.connect.partition import (
+    OffsetValue,
+    SourcePartition,
+    as_partition,
+    checked_values,
+)
 from headrace.connect.record import Headers
 from headrace.connect.schema import Schema
 
@@ -61,7 +66,7 @@ class SourceBatch:
     :class:`~headrace.connect.header_columns.HeaderColumns` cost far less. *timestamps* is a column of
     milliseconds since 1970, one number for all rows, or ``None`` for the time of sending. *partition* is
     the Kafka partition of all rows, or ``None``. *offsets* of ``None`` remove what is stored for the source
-    partition.
+    partition. Another mapping, given as *source_partition*, becomes a :class:`SourcePartition`.
 
     A batch is as large as its maker likes; makers bound it by bytes and rows. A null value is a
     tombstone. Raises ``ValueError`` when columns differ in length.
@@ -79,6 +84,7 @@ class SourceBatch:
     partition: int | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "source_partition", as_partition(self.source_partition))
         columns = dict[str, Sequence[object] | pa.Array | None](
             keys=self.keys,
             headers=self.headers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 OffsetValue = None | bool | int | float | str | bytes
 """What a value of a source partition or a source offset may be; integers have at most 64 bits."""
@@ -66,6 +66,19 @@ class SourcePartition(Mapping[str, OffsetValue]):
 
     def _identity(self) -> Iterator[tuple[str, type, OffsetValue]]:
         return ((key, type(value), value) for key, value in self._values.items())
+
+
+def as_partition(given: object) -> SourcePartition:
+    """*given* as a source partition, which it is already or is made of; ``TypeError`` for what is no mapping."""
+    if isinstance(given, SourcePartition):
+        return given
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__
+        raise TypeError(
+            f"A source partition must be a SourcePartition or another mapping of names to values, not of "
+            f"type {kind}: SourcePartition(file='a.txt')."
+        )
+    return SourcePartition(cast("Mapping[str, OffsetValue]", given))
 
 
 def checked_values(values: Mapping[str, OffsetValue], noun: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.partition import SourceOffset, SourcePartition, as_partition
 from headrace.connect.schema import Schema
 
 
@@ -27,7 +27,8 @@ class SourceRecord:
 
     *timestamp* is in milliseconds since 1970 (UTC); ``None`` lets the producer use the time of sending.
     *partition* is the Kafka partition; ``None`` lets the partitioner choose by the key.
-    A *source_offset* of ``None`` removes what is stored for the source partition.
+    A *source_offset* of ``None`` removes what is stored for the source partition. Another mapping, given as
+    *source_partition*, becomes a :class:`SourcePartition`.
     """
 
     topic: str
@@ -42,6 +43,8 @@ class SourceRecord:
     partition: int | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.source_partition, SourcePartition):  # pyright: ignore[reportUnnecessaryIsInstance]
+            object.__setattr__(self, "source_partition", as_partition(self.source_partition))
         # Kafka's clients use -1 for "no timestamp", and so do records made from theirs.
         if self.timestamp is not None and self.timestamp < -1:
             raise ValueError(f"Invalid record timestamp {self.timestamp}")

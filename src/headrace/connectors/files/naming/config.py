@@ -130,7 +130,7 @@ class NamingConfig(Config):
         yield from _untold("topic", template, told)
         problem = literal_problem(template) if template.variables else topic_problem(self.topic)
         if problem:
-            yield "topic", problem
+            yield "topic", f"Invalid value {self.topic} for configuration topic: {problem}"
 
 
 _NO_TOPIC = (
