@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 from headrace.connect.config import Config, Problem
 
-C = TypeVar("C", bound=Config)
+_C = TypeVar("_C", bound=Config)
 
 
 def every_problem(
-    kind: type[C],
+    kind: type[_C],
     props: Mapping[str, str],
-    further: Callable[[C], Iterable[Problem]] = lambda _: (),
+    further: Callable[[_C], Iterable[Problem]] = lambda _: (),
     *,
     instead: Mapping[str, object] | None = None,
 ) -> tuple[Problem, ...]:

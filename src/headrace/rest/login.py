@@ -41,7 +41,8 @@ class BasicLogin:
 def passwords_in(path: Path) -> dict[str, str]:
     """The users and passwords of a file with one ``user=password`` a line, ``#`` before comments.
 
-    As in Java's properties, blanks before a password are no part of it, and those behind it are. Raises :class:`~headrace.connect.errors.ConfigError`; never shows a line, which may hold a password.
+    As in Java's properties, blanks before a password are no part of it, and those behind it are. Raises
+    :class:`~headrace.connect.errors.ConfigError`; never shows a line, which may hold a password.
     """
     try:
         lines = path.read_text("utf-8").splitlines()
