@@ -162,9 +162,10 @@ def test_names_stay_on_one_line():
     assert "a\\nb\\udc80: read: x\\ty" == reason
 
 
-def test_an_error_shows_no_secret(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("path", ["canary", "x/../canary-4711/", "./canary-4711"])
+def test_an_error_shows_no_secret(scene: Scene, monkeypatch: pytest.MonkeyPatch, path: str):
     """The connector may tell all that it was given, and does not know where it came from."""
-    monkeypatch.setenv("HEADRACE_TEST_PATH", str(scene.folder / "canary"))
+    monkeypatch.setenv("HEADRACE_TEST_PATH", f"{scene.folder}/{path}")
     providers = {"config.providers": "env", "config.providers.env.class": "env"}
     result = scene.explained(providers, files_path="${env:HEADRACE_TEST_PATH}")
 

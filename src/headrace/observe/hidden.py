@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import functools
-import html
 import json
 import re
 import traceback
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from urllib.parse import quote, quote_plus
 
 from headrace.connect.errors import TaskFailedError
-
-# Shorter ones are numbers and flags, found in every sentence; nobody's secret is so short.
-_SHORTEST = 4
-# Of a part of a secret, such as a line of a key: a shorter one is a word.
-_SHORTEST_PART = 8
-_PARTS = re.compile(r"[\r\n,]+")
-_ENCODED = re.compile(r"%[0-9A-F]{2}")
-# What encoders leave as it is besides letters, digits and -._~: that of object stores, Python's, JavaScript's two
-# (of a part and of a whole address), and Java's.
-_LEFT = ("", "/", "!'()*", "!'()*;/?:@&=+$,#", "*")
+from headrace.observe.secret_forms import forms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
     """Secrets, each with the *values*' text that is shown in its place. Any thread may use it.
 
-    A secret is found as it is, as a quoted text, an address or a marked-up text has it, and in its lines or
-    items.
+    A secret is found as it is, as a quoted text, an address or a marked-up text has it, and in its pieces
+    (:func:`~headrace.observe.secret_pieces.pieces`).
     """
 
     values: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -104,60 +93,3 @@ def _search(values: frozenset[tuple[str, str]]) -> tuple[re.Pattern[str] | None,
     # The longest first: one secret may be a part of another.
     found = "|".join(map(re.escape, sorted(shown, key=len, reverse=True)))
     return (re.compile(found) if found else None), shown
-
-
-def forms(secret: str) -> Iterator[str]:
-    """The ways in which *secret* may be found in texts; none for one that is too short to be a secret. Pure."""
-    whole = secret.strip()
-    parts = [each.strip() for each in _PARTS.split(whole)]
-    long = [each for each in parts if len(each) >= _SHORTEST_PART]
-    # Kafka's words for a list.
-    listed = ", ".join(parts)
-    for text in (secret, whole, listed, *long):
-        if len(text.strip()) >= _SHORTEST:
-            for marked in (text, *_marked_up(text)):
-                yield from (quoted(marked) for quoted in _QUOTED)
-            yield from _in_address(text)
-
-
-def _marked_up(text: str) -> Iterator[str]:
-    yield html.escape(text, quote=False)
-    escaped = html.escape(text)
-    yield escaped
-    yield escaped.replace("&#x27;", "&apos;")
-    yield escaped.replace("&#x27;", "&#39;")
-    yield escaped.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
-
-
-def _in_address(text: str) -> Iterator[str]:
-    for left in _LEFT:
-        for encode in (quote, quote_plus):
-            # Texts from requests may have halves of a pair of code units.
-            encoded = encode(text, safe=left, errors="surrogatepass")
-            # Java encodes it, Python never does.
-            for whole in (encoded, encoded.replace("~", "%7E")):
-                yield whole
-                yield _ENCODED.sub(lambda found: found[0].lower(), whole)
-
-
-def _in_python(text: str) -> str:
-    return repr(text)[1:-1]
-
-
-def _in_json(text: str) -> str:
-    return json.dumps(text)[1:-1]
-
-
-def _in_plain_json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
-
-
-# The last two: a map that was printed, in a log of JSON lines or in an answer.
-_QUOTED: tuple[Callable[[str], str], ...] = (
-    str,
-    _in_python,
-    _in_json,
-    _in_plain_json,
-    lambda text: _in_json(_in_python(text)),
-    lambda text: _in_plain_json(_in_python(text)),
-)

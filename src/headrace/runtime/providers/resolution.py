@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headrace.connect.config import Problem
-from headrace.observe.hidden import Hidden, forms, kept_secret
+from headrace.observe.hidden import Hidden, kept_secret
+from headrace.observe.secret_forms import forms
 from headrace.runtime.providers.provider import LookupFailedError, Provider
 
 # Kafka's own: the path may be left out.
