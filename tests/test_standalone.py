@@ -75,4 +75,4 @@ def test_slots_are_told_the_form_of_the_worker_s_log(monkeypatch: pytest.MonkeyP
     channel = foundation.channel_for(WorkerConfig.parse(NOWHERE), desk)
     channel.close()
 
-    assert form == LogForm(**channel._log)
+    assert form == channel._log()

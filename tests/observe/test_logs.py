@@ -11,6 +11,7 @@ from typing import get_args
 import pytest
 
 from headrace.observe import logs
+from headrace.observe.carried_levels import own_levels
 from headrace.observe.events import (
     ConnectorIdle,
     Event,
@@ -158,9 +159,10 @@ def test_a_reason_is_shown_once(logged_lines: Lines):
 def test_the_form_in_use_is_told():
     """The worker's slots log in it, too."""
     configure_logging("DEBUG", as_json=True, stream=io.StringIO())
-    assert LogForm(level=logging.DEBUG, as_json=True) == form_in_use()
+    own = own_levels()
+    assert LogForm(level=logging.DEBUG, as_json=True, levels=own) == form_in_use()
     logging.getLogger().handlers[:] = [logging.NullHandler()]
-    assert LogForm(level=logging.DEBUG) == form_in_use()
+    assert LogForm(level=logging.DEBUG, levels=own) == form_in_use()
 
 
 def test_a_line_has_words_and_fields():

@@ -20,10 +20,12 @@ from headrace.runtime.channel import Channel
 from headrace.runtime.running.micro_batch import MicroBatch
 from headrace.slot.channel import ChannelClient, ChannelOffsets
 from headrace.slot.entry import run_slot
+from headrace.slot.lease import Lease
 from headrace.slot.work import (
     Delivery,
     Outcome,
     PluginChoice,
+    Progress,
     SlotReport,
     SlotTicket,
     SlotWork,
@@ -104,13 +106,37 @@ def test_a_claim_says_which_process_will_do_the_work(ticket: SlotTicket, batch: 
 
 def test_a_claim_is_answered_with_the_form_of_the_log(batch: MicroBatch) -> None:
     """A slot's process inherits nothing of the worker's logging."""
-    form = LogForm(level=logging.DEBUG, as_json=True)
-    channel = Channel(lambda _: None, log=form)
+    form = LogForm(level=logging.DEBUG, as_json=True, levels={"a.b": logging.ERROR})
+    channel = Channel(lambda _: None, log=lambda: form)
     with ChannelClient(channel.open(batch)[0]) as client:
         answer = claim(client)
     channel.close()
 
     assert form == LogForm(**answer["log"])  # type: ignore[arg-type]
+
+
+def test_a_running_slot_hears_of_other_levels(batch: MicroBatch) -> None:
+    """With the next answer to its heartbeat."""
+    forms = [LogForm(level=logging.INFO)]
+    channel = Channel(lambda _: None, log=lambda: forms[-1])
+    heard = list[LogForm]()
+    ticket = channel.open(batch)[0]
+    with ChannelClient(ticket) as client:
+        claim(client)
+        forms.append(LogForm(level=logging.ERROR, levels={"a": logging.DEBUG}))
+        lease = Lease(
+            ChannelClient(ticket),
+            Progress(),
+            lease_seconds=30,
+            beat_seconds=0.01,
+            follow_log=heard.append,
+        )
+        lease.start()
+        until(lambda: bool(heard))
+        lease.close()
+    channel.close()
+
+    assert forms[-1] == heard[0]
 
 
 def test_a_second_claim_is_stale(ticket: SlotTicket) -> None:

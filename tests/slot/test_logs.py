@@ -28,6 +28,22 @@ with slot_log(
 print(len(logging.getLogger().handlers))
 """
 
+FOLLOWING = """
+import logging
+from headrace.observe.form import LogForm
+from headrace.slot.logs import slot_log
+
+one, other = logging.getLogger("an.author"), logging.getLogger("a.client")
+other.setLevel(logging.WARNING)
+with slot_log(LogForm(level=logging.ERROR, levels={"an": logging.INFO}), connector="c", task=0) as follow:
+    one.info("told"), other.info("not told"), logging.info("not told")
+    follow(LogForm(level=logging.INFO, levels={"a.client": logging.DEBUG}))
+    one.debug("not told"), other.debug("told"), logging.info("told")
+    follow(LogForm(level=logging.ERROR))
+    one.warning("not told"), other.warning("told"), logging.warning("not told")
+print([logging.getLogger(name).level for name in ("root", "an", "an.author", "a.client")])
+"""
+
 
 def lines(form: str) -> list[str]:
     """What a process writes in which two slots have run."""
@@ -63,6 +79,16 @@ def test_a_line_shows_no_secret_of_the_connector(form: str) -> None:
     *_, line = lines(form)
 
     assert "no login for {'password': '${env:A}'}" in line
+
+
+def test_levels_of_the_worker_count_while_a_slot_runs() -> None:
+    """Also those of single loggers, those that were changed meanwhile, and none of them afterwards."""
+    ran = subprocess.run(
+        [sys.executable, "-c", FOLLOWING], capture_output=True, text=True, check=True
+    )
+
+    assert ["told"] * 4 == [line.split("] ")[1].split(" [")[0] for line in ran.stderr.splitlines()]
+    assert "[30, 0, 0, 30]\n" == ran.stdout
 
 
 def test_a_process_with_logging_of_its_own_keeps_it(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from headrace.observe.carried_levels import own_levels
 from headrace.observe.hidden import Hidden
 
 WORDS = "words"
@@ -21,12 +22,15 @@ WORDS = "words"
 class LogForm:
     """*level* is the least that is logged, as ``logging`` counts; *as_json* writes one object a line.
 
+    *levels* are those of single loggers, by name, and of all below each that have none.
+
     *worker* is the worker's id, for logs in which lines of several come together: a field of each object.
     """
 
     level: int = logging.WARNING
     as_json: bool = False
     worker: str | None = None
+    levels: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 class FormHandler(logging.StreamHandler[TextIO]):
@@ -91,6 +95,7 @@ def form_in_use() -> LogForm:
         level=logging.getLogger().level,
         as_json=any(form.as_json for form in forms),
         worker=next((form.worker for form in forms if form.worker), None),
+        levels=own_levels(),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import ipaddress
 import logging
 import secrets
@@ -10,6 +9,7 @@ import socket
 import socketserver
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from headrace import __version__
@@ -38,8 +38,8 @@ StoreEntries = Callable[[Sequence[OffsetEntry]], None]
 class Channel:
     """Listens on *host* and *port* (0: any free one) for the slots of every micro-batch in flight.
 
-    *store* takes acknowledged offsets where the driver keeps them; *log* is how slots log. Both sides prove
-    who they are, but nothing is encrypted; a listener that other machines reach is warned of, once.
+    *store* takes acknowledged offsets where the driver keeps them; *log* is how slots log, asked
+    again for each beat of theirs. Both sides prove who they are, but nothing is encrypted; a listener that other machines reach is warned of, once.
     A connection that is quiet for *quiet_seconds* is closed when nothing more is expected of its slot.
     Threads: one that accepts, one per connected slot.
     """
@@ -50,12 +50,12 @@ class Channel:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        log: LogForm | None = None,
+        log: Callable[[], LogForm] = LogForm,
         quiet_seconds: float = _QUIET_SECONDS,
     ) -> None:
         self._store = store
         self._quiet_seconds = quiet_seconds
-        self._log = dataclasses.asdict(log or LogForm())
+        self._log = log
         self._secret = secrets.token_bytes(32)
         self._lock = threading.Lock()
         self._batches: dict[str, MicroBatch] = {}
@@ -155,7 +155,7 @@ class Channel:
             )
         if work is None:
             return {"granted": False, "reason": STALE}
-        return {"granted": True, "work": work.as_message(), "log": self._log}
+        return {"granted": True, "work": work.as_message(), "log": asdict(self._log())}
 
     def _valid(self, batch: MicroBatch | None, token: str, _: Message) -> Message:
         return {"valid": batch is not None and batch.is_valid(token)}
@@ -164,7 +164,7 @@ class Channel:
         if batch is None:
             return {"valid": False}
         valid, end = batch.beat(token, message["progress"])
-        return {"valid": valid, "end": end}
+        return {"valid": valid, "end": end, "log": asdict(self._log())}
 
     def _offsets(self, batch: MicroBatch | None, _: str, message: Message) -> Message:
         if batch is None:

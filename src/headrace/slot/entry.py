@@ -14,7 +14,7 @@ from headrace.observe.hidden import Hidden
 from headrace.pids import identity_of
 from headrace.slot.channel import ChannelClient
 from headrace.slot.lease import Lease
-from headrace.slot.logs import slot_log
+from headrace.slot.logs import Follow, slot_log
 from headrace.slot.run import SlotRun
 from headrace.slot.work import Outcome, Progress, SlotReport, SlotTicket, SlotWork
 
@@ -33,13 +33,15 @@ def run_slot(ticket: SlotTicket) -> SlotReport:
         except (RetriableError, StaleTokenError) as error:
             return SlotReport(outcome=Outcome.STALE, reason=str(error))
         hidden = Hidden(values=work.hidden)
-        with slot_log(form, connector=work.connector, task=work.task, hidden=hidden):
-            return _done(ticket, work, client)
+        with slot_log(form, connector=work.connector, task=work.task, hidden=hidden) as follow:
+            return _done(ticket, work, client, follow)
 
 
-def _done(ticket: SlotTicket, work: SlotWork, client: ChannelClient) -> SlotReport:
+def _done(ticket: SlotTicket, work: SlotWork, client: ChannelClient, follow: Follow) -> SlotReport:
     progress = Progress()
-    lease = Lease(ChannelClient(ticket), progress, lease_seconds=work.lease_seconds)
+    lease = Lease(
+        ChannelClient(ticket), progress, lease_seconds=work.lease_seconds, follow_log=follow
+    )
     lease.start()
     try:
         report = _report(work, client, lease, progress)

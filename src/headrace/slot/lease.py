@@ -8,7 +8,10 @@ import time
 from collections.abc import Callable
 
 from headrace.connect.errors import RetriableError, StaleTokenError
+from headrace.observe.form import LogForm
 from headrace.slot.channel import ChannelClient
+from headrace.slot.logs import Follow
+from headrace.slot.wire import Message
 from headrace.slot.work import EndReason, Progress
 
 _log = logging.getLogger(__name__)
@@ -21,7 +24,8 @@ class Lease:
 
     Lost for good when the driver says that the token no longer counts, or has not answered for
     *lease_seconds*: measured when it is looked at, so that a process that was held for long finds it lost
-    the moment it wakes. The slot's thread looks before each poll, each send and each commit.
+    the moment it wakes. The slot's thread looks before each poll, each send and each commit. *follow_log* is
+    told how the worker logs at each answer.
     """
 
     def __init__(
@@ -31,6 +35,7 @@ class Lease:
         *,
         lease_seconds: float,
         beat_seconds: float = _BEAT_SECONDS,
+        follow_log: Follow | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
@@ -38,6 +43,7 @@ class Lease:
         self._lease_seconds = lease_seconds
         self._beat_seconds = min(beat_seconds, lease_seconds / 3)
         self._clock = clock
+        self._follow_log = follow_log
         self._answered_at = clock()
         self._withdrawn = False
         self._asked_to_end: str | None = None
@@ -95,9 +101,15 @@ class Lease:
                 # than the moment it was sent.
                 self._answered_at = asked_at
                 self._hear(answer.get("end"), valid=answer.get("valid") is True)
+                self._follow(answer.get("log"))
             # A budget is no reason to hurry: whoever does not heed it at once goes on at its pace.
             if self.should_end() and self._asked_to_end != EndReason.BUDGET:
                 self._ending.set()
+
+    def _follow(self, log: Message | None) -> None:
+        # There is none for a token that does not count any more.
+        if log is not None and self._follow_log is not None:
+            self._follow_log(LogForm(**log))
 
     def _hear(self, end: str | None, *, valid: bool) -> None:
         self._withdrawn = self._withdrawn or not valid

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from headrace.observe.carried_levels import CarriedLevels
 from headrace.observe.form import FormHandler, LogForm
 from headrace.observe.hidden import Hidden
+
+Follow = Callable[[LogForm], None]
+"""Logs as the worker does from now on."""
 
 
 @contextmanager
 def slot_log(
     form: LogForm, *, connector: str, task: int, hidden: Hidden | None = None
-) -> Generator[None]:
+) -> Generator[Follow]:
     """Log to stderr in the worker's *form*, each line with *connector* and *task*, while the slot runs.
 
-    No line shows what is *hidden*.
+    No line shows what is *hidden*. What is yielded takes the levels and the id of the worker when they have
+    changed; from one thread at a time, within the context.
 
     Called once per slot, by the thread that runs it. A process whose logging somebody has set up, such as
     a test's, is left as it is. Spark uses its Python processes again for other connectors, so what was
@@ -24,14 +29,19 @@ def slot_log(
     """
     root = logging.getLogger()
     if root.handlers:
-        yield
+        yield lambda _: None
         return
     handler = FormHandler(form, fields={"connector": connector, "task": task}, hidden=hidden)
-    level = root.level
+    levels = CarriedLevels()
+
+    def follow(form: LogForm) -> None:
+        handler.form = form
+        levels.carry(form.level, form.levels)
+
+    follow(form)
     root.addHandler(handler)
-    root.setLevel(form.level)
     try:
-        yield
+        yield follow
     finally:
         root.removeHandler(handler)
-        root.setLevel(level)
+        levels.restore()

@@ -117,7 +117,7 @@ def _refuse_other_home(storage: SqliteStorage, home: str) -> None:
 def channel_for(config: WorkerConfig, desk: OffsetDesk) -> Channel:
     """The listener for the worker's tasks; its caller closes it."""
     host, _, port = config.channel_listener.rpartition(":")
-    return Channel(desk.put_entries, host=host, port=int(port), log=form_in_use())
+    return Channel(desk.put_entries, host=host, port=int(port), log=form_in_use)
 
 
 def timing(config: WorkerConfig) -> Timing:
