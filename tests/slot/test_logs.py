@@ -44,6 +44,28 @@ with slot_log(LogForm(level=logging.ERROR, levels={"an": logging.INFO}), connect
 print([logging.getLogger(name).level for name in ("root", "an", "an.author", "a.client")])
 """
 
+PRINTING = """
+import logging, sys, threading
+from headrace.observe.form import LogForm
+from headrace.observe.hidden import Hidden
+from headrace.slot.logs import slot_log
+
+kept = []
+for secret in ("Gehe1mnis-1", "Gehe1mnis-2"):
+    hidden = Hidden(values={secret: "${env:A}"})
+    with slot_log(LogForm(), connector="c", task=0, hidden=hidden):
+        kept.append(sys.stdout)
+        print("printed:", {"password": secret})
+        print("in", *("halves", secret[:5]), sep=" ", end="")
+        print(secret[5:], flush=True)
+        print(secret, file=kept[0], end="")
+    print("", flush=True)
+    with slot_log(LogForm(), connector="c", task=0, hidden=hidden):
+        thread = threading.Thread(target=lambda: 1 / 0 if not secret else int(secret))
+        thread.start(), thread.join()
+print(sys.stdout is sys.__stdout__)
+"""
+
 
 def lines(form: str) -> list[str]:
     """What a process writes in which two slots have run."""
@@ -89,6 +111,18 @@ def test_levels_of_the_worker_count_while_a_slot_runs() -> None:
 
     assert ["told"] * 4 == [line.split("] ")[1].split(" [")[0] for line in ran.stderr.splitlines()]
     assert "[30, 0, 0, 30]\n" == ran.stdout
+
+
+def test_what_is_printed_shows_no_secret() -> None:
+    """Word by word, by who has kept the stream of the slot before, or by a thread that ends with an error."""
+    ran = subprocess.run(
+        [sys.executable, "-c", PRINTING], capture_output=True, text=True, check=True
+    )
+
+    told = ["printed: {'password': '${env:A}'}", "in halves ${env:A}", "${env:A}"]
+    assert [*told, *told, "True"] == ran.stdout.splitlines()
+    assert "Gehe1mnis" not in ran.stderr
+    assert 2 == ran.stderr.count("invalid literal for int() with base 10: '${env:A}'")
 
 
 def test_a_process_with_logging_of_its_own_keeps_it(caplog: pytest.LogCaptureFixture) -> None:

@@ -18,9 +18,10 @@ from headrace.cli.loading import Loading
 from headrace.cli.signals import Signals
 from headrace.observe.counts import Counts
 from headrace.observe.events import told_to
-from headrace.observe.form import name_in_logs
+from headrace.observe.form import as_logged, name_in_logs
 from headrace.observe.logs import EventLog, configure_logging
 from headrace.observe.metrics import Metrics
+from headrace.observe.printed import printed_as
 from headrace.rest.binding import Binding
 from headrace.rest.config import RestConfig
 from headrace.rest.problems import rest_problems
@@ -85,9 +86,10 @@ def run(
         also=None if once else rest_problems,
     )
     state_file = state_path(config, worker_config.absolute(), os.environ)
-    if once:
-        return _run_once(config, connector_configs, state_file)
-    return _serve(config, connector_configs, state_file, only_files=only_files)
+    with printed_as(as_logged):
+        if once:
+            return _run_once(config, connector_configs, state_file)
+        return _serve(config, connector_configs, state_file, only_files=only_files)
 
 
 def _run_once(config: WorkerConfig, paths: Sequence[Path], state_file: Path) -> int:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from headrace.observe.carried_levels import CarriedLevels
 from headrace.observe.form import FormHandler, LogForm
 from headrace.observe.hidden import Hidden
+from headrace.observe.printed import printed_as
 
 Follow = Callable[[LogForm], None]
 """Logs as the worker does from now on."""
@@ -20,7 +21,7 @@ def slot_log(
 ) -> Generator[Follow]:
     """Log to stderr in the worker's *form*, each line with *connector* and *task*, while the slot runs.
 
-    No line shows what is *hidden*. What is yielded takes the levels and the id of the worker when they have
+    No line shows what is *hidden*, and nothing that is printed does. What is yielded takes the levels and the id of the worker when they have
     changed; from one thread at a time, within the context.
 
     Called once per slot, by the thread that runs it. A process whose logging somebody has set up, such as
@@ -41,7 +42,8 @@ def slot_log(
     follow(form)
     root.addHandler(handler)
     try:
-        yield follow
+        with printed_as(handler.hidden.masked):
+            yield follow
     finally:
         root.removeHandler(handler)
         levels.restore()
