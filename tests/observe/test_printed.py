@@ -17,8 +17,8 @@ def test_a_line_is_masked_as_a_whole():
             assert not stream.getvalue()
             sys.stdout.write(" sesame\nand open")
             assert "say ${a:b}\n" == stream.getvalue()
-            print(" sesame", end="")
-        print("!")
+            sys.stdout.write(" sesame")
+        sys.stdout.write("!\n")
 
         assert stream is sys.stdout
     assert "say ${a:b}\nand ${a:b}!\n" == stream.getvalue()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from typing import ClassVar
 
+import pyarrow as pa
 import pytest
 
 from headrace.spark import engine as engines
@@ -54,3 +56,31 @@ def test_somebody_s_own_session_is_not_started(
     SparkEngine(SparkSettings(), slots=2, session=session).session()  # type: ignore[arg-type]
 
     assert [] == caplog.messages
+
+
+def test_spark_starts_until_its_first_job_is_done() -> None:
+    """Python processes take long, too, where a machine is busy: nobody need look for free cores by then."""
+    starting = list[bool]()
+
+    class Given:
+        """Somebody's session, which runs jobs."""
+
+        conf: ClassVar[dict[str, str]] = {}
+
+        def range(self, *_: int) -> Given:
+            """A frame, whatever is in it."""
+            return self
+
+        def mapInArrow(self, *_: object) -> Given:  # noqa: N802 (Spark's name)
+            """Another."""
+            return self
+
+        def toArrow(self) -> pa.Table:  # noqa: N802 (Spark's name)
+            """The job."""
+            starting.append(engine.is_starting)
+            return pa.table({})
+
+    engine = SparkEngine(SparkSettings(), slots=2, session=Given())  # type: ignore[arg-type]
+    engine.run([])
+
+    assert ([True, False], False) == (starting, engine.is_starting)

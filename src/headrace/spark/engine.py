@@ -49,7 +49,7 @@ class SparkEngine:
     ) -> None:
         self.slots = slots
         self.is_starting = False
-        """See :class:`~headrace.runtime.engine.Engine`; a session without free cores has been started."""
+        """See :class:`~headrace.runtime.engine.Engine`; a session without free cores starts until it has some."""
         self._settings = settings
         self._given = session
         self._modules = frozenset(modules)
@@ -61,7 +61,7 @@ class SparkEngine:
         self._archives: tempfile.TemporaryDirectory[str] | None = None
         ours = session is None
         self._keeper = SessionKeeper[SparkSession](
-            open_one=self._told_opening,
+            open_one=self._started,
             stop=stop_session if ours else _leave_open,
             discard=discard_session,
             abandon=cut_off if ours else _leave_open,
@@ -97,6 +97,14 @@ class SparkEngine:
         if archives is not None:
             archives.cleanup()
 
+    def _started(self) -> SparkSession:
+        # To the end of its first job: Python processes take long, too, where a machine is busy.
+        self.is_starting = True
+        try:
+            return self._told_opening()
+        finally:
+            self.is_starting = False
+
     def _told_opening(self) -> SparkSession:
         # It takes long enough for somebody who watches to wonder.
         if self._given is not None:
@@ -110,7 +118,7 @@ class SparkEngine:
     def _opened(self) -> SparkSession:
         session: SparkSession | None = None
         try:
-            session = self._given or self._started()
+            session = self._given or open_session(self._settings)
             self._keeper.check_open()
             _refuse_speculation(session)
             self._ship(session)
@@ -128,13 +136,6 @@ class SparkEngine:
             raise self._not_started(reason) from error
         self._has_been_open = True
         return session
-
-    def _started(self) -> SparkSession:
-        self.is_starting = True
-        try:
-            return open_session(self._settings)
-        finally:
-            self.is_starting = False
 
     def _place(self) -> str:
         if self._given is not None:

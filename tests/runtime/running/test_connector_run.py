@@ -459,6 +459,8 @@ def test_slots_are_not_late_while_their_engine_starts(desks: list[Desk]) -> None
     engine.ready.set()
 
     assert run.join(20.0)
+    (told,) = reasons(desk)
+    assert told.startswith("Spark has been starting for 6 s.")
 
 
 def test_a_connector_that_fails_while_it_waits_for_slots_fails(desks: list[Desk]) -> None:

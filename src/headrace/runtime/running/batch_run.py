@@ -179,8 +179,10 @@ class BatchRun:
 
     def _tell_late_slots(self) -> None:
         patience, now = self._services.timing.slot_start, self._clock()
-        if self._services.engine.is_starting and now < self._started_at + _LONG_START * patience:
+        if self._services.engine.is_starting:
             self._startable_at = now
+            if now > self._started_at + _LONG_START * patience:
+                self._telling.late_start(_LONG_START * patience)
         elif now > self._startable_at + patience:
             self._telling.late_slots(patience, worker_slots=self._services.capacity.slots)
 

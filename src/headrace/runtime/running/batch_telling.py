@@ -31,7 +31,7 @@ class BatchTelling:
         self._waits = waits
         self._announced: set[str] = set()
         self._topics = frozenset[str]()
-        self._late_told = False
+        self._late_told = self._start_told = False
         self._committed_before: int | None = None
         waits.begin()
 
@@ -64,6 +64,16 @@ class BatchTelling:
                 f"Task {self._connector}-{task} cannot read its source and tries again: {reason}"
             )
 
+    def late_start(self, waited_seconds: float) -> None:
+        """Tell, once, that the engine itself has not started in *waited_seconds*."""
+        if not self._start_told:
+            self._start_told = True
+            self._wait(
+                f"Spark has been starting for {waited_seconds:.0f} s. It is ready when its first job is done, "
+                "which needs a free core. Look whether Spark's master answers and has executors, and whether "
+                "this machine is busy."
+            )
+
     def late_slots(self, waited_seconds: float, *, worker_slots: int) -> None:
         """Tell, once, of slots that have not started in *waited_seconds*; they may come all the same."""
         missing = self._batch.not_started()
@@ -84,8 +94,13 @@ class BatchTelling:
             for slot in self._batch.slots
             if not slot.gone
         ]
-        places = ", ".join(left) or "all ended"
-        self._wait(f"The slots of a job that was given up are still taken ({places}).")
+        if left:
+            self._wait(f"The slots of a job that was given up are still taken ({', '.join(left)}).")
+        else:
+            self._wait(
+                "All slots of a job that was given up have ended, but Spark has not returned from it: their "
+                "places are free when it has."
+            )
 
     def _tell_resumed(self, *, waits: bool) -> None:
         # A slot that gave up does not wait either; only a commit shows that Kafka is back.

@@ -1,0 +1,49 @@
+"""What is told of a micro-batch."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.observe.events import Event, Waiting
+from headrace.runtime.running.batch_telling import BatchTelling
+from headrace.runtime.running.micro_batch import MicroBatch
+from headrace.runtime.running.source_waits import SourceWaits
+from headrace.slot.work import ConverterChoice, Delivery, Outcome, SlotReport, SlotWork
+
+STRINGS = ConverterChoice(class_name="string")
+
+
+@pytest.fixture
+def batch() -> MicroBatch:
+    """Of one slot."""
+    work = SlotWork(
+        connector="c",
+        task=0,
+        task_class="m:T",
+        config={},
+        planned=True,
+        splits=(),
+        delivery=Delivery.AT_LEAST_ONCE,
+        producer={},
+        transactional_id=None,
+        offsets_topic=None,
+        key_converter=STRINGS,
+        value_converter=STRINGS,
+        header_converter=STRINGS,
+    )
+    return MicroBatch([work], {}, run="r")
+
+
+def test_a_job_that_does_not_return_is_told_with_its_slots(batch: MicroBatch) -> None:
+    """Those that still run; and where all have ended, that it is the job that is waited for."""
+    heard = list[Event]()
+    telling = BatchTelling("c", batch, heard.append, waits=SourceWaits())
+    (token,) = batch.tokens()
+    batch.claim(token, pid=1, host="h")
+    telling.slots_still_taken()
+    batch.end(token, SlotReport(outcome=Outcome.FINISHED))
+    telling.slots_still_taken()
+
+    running, ended = [each.reason for each in heard if isinstance(each, Waiting)]
+    assert "The slots of a job that was given up are still taken (task 0 on h)." == running
+    assert ended.startswith("All slots of a job that was given up have ended, but Spark has not")
