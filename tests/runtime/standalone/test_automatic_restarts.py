@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace.runtime.herder.requests import RestartRequest
 from headrace.runtime.standalone.automatic_restarts import (
     LONGEST_SECONDS,
@@ -39,8 +41,8 @@ def test_a_run_that_lasted_is_a_new_beginning() -> None:
     assert 10 == restarts.pause_after_failure("c")
 
 
-def test_a_failed_connector_comes_back_so_often() -> None:
-    """And then stays failed until somebody restarts it."""
+def test_a_failed_connector_comes_back_so_often(caplog: pytest.LogCaptureFixture) -> None:
+    """And then stays failed until somebody restarts it, which is told."""
     stage = Stage()
     keys = {"headrace.restart.max.attempts": "2", "headrace.restart.backoff.ms": "1"}
     with stage.herder() as herder:
@@ -49,6 +51,9 @@ def test_a_failed_connector_comes_back_so_often() -> None:
             until(lambda: "RUNNING" == stage.states()[None] and len(stage.running) == 1)
             stage.the_run().end(ValueError("it broke"))
         until(lambda: herder.failed() == ["c"] and "FAILED" == stage.states()[None])
+        last = "after the last of its restarts by itself (headrace.restart.max.attempts is 2)"
+        until(lambda: last in caplog.text)
+        assert 2 == caplog.text.count("is restarted in")
 
         herder.restart(RestartRequest(name="c"))
         until(lambda: "RUNNING" == stage.states()[None])

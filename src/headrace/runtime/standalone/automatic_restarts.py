@@ -52,6 +52,10 @@ class AutomaticRestarts:
         self._failures.pop(name, None)
         self._policies.pop(name, None)
 
+    def attempts(self, name: str) -> int:
+        """How often in a row the connector is restarted at most."""
+        return self._policies[name][0].attempts if name in self._policies else 0
+
     def pause_after_failure(self, name: str) -> float | None:
         """Seconds until the connector, which has failed, is to be restarted; ``None`` for never."""
         if name not in self._policies:

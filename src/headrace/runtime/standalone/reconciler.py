@@ -143,6 +143,7 @@ class Reconciler:
     def _plan_restart(self, name: str, revision: int) -> None:
         seconds = self._automatic.pause_after_failure(name)
         if seconds is None:
+            self._tell_no_restart(name)
             return
         _log.warning("Connector %s has failed and is restarted in %g s", name, seconds)
         timer = threading.Timer(
@@ -150,6 +151,17 @@ class Reconciler:
         )
         timer.daemon = True
         timer.start()
+
+    def _tell_no_restart(self, name: str) -> None:
+        attempts = self._automatic.attempts(name)
+        if attempts:
+            _log.warning(
+                "Connector %s has failed after the last of its restarts by itself "
+                "(headrace.restart.max.attempts is %d): it stays so until it is restarted or its "
+                "configuration changes",
+                name,
+                attempts,
+            )
 
     def _restart_if_failed(self, name: str, revision: int) -> None:
         lifecycle = self._lifecycles.get(name)
