@@ -27,7 +27,7 @@ from headrace.observe.events import (
     Waiting,
     told_to,
 )
-from headrace.observe.form import LogForm, form_in_use, name_in_logs
+from headrace.observe.form import LogForm, form_in_use, hide_in_logs, name_in_logs
 from headrace.observe.logs import EventLog, configure_logging
 
 _WAITING = Waiting(connector="c", reason="no slots")
@@ -223,3 +223,25 @@ def test_json_lines_tell_whose_they_are(*, as_json: bool):
     assert "host" not in before
     assert as_json == ('"worker": "host:8083"' in line)
     assert "host:8083" == form_in_use().worker
+
+
+@pytest.mark.parametrize("field", ["reason", "trace", "message", "exception"])
+def test_a_long_value_is_cut_and_its_length_told(field: str, logged_lines: Lines):
+    """Its beginning and its end stay, in which no half of a secret is."""
+    secret = "Gehe1mnis-" + 100 * "7"
+    hide_in_logs({secret: "${a:b}"})
+    value = "begin " + 8160 * "." + secret + 1_000_000 * "." + " end"
+    if field == "message":
+        logging.getLogger("x").warning("%s", value)
+    elif field == "exception":
+        logging.getLogger("x").warning("it broke", exc_info=ValueError(value))
+    else:
+        texts = {"reason": "", field: value}
+        EventLog()(TaskFailed(connector="c", task=0, **texts))
+
+    told = "\n".join(logged_lines())
+    assert len(told) < 20_000
+    assert " characters are left out" in told
+    assert "begin ..." in told
+    assert "... end" in told
+    assert "Gehe1mnis" not in told

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from headrace.observe.bounded import bounded
 from headrace.observe.carried_levels import own_levels
 from headrace.observe.hidden import Hidden
 
@@ -36,7 +37,7 @@ class LogForm:
 class FormHandler(logging.StreamHandler[TextIO]):
     """Writes lines of one *form* to *stream* (default: stderr), each with *fields* besides its own.
 
-    What is *hidden* is in none of them; more may be added by any thread.
+    What is *hidden* is in none of them; more may be added by any thread. Long values are shortened.
     """
 
     def __init__(
@@ -51,7 +52,13 @@ class FormHandler(logging.StreamHandler[TextIO]):
         self.form = form
         self.hidden = hidden or Hidden()
         self._fields = dict(fields or {})
-        self.setFormatter(_formatter(as_json=form.as_json, colors=self.stream.isatty()))
+        self.setFormatter(
+            _formatter(
+                as_json=form.as_json,
+                colors=self.stream.isatty(),
+                mask=self._masked,
+            )
+        )
 
     def format(self, record: logging.LogRecord) -> str:
         """*record* as a line; what it tells of itself wins over the handler's fields."""
@@ -60,6 +67,10 @@ class FormHandler(logging.StreamHandler[TextIO]):
         if self.form.as_json and self.form.worker is not None:
             record.__dict__.setdefault("worker", self.form.worker)
         return self.hidden.masked(super().format(record), as_json=self.form.as_json)
+
+    def _masked(self, text: str) -> str:
+        """*text* without what is hidden by now."""
+        return self.hidden.masked(text)
 
 
 def hide_in_logs(values: Mapping[str, str]) -> None:
@@ -103,7 +114,7 @@ def _handlers() -> list[FormHandler]:
     return [each for each in logging.getLogger().handlers if isinstance(each, FormHandler)]
 
 
-def _formatter(*, as_json: bool, colors: bool) -> logging.Formatter:
+def _formatter(*, as_json: bool, colors: bool, mask: Callable[[str], str]) -> logging.Formatter:
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[
             structlog.stdlib.add_log_level,
@@ -114,13 +125,14 @@ def _formatter(*, as_json: bool, colors: bool) -> logging.Formatter:
         ],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            bounded(mask),
             *(_JSON if as_json else (_trace_last, _console(colors=colors))),
         ],
     )
 
 
 _JSON: tuple[Processor, ...] = (
-    structlog.processors.format_exc_info,
     structlog.processors.EventRenamer("message"),
     structlog.processors.JSONRenderer(),
 )
