@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from end_to_end.scene import Scene
-from end_to_end.telling_task import TOLD
+from end_to_end.telling_task import PRINTED, TOLD
 from headrace.testing.judge import committed_records
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -19,11 +19,16 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 @pytest.mark.timeout(180)
 def test_standard_input_is_read_to_its_end_and_told_in_json(bootstrap: str, tmp_path: Path) -> None:
-    """By a slot, which is another process: the input is the worker's, and the form of its lines, too."""
+    """By a slot, which is another process: the input is the worker's, and the form of its lines, too.
+
+    What the slot's task prints is no JSON, and shows no secret.
+    """
     scene = Scene(bootstrap, tmp_path, f"standard-input-{os.getpid()}")
     scene.worker |= {
         "value.converter": "string",
         "plugin.modules": "telling_task",
+        "config.providers": "env",
+        "config.providers.env.class": "env",
     }
     worker, connector = map(Path, scene.write_configs())
     connector.write_text(
@@ -32,6 +37,7 @@ def test_standard_input_is_read_to_its_end_and_told_in_json(bootstrap: str, tmp_
                 "name": scene.topic,
                 "connector.class": "telling_task:TellingConnector",
                 "topic": scene.topic,
+                "a.secret": "${env:HEADRACE_TEST_SECRET}",
             }
         )
     )
@@ -45,13 +51,23 @@ def test_standard_input_is_read_to_its_end_and_told_in_json(bootstrap: str, tmp_
         text=True,
         check=False,
         timeout=150,
-        env={**environment, "PYTHONPATH": str(Path(__file__).parent)},
+        env={
+            **environment,
+            "PYTHONPATH": os.pathsep.join(
+                [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+            ),
+            "HEADRACE_TEST_SECRET": "Gehe1mnis-4711",
+        },
     )
 
     assert 0 == ran.returncode, ran.stderr
     assert [b"a", b"b"] == [each.value for each in committed_records(bootstrap, scene.topic)]
+    assert "Gehe1mnis" not in ran.stderr + ran.stdout
+    (printed,) = [line for line in ran.stderr.splitlines() if line.startswith(PRINTED)]
+    assert "'a.secret': '${env:HEADRACE_TEST_SECRET}'" in printed
     # Some versions of Java warn of an option of Spark's, before anything of ours could keep them from it.
-    said = [line for line in ran.stderr.splitlines() if not line.startswith("WARNING: ")]
+    others = ("WARNING: ", PRINTED)
+    said = [line for line in ran.stderr.splitlines() if not line.startswith(others)]
     lines = [json.loads(line) for line in said]
     assert all({"message", "level", "logger", "timestamp"} <= line.keys() for line in lines)
     (told,) = [line for line in lines if line["message"] == TOLD]
