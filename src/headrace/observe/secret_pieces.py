@@ -41,9 +41,8 @@ def pieces(secret: str) -> Iterator[str]:
     # Kafka's words for a list.
     yield ", ".join(items)
     yield from _as_paths(whole)
-    for part in filter(
-        _is_long, [*items, *_parts(items if len(items) <= _MOST_ITEMS else []), *_passwords(whole)]
-    ):
+    taken_apart = _parts(items) if len(items) <= _MOST_ITEMS else ()
+    for part in filter(_is_long, [*items, *taken_apart, *_passwords(whole)]):
         yield part
         yield unquote(part)
         if _HOST.fullmatch(part) and _is_telling(part.lower()):
