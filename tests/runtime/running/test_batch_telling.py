@@ -8,7 +8,7 @@ from headrace.observe.events import Event, Waiting
 from headrace.runtime.running.batch_telling import BatchTelling
 from headrace.runtime.running.micro_batch import MicroBatch
 from headrace.runtime.running.source_waits import SourceWaits
-from headrace.slot.work import PluginChoice, Delivery, Outcome, SlotReport, SlotWork
+from headrace.slot.work import Delivery, Outcome, PluginChoice, SlotReport, SlotWork
 
 STRINGS = PluginChoice(class_name="string")
 
