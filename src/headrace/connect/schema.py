@@ -103,10 +103,11 @@ _PLAIN_ARROW = {
     SchemaType.STRING: pa.utf8(),
     SchemaType.BYTES: pa.binary(),
 }
+# A name alone does not make a logical type: a cast keeps it where the type becomes another.
 _LOGICAL_ARROW = {
-    DATE.name: pa.date32(),
-    TIME.name: pa.time32("ms"),
-    TIMESTAMP.name: pa.timestamp("ms", tz="UTC"),
+    (DATE.type, DATE.name): pa.date32(),
+    (TIME.type, TIME.name): pa.time32("ms"),
+    (TIMESTAMP.type, TIMESTAMP.name): pa.timestamp("ms", tz="UTC"),
 }
 
 
@@ -122,9 +123,9 @@ def decimal(scale: int) -> Schema:
 
 def arrow_type(schema: Schema) -> pa.DataType:
     """The Arrow type of a column of values of *schema*. Pure; called once per schema by extractors."""
-    if schema.name in _LOGICAL_ARROW:
-        return _LOGICAL_ARROW[schema.name]
-    if schema.name == f"{_LOGICAL}Decimal":
+    if (schema.type, schema.name) in _LOGICAL_ARROW:
+        return _LOGICAL_ARROW[schema.type, schema.name]
+    if (schema.type, schema.name) == (SchemaType.BYTES, f"{_LOGICAL}Decimal"):
         return pa.decimal128(_DECIMAL_DIGITS, int(schema.parameters["scale"]))
     if schema.type is SchemaType.STRUCT:
         return pa.struct([_arrow_field(each.name, each.schema) for each in schema.fields])

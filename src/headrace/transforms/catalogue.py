@@ -16,10 +16,17 @@ _PLACE = "headrace.transforms"
 _SIDES: Mapping[str, Operand] = {"Key": KEY, "Value": VALUE}
 
 _OF_OPERANDS: Mapping[str, str] = {
+    "Cast": f"{_PLACE}.cast:Cast",
+    "ExtractField": f"{_PLACE}.extract_field:ExtractField",
+    "Flatten": f"{_PLACE}.flatten:Flatten",
     "HoistField": f"{_PLACE}.hoist_field:HoistField",
+    "MaskField": f"{_PLACE}.mask_field:MaskField",
+    "ReplaceField": f"{_PLACE}.replace_field:ReplaceField",
+    "SetSchemaMetadata": f"{_PLACE}.set_schema_metadata:SetSchemaMetadata",
 }
 _OF_RECORDS: Mapping[str, str] = {
     "Filter": f"{_PLACE}.filter:Filter",
+    "ValueToKey": f"{_PLACE}.value_to_key:ValueToKey",
 }
 _PREDICATES: Mapping[str, str] = {
     "HasHeaderKey": f"{_PLACE}.predicates:HasHeaderKey",
@@ -28,20 +35,13 @@ _PREDICATES: Mapping[str, str] = {
 }
 _NOT_YET = frozenset(
     {
-        "Cast",
         "DropHeaders",
-        "ExtractField",
-        "Flatten",
         "HeaderFrom",
         "InsertField",
         "InsertHeader",
-        "MaskField",
         "RegexRouter",
-        "ReplaceField",
-        "SetSchemaMetadata",
         "TimestampConverter",
         "TimestampRouter",
-        "ValueToKey",
     }
 )
 

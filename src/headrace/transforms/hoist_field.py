@@ -11,6 +11,7 @@ from headrace.connect.config import Config, setting
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema, SchemaType, arrow_type
 from headrace.transforms.operand import Operand
+from headrace.transforms.presence import is_absent
 
 
 class HoistFieldConfig(Config):
@@ -37,7 +38,8 @@ class HoistField:
     def apply(self, record: SourceRecord) -> SourceRecord:
         """*record* with its operand in a struct; in a map where it has no schema."""
         schema = self._operand.schema(record)
-        hoisted = {self._field: self._operand.value(record)}
+        value = self._operand.value(record)
+        hoisted = {self._field: None if is_absent(value) else value}
         return self._operand.replaced(
             record, None if schema is None else self._around(schema), hoisted
         )

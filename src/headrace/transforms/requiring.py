@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from headrace.connect.columns import JSON_NULL
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import Schema, SchemaType
 
@@ -44,7 +45,7 @@ _CLASSES: tuple[tuple[tuple[type, ...], str], ...] = (
 
 def java_class(value: object, schema: Schema | None = None) -> str:
     """What Java calls the class of *value*, which may have a *schema*; ``null`` for no value. Pure."""
-    if value is None:
+    if value is None or value is JSON_NULL:
         return "null"
     if schema is not None and schema.type is SchemaType.STRUCT:
         return "org.apache.kafka.connect.data.Struct"

@@ -1,0 +1,138 @@
+"""Cast: fields, or all of a key or value, become numbers, booleans or text."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.config import Config, Problem, setting
+from headrace.connect.record import SourceRecord
+from headrace.connect.schema import Field, Schema, SchemaType
+from headrace.transforms.cast_columns import cast_column
+from headrace.transforms.cast_spec import parsed_spec
+from headrace.transforms.casting import cast_value
+from headrace.transforms.fields import (
+    NULLS_DOC,
+    FieldReader,
+    default_of,
+    field_readers,
+    plain_value,
+)
+from headrace.transforms.operand import Operand
+from headrace.transforms.plans import Plans
+from headrace.transforms.struct_change import StructChange
+from headrace.transforms.struct_plan import StructPlan, struct_plan
+from headrace.transforms.struct_schemas import struct_like
+from headrace.transforms.whole_cast import WholeCast
+
+
+class CastConfig(Config):
+    """Settings of :class:`Cast`."""
+
+    spec: tuple[str, ...] = setting(
+        importance="high",
+        doc=(
+            "Fields and what they become, as pairs of field:type; or one type for all of the key or value. "
+            "Types are int8, int16, int32, int64, float32, float64, boolean and string. Bytes can become "
+            "string only, their base64."
+        ),
+    )
+    replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
+
+    def check(self) -> Iterator[Problem]:
+        """The types are types, and a type for everything is alone."""
+        try:
+            parsed_spec(self.spec)
+        except ValueError as error:
+            yield "spec", str(error)
+
+
+class Cast:
+    """Changes the types of fields, or of the whole operand; null stays null."""
+
+    config_class = CastConfig
+
+    def __init__(self, operand: Operand) -> None:
+        self._operand = operand
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Take ``spec``."""
+        settings = CastConfig.parse(config)
+        self._defaults = settings.replace_null_with_default
+        spec = parsed_spec(settings.spec)
+        self._targets = spec.fields
+        self._change = (
+            WholeCast(operand=self._operand, target=spec.whole)
+            if spec.whole
+            else StructChange(
+                operand=self._operand,
+                purpose="cast types",
+                plans=Plans(self._plan),
+                of_map=self._of_map,
+            )
+        )
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        """*record* with what is to be cast."""
+        return self._change.apply(record)
+
+    def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
+        """All rows at once where they have a schema and every text among them is a plain number."""
+        return self._change.apply_batch(batch)
+
+    def _of_map(self, entries: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        # As in Kafka Connect, an entry that was not there is there afterwards, as null.
+        cast = {
+            name: cast_value(None, entries.get(name), target)
+            for name, target in self._targets.items()
+        }
+        return {**entries, **cast}
+
+    def _plan(self, schema: Schema) -> StructPlan:
+        members = [
+            _Member(reader, self._targets.get(reader.name))
+            for reader in field_readers(schema, defaults=self._defaults)
+        ]
+        fields = [Field(each.reader.name, each.schema()) for each in members]
+        changed = struct_like(schema, fields)
+        changed = dataclasses.replace(changed, optional=schema.optional)
+        return struct_plan(changed, members)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A field, and the type that it becomes, if it does."""
+
+    reader: FieldReader
+    target: SchemaType | None
+
+    def schema(self) -> Schema:
+        before = self.reader.schema
+        return before if self.target is None else _cast_schema(before, self.target)
+
+    def value(self, struct: Mapping[str, Any]) -> Any:  # noqa: ANN401 (whatever the field holds)
+        value = self.reader.value(struct)
+        if self.target is None:
+            return value
+        return cast_value(self.reader.schema, value, self.target)
+
+    def column(self, structs: pa.StructArray) -> pa.Array | None:
+        column = self.reader.column(structs)
+        if self.target is None:
+            return column
+        return cast_column(column, self.target)
+
+
+def _cast_schema(before: Schema, target: SchemaType) -> Schema:
+    """A field keeps nothing but whether it may be null, and its default."""
+    default = default_of(before)
+    return Schema(
+        type=target,
+        optional=before.optional,
+        default=None if default is None else cast_value(before, plain_value(default), target),
+    )

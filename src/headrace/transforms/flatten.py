@@ -1,0 +1,108 @@
+"""Flatten: what is nested comes to the top, under names made of the names on the way to it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.config import Config, setting
+from headrace.connect.errors import RecordError
+from headrace.connect.record import SourceRecord
+from headrace.connect.schema import Field, Schema, SchemaType
+from headrace.transforms.field_way import FieldWay
+from headrace.transforms.fields import FieldReader, field_readers
+from headrace.transforms.operand import Operand
+from headrace.transforms.plans import Plans
+from headrace.transforms.struct_change import StructChange
+from headrace.transforms.struct_plan import StructPlan, struct_plan
+from headrace.transforms.struct_schemas import struct_like
+
+
+class FlattenConfig(Config):
+    """Settings of :class:`Flatten`."""
+
+    delimiter: str = setting(
+        default=".", importance="medium", doc="What is between the names that a name is made of."
+    )
+
+
+class Flatten:
+    """Makes one level of structs in structs, or of maps in maps; arrays stay."""
+
+    config_class = FlattenConfig
+
+    def __init__(self, operand: Operand) -> None:
+        self._operand = operand
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Take ``delimiter``."""
+        self._delimiter = FlattenConfig.parse(config).delimiter
+        self._change = StructChange(
+            operand=self._operand,
+            purpose="flattening",
+            plans=Plans(self._plan),
+            of_map=lambda entries: dict(self._entries(entries, "")),
+        )
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        """*record* with its operand flat."""
+        return self._change.apply(record)
+
+    def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
+        """All rows at once where they have a schema."""
+        return self._change.apply_batch(batch)
+
+    def _entries(self, entries: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+        for name, value in entries.items():
+            joined = self._joined(prefix, name)
+            if isinstance(value, Mapping):
+                yield from self._entries(value, joined)
+            else:
+                yield joined, value
+
+    def _joined(self, prefix: str, name: str) -> str:
+        return f"{prefix}{self._delimiter}{name}" if prefix else name
+
+    def _plan(self, schema: Schema) -> StructPlan:
+        leaves = list(
+            self._leaves(schema, _Above(optional=schema.optional, default=schema.default))
+        )
+        changed = struct_like(schema, [field for field, _ in leaves])
+        return struct_plan(changed, [way for _, way in leaves])
+
+    def _leaves(self, schema: Schema, above: _Above) -> Iterator[tuple[Field, FieldWay]]:
+        for reader in field_readers(schema, defaults=True):
+            name = self._joined(above.prefix, reader.name)
+            optional = above.optional or reader.schema.optional
+            default = above.default_of(reader)
+            if reader.schema.type is SchemaType.STRUCT:
+                # A null struct is no default: it is its fields that then have one.
+                way = (*above.way, dataclasses.replace(reader, default=None))
+                inner = _Above(prefix=name, optional=optional, default=default, way=way)
+                yield from self._leaves(reader.schema, inner)
+            elif reader.schema.type is SchemaType.MAP:
+                raise RecordError(
+                    "Flatten transformation does not support MAP for record with schemas "
+                    f"(for field {name})."
+                )
+            else:
+                flat = dataclasses.replace(reader.schema, optional=optional, default=default)
+                yield Field(name, flat), FieldWay((*above.way, reader))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Above:
+    """What the structs around a field give it: a prefix, whether it may be null, a default."""
+
+    prefix: str = ""
+    optional: bool
+    default: Any
+    way: tuple[FieldReader, ...] = ()
+
+    def default_of(self, reader: FieldReader) -> Any:  # noqa: ANN401 (whatever the field holds)
+        if reader.schema.default is not None or not isinstance(self.default, Mapping):
+            return reader.schema.default
+        return self.default.get(reader.name)

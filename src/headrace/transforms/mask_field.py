@@ -1,0 +1,111 @@
+"""MaskField: values of fields give way to what says nothing, or to a replacement (KIP-437)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.config import Config, Problem, setting
+from headrace.connect.record import SourceRecord
+from headrace.connect.schema import Schema
+from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers, plain_value
+from headrace.transforms.list_rules import list_problems
+from headrace.transforms.masking import Mask
+from headrace.transforms.operand import Operand
+from headrace.transforms.plans import Plans
+from headrace.transforms.presence import is_all_null
+from headrace.transforms.struct_change import StructChange
+from headrace.transforms.struct_plan import Member, StructPlan, struct_plan
+
+
+class MaskFieldConfig(Config):
+    """Settings of :class:`MaskField`."""
+
+    fields: tuple[str, ...] = setting(importance="high", doc="The fields to mask.")
+    replacement: str | None = setting(
+        default=None,
+        importance="low",
+        non_empty=True,
+        doc=(
+            "What numbers and texts become. Without it they become 0 and empty, as do dates and times; "
+            "booleans become false, arrays and maps empty."
+        ),
+    )
+    replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
+
+    def check(self) -> Iterator[Problem]:
+        """There are fields, each once."""
+        yield from list_problems("fields", self.fields, may_be_empty=False)
+
+
+class MaskField:
+    """Masks fields, whose nulls stay null; of a null operand there is nothing to mask, and it is refused."""
+
+    config_class = MaskFieldConfig
+
+    def __init__(self, operand: Operand) -> None:
+        self._operand = operand
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Take the fields and what they become."""
+        settings = MaskFieldConfig.parse(config)
+        self._fields = settings.fields
+        self._mask = Mask(settings.replacement)
+        self._defaults = settings.replace_null_with_default
+        self._change = StructChange(
+            operand=self._operand,
+            purpose="mask fields",
+            plans=Plans(self._plan),
+            of_map=self._of_map,
+            refuses_null=True,
+        )
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        """*record* with its fields masked."""
+        return self._change.apply(record)
+
+    def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
+        """All rows at once where they have a schema."""
+        return self._change.apply_batch(batch)
+
+    def _of_map(self, entries: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        # As in Kafka Connect, an entry that was not there is there afterwards, as null.
+        masked = {name: self._mask.of(None, entries.get(name)) for name in self._fields}
+        return {**entries, **masked}
+
+    def _plan(self, schema: Schema) -> StructPlan:
+        readers = field_readers(schema, defaults=self._defaults)
+        members: list[Member] = [
+            _Masked(each, self._mask) if each.name in self._fields else each for each in readers
+        ]
+        return struct_plan(schema, members)
+
+
+@dataclass(frozen=True, slots=True)
+class _Masked:
+    """A field that is masked."""
+
+    reader: FieldReader
+    mask: Mask
+
+    def value(self, struct: Mapping[str, Any]) -> Any:  # noqa: ANN401 (whatever the field holds)
+        return self.mask.of(self.reader.schema, self.reader.value(struct))
+
+    def column(self, structs: pa.StructArray) -> pa.Array | None:
+        column = self.reader.column(structs)
+        if is_all_null(column):
+            return column
+        # All values of a column have one type, and so one mask.
+        shown = plain_value(column.drop_null()[0])
+        try:
+            masked = pa.array([self.mask.of(self.reader.schema, shown)], column.type)
+        except pa.ArrowInvalid:
+            # A decimal with more digits than the field's scale.
+            return None
+        nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        return masked.take(pa.array(np.zeros(len(column), np.int64), mask=nulls))

@@ -1,0 +1,104 @@
+"""ReplaceField: fields are left out, and get other names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.config import Config, Problem, setting
+from headrace.connect.record import SourceRecord
+from headrace.connect.schema import Field, Schema
+from headrace.transforms.fields import NULLS_DOC, field_readers
+from headrace.transforms.list_rules import PAIR, list_problems, parts_of
+from headrace.transforms.operand import Operand
+from headrace.transforms.plans import Plans
+from headrace.transforms.struct_change import StructChange
+from headrace.transforms.struct_plan import StructPlan, struct_plan
+from headrace.transforms.struct_schemas import struct_like
+
+
+class ReplaceFieldConfig(Config):
+    """Settings of :class:`ReplaceField`."""
+
+    exclude: tuple[str, ...] = setting(
+        default=(),
+        importance="medium",
+        doc="Fields to leave out, also where they are among those to include.",
+    )
+    include: tuple[str, ...] = setting(
+        default=(), importance="medium", doc="The only fields to keep; empty keeps all."
+    )
+    renames: tuple[str, ...] = setting(
+        default=(), importance="medium", doc="New names of fields, as pairs of old:new."
+    )
+    replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
+
+    def check(self) -> Iterator[Problem]:
+        """Names are there once, and renames are pairs."""
+        yield from list_problems("exclude", self.exclude, may_be_empty=True)
+        yield from list_problems("include", self.include, may_be_empty=True)
+        wrong = [text for text in self.renames if len(parts_of(text)) != PAIR]
+        if wrong:
+            told = f"Invalid value [{', '.join(self.renames)}] for configuration renames"
+            yield "renames", f"{told}: Invalid rename mapping: {wrong[0]}"
+
+
+class ReplaceField:
+    """Leaves out and renames fields of structs and entries of maps."""
+
+    config_class = ReplaceFieldConfig
+
+    def __init__(self, operand: Operand) -> None:
+        self._operand = operand
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Take which fields stay, and their new names."""
+        settings = ReplaceFieldConfig.parse(config)
+        self._names = _Names(
+            exclude=frozenset(settings.exclude),
+            include=frozenset(settings.include),
+            renamed=dict(parts_of(text) for text in settings.renames),
+        )
+        self._defaults = settings.replace_null_with_default
+        self._change = StructChange(
+            operand=self._operand,
+            purpose="field replacement",
+            plans=Plans(self._plan),
+            of_map=self._of_map,
+        )
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        """*record* with the fields that stay."""
+        return self._change.apply(record)
+
+    def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
+        """All rows at once where they have a schema."""
+        return self._change.apply_batch(batch)
+
+    def _of_map(self, entries: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        named = ((self._names.new(name), value) for name, value in entries.items())
+        return {name: value for name, value in named if name is not None}
+
+    def _plan(self, schema: Schema) -> StructPlan:
+        readers = field_readers(schema, defaults=self._defaults)
+        named = [(self._names.new(reader.name), reader) for reader in readers]
+        kept = [(name, reader) for name, reader in named if name is not None]
+        changed = struct_like(schema, [Field(name, reader.schema) for name, reader in kept])
+        return struct_plan(changed, [reader for _, reader in kept])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Names:
+    """Which fields stay, and what they are called then."""
+
+    exclude: frozenset[str]
+    include: frozenset[str]
+    renamed: Mapping[str, str]
+
+    def new(self, name: str) -> str | None:
+        """What the field *name* is called afterwards; ``None`` when it is left out."""
+        if name in self.exclude or (self.include and name not in self.include):
+            return None
+        return self.renamed.get(name, name)
