@@ -113,3 +113,10 @@ def test_a_cluster_that_is_away_is_told_at_the_deadline() -> None:
     away = KafkaAdmin(client_config({"bootstrap.servers": "127.0.0.1:1"}))
     with pytest.raises(RetriableError, match="Failed to connect to and describe Kafka cluster"):
         away.check_reachable(Deadline.after(1))
+
+
+def test_what_is_not_answered_is_told_with_the_reason() -> None:
+    """That it took too long alone helps nobody to find out why."""
+    away = KafkaAdmin(client_config({"bootstrap.servers": "127.0.0.1:1"}))
+    with pytest.raises(RetriableError, match=r"'t' in time: .*Connection refused\.$"):
+        away.end_offsets("t", Deadline.after(1))

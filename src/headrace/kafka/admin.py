@@ -13,7 +13,6 @@ from typing import Any, Final, TypeVar, cast
 
 from confluent_kafka import (
     IsolationLevel,
-    KafkaError,
     KafkaException,
     TopicCollection,
     TopicPartition,
@@ -82,7 +81,10 @@ class KafkaAdmin:
 
     @property
     def last_said(self) -> str | None:
-        """What the client complained of last, such as a refused connection; ``None`` before it did."""
+        """What the client complained of last, such as a refused connection.
+
+        ``None`` when it did not since a question was answered.
+        """
         self._client.poll(0)
         return self._said.text
 
@@ -204,14 +206,19 @@ class KafkaAdmin:
     ) -> T:
         while True:
             try:
-                return ask(max(0.2, deadline.remaining(_STEP_SECONDS)))
+                answer = ask(max(0.2, deadline.remaining(_STEP_SECONDS)))
             except KafkaException as error:
                 inner = kafka_error(error)
                 if not is_retriable(inner):
                     raise translated(inner, Context(doing=doing, topic=topic)) from error
                 if deadline.expired:
-                    raise _unanswered(inner, doing, topic) from error
+                    raise _unanswered(self.last_said or inner.str(), doing, topic) from error
                 time.sleep(deadline.remaining(_PAUSE_SECONDS))
+            else:
+                # Whatever it has complained of by now was no reason for what may come.
+                self._client.poll(0)
+                self._said.forget()
+                return answer
 
 
 _THERE = "TOPIC_ALREADY_EXISTS"
@@ -219,10 +226,10 @@ _FORBIDDEN = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 _NOT_TOLD = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")
 
 
-def _unanswered(error: KafkaError, doing: str, topic: str | None) -> RetriableError:
+def _unanswered(reason: str, doing: str, topic: str | None) -> RetriableError:
     target = f" topic {topic!r}" if topic else ""
     return RetriableError(
-        f"Kafka did not answer a request for {doing}{target} in time: {error.str()}."
+        f"Kafka did not answer a request for {doing}{target} in time: {reason.rstrip('.')}."
     )
 
 

@@ -30,3 +30,7 @@ class LastSaid:
         # The client says the same outage in changing words; whoever is told wants to hear of it once.
         if self.text is None or error.name() != "_ALL_BROKERS_DOWN":
             self.text = _BOOTSTRAP.sub("", _MOMENT.sub("", error.str()))
+
+    def forget(self) -> None:
+        """Nothing counts as said before this."""
+        self.text = None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 
+from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
@@ -13,16 +17,21 @@ from headrace.storage.protocols import OffsetStore
 
 
 class OffsetDesk:
-    """One lock around one store, so that only one thread at a time owns it."""
+    """One lock around one store, so that only one thread at a time owns it.
 
-    def __init__(self, store: OffsetStore) -> None:
+    However many wait for the store, each learns within the store's own limit for one read that it is late.
+    """
+
+    def __init__(self, store: OffsetStore, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
+        self._clock = clock
         self._lock = threading.Lock()
+        self._late: tuple[float, RetriableError] | None = None
+        """When the last read was given up and why, if it was. Under the lock."""
 
     def current(self, connector: str) -> OffsetSnapshot:
         """All committed offsets of *connector*, now. Blocks; raises as ``OffsetStore.refresh`` does."""
-        with self._lock:
-            self._store.refresh()
+        with self._refreshed():
             return OffsetSnapshot(self._store.known(connector))
 
     def foreign(self, connector: str) -> Offsets:
@@ -30,8 +39,7 @@ class OffsetDesk:
 
         Blocks; raises as ``OffsetStore.refresh`` does.
         """
-        with self._lock:
-            self._store.refresh()
+        with self._refreshed():
             return self._store.foreign(connector)
 
     def entries_for(self, connector: str, offsets: Offsets) -> Sequence[OffsetEntry]:
@@ -54,8 +62,7 @@ class OffsetDesk:
 
         For stores that share a transaction with other things. Blocks; raises what *write* raises.
         """
-        with self._lock:
-            self._store.refresh()
+        with self._refreshed():
             write(self._store.entries_for(connector, offsets))
 
     def put_entries(self, entries: Sequence[OffsetEntry]) -> None:
@@ -76,6 +83,25 @@ class OffsetDesk:
         """Close the store."""
         with self._lock:
             self._store.close()
+
+    @contextmanager
+    def _refreshed(self) -> Generator[None]:
+        """The lock, with the store as it is now."""
+        asked_at = self._clock()
+        with self._lock:
+            # What one read could not reach, another that has waited for it cannot have reached, either.
+            if self._late is not None and self._late[0] >= asked_at:
+                raise copy.copy(self._late[1])
+            self._refresh()
+            yield
+
+    def _refresh(self) -> None:
+        self._late = None
+        try:
+            self._store.refresh()
+        except RetriableError as error:
+            self._late = (self._clock(), error)
+            raise
 
 
 class OffsetSnapshot:
