@@ -161,6 +161,15 @@ def test_a_refusal_in_words_of_kafka_connect_is_told(shell: Shell):
     assert "headrace: User cannot access the resource. Name a user with --user; " in told
 
 
+def test_what_only_headrace_can_do_is_told_of_another_worker(shell: Shell):
+    """Kafka Connect's own answers what any wrong path gets."""
+    with answering(404, b'{"error_code":404,"message":"HTTP 404 Not Found"}') as (url, asked):
+        told = shell.failed("offsets", "history", "c", "--url", url)
+
+    assert f"headrace: HTTP 404 Not Found. The worker at {url} knows nothing of this" in told
+    assert ["GET /connectors/c/offsets/history"] == asked
+
+
 @pytest.mark.parametrize("url", ["", "x", "ftp://x", "http://", "http://h:x", "http://h/?a"])
 def test_a_url_that_is_none_is_wrong_usage(shell: Shell, url: str):
     """Exit code 2."""

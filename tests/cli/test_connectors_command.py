@@ -84,7 +84,8 @@ def test_a_connector_is_paused_stopped_and_resumed(shell: Shell, worker: Worker)
     for word, state in (("pause", "PAUSED"), ("stop", "STOPPED"), ("resume", "RUNNING")):
         assert f"Connector c shall be {state}.\n" == shell.done("connectors", word, "c")
         assert state == worker.stage.configs.connectors()["c"].target_state
-        assert "headrace: Unknown connector x\n" == shell.failed("connectors", word, "x")
+        told = shell.failed("connectors", word, "x")
+        assert told.startswith("headrace: Unknown connector x. At http://")
 
 
 def test_a_connector_is_restarted(shell: Shell, worker: Worker):
@@ -92,7 +93,12 @@ def test_a_connector_is_restarted(shell: Shell, worker: Worker):
     until(lambda: len(worker.stage.states()) == 3)
 
     assert "Connector c is restarted.\n" == shell.done("connectors", "restart", "c")
-    assert "c is RUNNING" in shell.done("connectors", "restart", "c", "--only-failed")
+    until(lambda: len(worker.stage.states()) == 3 and worker.stage.running)
+    failed = shell.done("connectors", "restart", "c", "--only-failed").splitlines()
+    assert "Nothing of connector c is restarted: nothing that was chosen has failed." == failed[-1]
+    assert failed[0].startswith("c is RUNNING on ")
+    every = shell.done("connectors", "restart", "c", "--include-tasks").splitlines()
+    assert ["", "Connector c is restarted."] == every[-2:]
     until(lambda: len(worker.stage.states()) == 3 and worker.stage.running)
     assert "Connector c is restarted.\n" == shell.done("connectors", "restart", "c", "--task", 1)
     assert "Unknown task: c-7" in shell.failed("connectors", "restart", "c", "--task", 7)

@@ -53,9 +53,15 @@ def test_no_offsets_are_a_sentence(shell: Shell):
     assert "Connector c has no offsets.\n" == shell.done("offsets", "show", "c")
 
 
-def test_an_unknown_connector_is_the_workers_sentence(shell: Shell):
-    """With exit code 1."""
-    assert "headrace: Connector x/y not found\n" == shell.failed("offsets", "show", "x/y")
+def test_an_unknown_connector_is_told_with_those_that_there_are(shell: Shell, worker: Worker):
+    """In the worker's words, with exit code 1."""
+    told = f"headrace: Connector x/y not found. At {worker.url.rstrip('/')} there is the connector c.\n"
+    assert told == shell.failed("offsets", "show", "x/y")
+
+
+def test_a_name_is_not_empty(shell: Shell):
+    """A variable of a shell may be, and a path without the name is another one."""
+    assert "A name is empty" in shell.failed("offsets", "reset", "")
 
 
 def test_one_offset_is_set(shell: Shell, worker: Worker):
@@ -91,6 +97,13 @@ def test_offsets_of_a_running_connector_stay(shell: Shell, worker: Worker):
 def test_a_partition_that_is_no_object_is_wrong_usage(shell: Shell, given: str):
     """Exit code 2, before anything is asked."""
     assert "PARTITION" in shell.failed("offsets", "set", "c", given, "{}", code=2)
+
+
+def test_json_whose_quotes_the_shell_has_taken_is_told_how_to_keep_them(shell: Shell):
+    """What reaches the command is not what was typed."""
+    told = shell.failed("offsets", "set", "c", '{"file":"a"}', "{at:1}", code=2)
+    assert "{at:1} is not JSON" in told
+    assert "between single quotes" in told
 
 
 def test_a_dry_run_changes_nothing(shell: Shell, worker: Worker):
@@ -146,7 +159,10 @@ def test_history_outlives_its_connector(shell: Shell, worker: Worker):
     )
     (kept,) = shell("offsets", "history", "c", "--json").json["history"]
     assert kept["of_deleted"]
-    assert "headrace: Connector d not found\n" == shell.failed("offsets", "history", "d")
+    told = (
+        f"headrace: Connector d not found. At {worker.url.rstrip('/')} there are no connectors.\n"
+    )
+    assert told == shell.failed("offsets", "history", "d")
 
 
 def test_the_last_change_is_undone(shell: Shell, worker: Worker):
@@ -210,10 +226,11 @@ def test_an_export_is_imported(shell: Shell, worker: Worker, tmp_path: Path):
     worker.put(a=1, b=2)
     worker.stop()
     file = tmp_path / "c.json"
-    shell.done("offsets", "export", "c", file)
+    told = shell.done("offsets", "export", "c", file)
     worker.put(a=5, d=6)
     shell.done("offsets", "import", "c", file)
 
+    assert f"2 offsets of connector c are in {file}.\n" == told
     assert {"a": 1, "b": 2, "d": 6} == worker.known()
     assert f"{file} is there already" in shell.failed("offsets", "export", "c", file)
 
@@ -230,6 +247,21 @@ def test_an_import_replaces(shell: Shell, worker: Worker, tmp_path: Path):
     assert {"a": 1} == worker.known()
     shell.done("offsets", "undo", "c")
     assert {"a": 5, "d": 6} == worker.known()
+
+
+def test_an_import_of_nothing_is_told(shell: Shell, worker: Worker, tmp_path: Path):
+    """It would change nothing, which is hardly what was meant."""
+    worker.stop()
+    file = tmp_path / "c.json"
+    shell.done("offsets", "export", "c", file)
+
+    told = f"headrace: {file} has no offsets, so there is nothing to change: "
+    assert f"{told}'headrace offsets reset' forgets all.\n" == shell.failed(
+        "offsets", "import", "c", file
+    )
+    assert f"{told}connector c has none, either.\n" == shell.failed(
+        "offsets", "import", "c", file, "--replace"
+    )
 
 
 def test_files_are_the_standard_streams(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -55,13 +56,21 @@ def list_lines(found: Mapping[str, Listed]) -> Iterator[str]:
     yield from _table([("connector", "state", "tasks", "class"), *rows])
 
 
-def restart_lines(found: Status) -> list[str]:
-    """What a restart has come to, with the connector as it is afterwards: only one that may run is restarted."""
-    state = found.connector.state
+def restart_lines(now: Status, plan: Status | None) -> Iterator[str]:
+    """What a restart has come to: *plan*, if it was answered, and what the connector is *now* allows."""
+    if plan is not None:
+        yield from status_lines(plan)
+        yield ""
+    name, state = one_line(now.name), now.connector.state
     if state in ("STOPPED", "PAUSED"):
-        told = f"Connector {found.name} stays {state}: it is not restarted."
-        return [f"{told} Let it run with 'headrace connectors resume {found.name}'."]
-    return [f"Connector {found.name} is restarted."]
+        yield (
+            f"Connector {name} stays {state}: it is not restarted. Let it run with 'headrace connectors "
+            f"resume {shlex.quote(name)}'."
+        )
+    elif plan is not None and not any(_restarts(each) for each in (plan.connector, *plan.tasks)):
+        yield f"Nothing of connector {name} is restarted: nothing that was chosen has failed."
+    else:
+        yield f"Connector {name} is restarted."
 
 
 def status_lines(found: Status) -> Iterator[str]:
@@ -95,6 +104,10 @@ def creation_lines(created: Info, *, dry_run: bool) -> Iterator[str]:
         yield f"Connector {name} is created."
     if created.initial_offsets_response:
         yield created.initial_offsets_response
+
+
+def _restarts(standing: Standing) -> bool:
+    return standing.state == "RESTARTING"
 
 
 def _tasks(status: Status) -> str:

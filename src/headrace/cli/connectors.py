@@ -138,8 +138,7 @@ def restart(
     answer = asking.worker.ask("POST", *path, query=query)
     plan = None if answer is None else asking.worker.understood(answer, Status)
     now = asking.worker.understood(asking.worker.get("connectors", name, "status"), Status)
-    told = restart_lines(now)
-    asking.show(answer, told if plan is None else [*status_lines(plan), *told])
+    asking.show(answer, restart_lines(now, plan))
 
 
 @connectors.command()

@@ -25,6 +25,14 @@ def offset_lines(name: str, offsets: Offsets) -> Iterator[str]:
     )
 
 
+def export_lines(name: str, file: str, offsets: Offsets) -> Iterator[str]:
+    """What was written to a file."""
+    count = len(offsets.known())
+    yield one_line(
+        f"{count} offset{'' if count == 1 else 's'} of connector {name} {'is' if count == 1 else 'are'} in {file}."
+    )
+
+
 def lag_lines(name: str, lag: Lag) -> Iterator[str]:
     """One line for each source partition, with how much there is behind its offset."""
     if not lag.lag:

@@ -23,11 +23,12 @@ from headrace.cli.offset_answers import (
     Values,
     sent,
 )
-from headrace.cli.offset_files import read_offsets, write_offsets
+from headrace.cli.offset_files import STANDARD, OffsetFileError, read_offsets, write_offsets
 from headrace.cli.offset_tables import (
     change_lines,
     difference_lines,
     differences,
+    export_lines,
     history_lines,
     lag_lines,
     offset_lines,
@@ -53,7 +54,9 @@ def _json(given: str) -> object:
     try:
         return json.loads(given)
     except ValueError as error:
-        raise click.BadParameter(f"{given} is not JSON: {error}.") from error
+        raise click.BadParameter(
+            f"{given} is not JSON: {error}. A shell takes it between single quotes: '{{\"position\": 7}}'."
+        ) from error
 
 
 _dry_run = click.option(
@@ -189,7 +192,11 @@ def export(asking: Asking, name: str, file: Path) -> None:
 
     Those of connector NAME to FILE, which must not be there yet, or to the standard output.
     """
-    write_offsets(file, asking.worker.understood(_stored(asking, name), Offsets))
+    answer = _stored(asking, name)
+    found = asking.worker.understood(answer, Offsets)
+    write_offsets(file, found)
+    if file != STANDARD:
+        asking.show(answer, export_lines(name, str(file), found))
 
 
 @offsets.command("import")
@@ -212,6 +219,13 @@ def import_file(
         stored = asking.worker.understood(_stored(asking, name), Offsets).known()
         kept = Offsets(wanted).known()
         wanted += [Entry(each.partition, None) for key, each in stored.items() if key not in kept]
+    if not wanted:
+        there = (
+            f"connector {name} has none, either"
+            if replace
+            else "'headrace offsets reset' forgets all"
+        )
+        raise OffsetFileError(f"{file} has no offsets, so there is nothing to change: {there}.")
     _alter(asking, name, wanted, dry_run=dry_run)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn, Self, TypeVar
 import httpx
 import msgspec
 
+from headrace.cli.known_names import known_names
 from headrace.connect.errors import ConnectError
 from headrace.rest.path_segments import segment
 
@@ -18,6 +19,8 @@ Form = TypeVar("Form")
 Query = Mapping[str, str | Sequence[str]]
 
 _UNKNOWN: Final = 404
+_NO_SUCH_PATH: Final = "HTTP 404 Not Found"
+_CONNECTORS: Final = ("connectors",)
 _UNAUTHORIZED: Final = 401
 # The worker answers within 90 seconds, also when what it was asked for takes longer.
 _ANSWER_SECONDS: Final = 100.0
@@ -73,7 +76,7 @@ class RestClient:
         """The JSON that is answered; ``None`` for an answer without a body."""
         answer = self._sent(method, path, body, query or {})
         if not answer.is_success:
-            self._refuse(answer)
+            self._refuse(answer, path)
         return self._json(answer) if answer.content else None
 
     def try_out(self, method: str, *path: str, body: object = None) -> object:
@@ -97,6 +100,8 @@ class RestClient:
     def _sent(
         self, method: str, path: tuple[str, ...], body: object, query: Query
     ) -> httpx.Response:
+        if "" in path:
+            raise WorkerError("A name is empty, and so none of a connector. Nothing was asked.")
         url = "/".join((self.url, *map(segment, path)))
         content, headers = b"", dict[str, str]()
         if body is not None:
@@ -121,13 +126,31 @@ class RestClient:
                 "done what it was asked for; look before you ask again."
             ) from error
 
-    def _refuse(self, answer: httpx.Response) -> NoReturn:
+    def _refuse(self, answer: httpx.Response, path: tuple[str, ...]) -> NoReturn:
         told: Any = self._json(answer)
         message = told.get("message") if isinstance(told, dict) else None
         if not isinstance(message, str):
             raise self._stranger(f"HTTP {answer.status_code} without a message")
-        hint = f" {_LOGIN}" if answer.status_code == _UNAUTHORIZED else ""
-        raise WorkerError(f"{message}{hint}")
+        hint = self._hint(answer.status_code, message, path)
+        raise WorkerError(f"{message.rstrip('.')}. {hint}" if hint else message)
+
+    def _hint(self, status: int, message: str, path: tuple[str, ...]) -> str | None:
+        """What to do, where the worker's own words do not say it."""
+        if status == _UNAUTHORIZED:
+            return _LOGIN
+        if status != _UNKNOWN:
+            return None
+        if message == _NO_SUCH_PATH:
+            return (
+                f"The worker at {self.url} knows nothing of this: lag, history and undo are headrace's own. Or "
+                "the address is wrong: name another with --url or HEADRACE_URL."
+            )
+        return self._known(path[1]) if path[:1] == _CONNECTORS and len(path) > 1 else None
+
+    def _known(self, wanted: str) -> str | None:
+        """What there is instead of a connector that is not there."""
+        names = self.understood(self.get(*_CONNECTORS), list[str])
+        return None if wanted in names else f"At {self.url} {known_names(names, wanted)}."
 
     def _json(self, answer: httpx.Response) -> object:
         try:

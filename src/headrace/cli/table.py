@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """*rows*, of which there is one at least, with columns as wide as their longest cells."""
-    *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    *widths, _ = (max(map(_width, column)) for column in zip(*rows, strict=True))
     for *cells, last in rows:
-        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        padded = (
+            cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)
+        )
         yield "  ".join([*padded, last])
 
 
 def one_line(text: str) -> str:
     """*text* on one line; names may hold anything."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def _width(text: str) -> int:
+    """How many places *text* takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
+        for each in text
+    )

@@ -1,0 +1,30 @@
+"""What people are shown: tables, and the names that there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.cli.known_names import known_names
+from headrace.cli.table import table_lines
+
+
+def test_columns_are_as_wide_as_a_terminal_shows_them() -> None:
+    """A Chinese character takes two places, an accent of its own none."""
+    rows = [("漢字", "a"), ("cafe\N{COMBINING ACUTE ACCENT}", "b"), ("abcde", "c")]
+
+    assert ["漢字   a", "cafe\N{COMBINING ACUTE ACCENT}   b", "abcde  c"] == list(table_lines(rows))
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ([], "there are no connectors"),
+        (["a"], "there is the connector a"),
+        (["b", "a"], "there are the connectors a, b"),
+        (["orders", *map(str, range(9))], "connectors: orders and 9 more"),
+        ([*map(str, range(9))], "connectors: 9 of them"),
+    ],
+)
+def test_whoever_mistypes_a_name_is_told_what_there_is(names: list[str], told: str) -> None:
+    """All names while they are few, otherwise those that look like it."""
+    assert known_names(names, "ordres").endswith(told)
