@@ -1,6 +1,20 @@
-"""`python -m headrace` is the command `headrace`."""
+"""The command `headrace`, which `python -m headrace` is, too."""
 
-from headrace.cli.main import main
+from __future__ import annotations
+
+import signal
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Do what the command line says, and end the Python process with the right exit code."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Nothing is open yet: Ctrl-C need not tell which module was being imported.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from headrace.cli.main import main as command  # noqa: PLC0415 (it takes most of a second)
+
+    command()
+
 
 if __name__ == "__main__":
     main()

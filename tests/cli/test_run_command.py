@@ -110,6 +110,17 @@ def test_an_address_without_a_port_is_refused_at_once(tmp_path: Path) -> None:
     assert "Invalid url in bootstrap.servers: notaport" in ended.stderr
 
 
+def test_listeners_that_are_none_are_told_with_their_file(tmp_path: Path) -> None:
+    """They are read later than the rest of it, which a user need not know."""
+    command = _started(tmp_path, {**NOWHERE, "listeners": "http://h:80x"}, CONNECTOR)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert 1 == ended.returncode
+    assert ended.stderr.startswith(
+        f"headrace: {tmp_path}/worker.json has 1 problem:\n  listeners: "
+    )
+
+
 def test_a_state_file_in_no_folder_is_refused(tmp_path: Path) -> None:
     """Before Kafka is looked for, and without making the folder."""
     command = _started(tmp_path, {**NOWHERE, "state.file": "stat/worker.db"}, CONNECTOR)

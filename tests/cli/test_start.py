@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -80,6 +81,25 @@ def test_requests_are_answered_soon(tmp_path: Path):
     assert "kafka_connect_connect_worker_metrics_connector_count 0.0" in measured
     used = processor_seconds() - used
     print(f"headrace run: {seconds:.2f} s to the first answer, {used:.2f} s of a core")  # noqa: T201
+
+
+def test_ctrl_c_before_anything_has_begun_leaves_no_trace_of_imports():
+    """It is ended by the signal, as the shell that started it sees."""
+    program = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "headrace.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from headrace.__main__ import main
+main()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+
+    assert (-signal.SIGINT, "") == (ended.returncode, ended.stderr)
 
 
 def said_by(program: str) -> str:

@@ -245,3 +245,24 @@ def test_a_long_value_is_cut_and_its_length_told(field: str, logged_lines: Lines
     assert "begin ..." in told
     assert "... end" in told
     assert "Gehe1mnis" not in told
+
+
+class Terminal(io.StringIO):
+    """What is printed for somebody who looks at it."""
+
+    def isatty(self) -> bool:
+        """It is one."""
+        return True
+
+
+@pytest.mark.parametrize(("wish", "is_coloured"), [("1", False), ("", True)])
+def test_a_terminal_without_colours_gets_none(
+    monkeypatch: pytest.MonkeyPatch, wish: str, *, is_coloured: bool
+):
+    """The variable NO_COLOR says so, as for other programs; an empty one says nothing."""
+    monkeypatch.setenv("NO_COLOR", wish)
+    terminal = Terminal()
+    configure_logging(stream=terminal)
+    EventLog()(_WAITING)
+
+    assert is_coloured == ("\x1b" in terminal.getvalue())

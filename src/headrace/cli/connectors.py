@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from headrace.cli.asking import Asking, asks_worker
-from headrace.cli.connector_names import known_names
+from headrace.cli.completed_names import completed_names
 from headrace.cli.connector_tables import (
     Info,
     Listed,
@@ -79,7 +79,7 @@ def create(
 
 @connectors.command()
 @asks_worker
-@click.argument("name", shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
 def status(asking: Asking, name: str) -> None:
     """Show how connector NAME and its tasks are, with the trace of what has failed."""
     answer = asking.worker.get("connectors", name, "status")
@@ -88,7 +88,7 @@ def status(asking: Asking, name: str) -> None:
 
 @connectors.command()
 @asks_worker
-@click.argument("name", shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
 @click.option("--file", type=_FILE, help="Replace the configuration by the one in this file.")
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one key.")
 @click.option("--unset", "removed", metavar="KEY", multiple=True, help="Take one key out.")
@@ -116,7 +116,7 @@ def config(
 
 @connectors.command()
 @asks_worker
-@click.argument("name", shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
 @click.option("--include-tasks", is_flag=True, help="Its tasks, too.")
 @click.option("--only-failed", is_flag=True, help="Only what has failed.")
 @click.option("--task", type=click.IntRange(min=0), help="Only this task.")
@@ -143,7 +143,7 @@ def restart(
 
 @connectors.command()
 @asks_worker
-@click.argument("name", shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
 def delete(asking: Asking, name: str) -> None:
     """Stop connector NAME and forget it; its offsets stay, for another one of its name."""
     answer = asking.worker.ask("DELETE", "connectors", name)
@@ -152,7 +152,7 @@ def delete(asking: Asking, name: str) -> None:
 
 def _wanting(word: str, state: TargetState) -> Callable[..., None]:
     @asks_worker
-    @click.argument("name", shell_complete=known_names)
+    @click.argument("name", shell_complete=completed_names)
     def want(asking: Asking, name: str) -> None:
         answer = asking.worker.ask("PUT", "connectors", name, word)
         asking.show(answer, [f"Connector {name} shall be {state}."])

@@ -59,6 +59,8 @@ def commands() -> None:
 def main() -> NoReturn:
     """Run the command line and end the Python process with the right exit code."""
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     sys.exit(outcome())
 

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from headrace.cli.asking import Asking, asks_worker
-from headrace.cli.connector_names import known_names
+from headrace.cli.completed_names import completed_names
 from headrace.cli.offset_answers import (
     Entry,
     History,
@@ -74,7 +74,7 @@ def offsets() -> None:
 
 @offsets.command()
 @asks_worker
-@click.argument("name", shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
 @click.option(
     "--lag", is_flag=True, help="How much there is behind each, if the connector can tell."
 )
@@ -90,8 +90,8 @@ def show(asking: Asking, name: str, *, lag: bool) -> None:
 
 @offsets.command()
 @asks_worker
-@click.argument("name", shell_complete=known_names)
-@click.argument("other", required=False, shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
+@click.argument("other", required=False, shell_complete=completed_names)
 @click.option("--file", type=_FILE, help="Compare with this file, an export; - is standard input.")
 @click.option("--of", metavar="CONNECTOR", help="Whose offsets in a Java worker's file; NAME's.")
 @click.option("--exit-code", is_flag=True, help="End with 1 when they differ.")
@@ -123,7 +123,7 @@ def diff(
 
 @offsets.command("set")
 @asks_worker
-@click.argument("name", shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
 @click.argument("partition", callback=_values)
 @click.argument("offset", callback=_values_or_null)
 @_dry_run
@@ -140,7 +140,7 @@ def set_offset(
 
 @offsets.command()
 @asks_worker
-@click.argument("name", shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
 @_dry_run
 def reset(asking: Asking, name: str, *, dry_run: bool) -> None:
     """Forget all offsets.
@@ -152,7 +152,7 @@ def reset(asking: Asking, name: str, *, dry_run: bool) -> None:
 
 @offsets.command()
 @asks_worker
-@click.argument("name", shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
 @click.argument("change", type=int, required=False)
 def history(asking: Asking, name: str, change: int | None) -> None:
     """Show who changed the offsets, and when.
@@ -169,7 +169,7 @@ def history(asking: Asking, name: str, change: int | None) -> None:
 
 @offsets.command()
 @asks_worker
-@click.argument("name", shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
 @click.argument("change", type=int, required=False)
 @click.option("--force", is_flag=True, help="Also when the offsets have moved since.")
 @_dry_run
@@ -185,7 +185,7 @@ def undo(asking: Asking, name: str, *, change: int | None, force: bool, dry_run:
 
 @offsets.command()
 @asks_worker
-@click.argument("name", shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
 @click.argument("file", type=_FILE, default="-")
 def export(asking: Asking, name: str, file: Path) -> None:
     """Write offsets to a file.
@@ -201,7 +201,7 @@ def export(asking: Asking, name: str, file: Path) -> None:
 
 @offsets.command("import")
 @asks_worker
-@click.argument("name", shell_complete=known_names)
+@click.argument("name", shell_complete=completed_names)
 @click.argument("file", type=_FILE)
 @click.option("--of", metavar="CONNECTOR", help="Whose offsets in a Java worker's file; NAME's.")
 @click.option("--replace", is_flag=True, help="Forget the partitions that FILE does not have.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -55,7 +56,7 @@ class FormHandler(logging.StreamHandler[TextIO]):
         self.setFormatter(
             _formatter(
                 as_json=form.as_json,
-                colors=self.stream.isatty(),
+                colors=_shows_colors(self.stream),
                 mask=self._masked,
             )
         )
@@ -112,6 +113,11 @@ def form_in_use() -> LogForm:
 
 def _handlers() -> list[FormHandler]:
     return [each for each in logging.getLogger().handlers if isinstance(each, FormHandler)]
+
+
+def _shows_colors(stream: TextIO) -> bool:
+    """Whether *stream* is a terminal of somebody who has not asked for none (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _formatter(*, as_json: bool, colors: bool, mask: Callable[[str], str]) -> logging.Formatter:

@@ -13,7 +13,7 @@ from headrace.cli.rest_client import RestClient, WorkerError
 _SECONDS = 1.0
 
 
-def known_names(ctx: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+def completed_names(ctx: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """The connectors whose names go on from *begun*; none when the worker does not answer at once."""
     url, user = ctx.params.get("url"), ctx.params.get("user")
     if not url:
