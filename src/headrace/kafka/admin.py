@@ -212,7 +212,8 @@ class KafkaAdmin:
                 if not is_retriable(inner):
                     raise translated(inner, Context(doing=doing, topic=topic)) from error
                 if deadline.expired:
-                    raise _unanswered(self.last_said or inner.str(), doing, topic) from error
+                    said = self.last_said if inner.name() in _SILENCE else None
+                    raise _unanswered(said or inner.str(), doing, topic) from error
                 time.sleep(deadline.remaining(_PAUSE_SECONDS))
             else:
                 # Whatever it has complained of by now was no reason for what may come.
@@ -221,6 +222,8 @@ class KafkaAdmin:
                 return answer
 
 
+# Nothing was answered; why that was, the client tells apart from it.
+_SILENCE = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
 _THERE = "TOPIC_ALREADY_EXISTS"
 _FORBIDDEN = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 _NOT_TOLD = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")

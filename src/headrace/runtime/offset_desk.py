@@ -19,7 +19,8 @@ from headrace.storage.protocols import OffsetStore
 class OffsetDesk:
     """One lock around one store, so that only one thread at a time owns it.
 
-    However many wait for the store, each learns within the store's own limit for one read that it is late.
+    However many read, each learns within the store's own limit for one read that it is late; behind a write,
+    that time begins when the write has ended.
     """
 
     def __init__(self, store: OffsetStore, *, clock: Callable[[], float] = time.monotonic) -> None:
