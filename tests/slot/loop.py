@@ -14,7 +14,7 @@ from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.errors import (
     StaleTokenError,
 )
-from headrace.connect.partition import SourcePartition
+from headrace.connect.partition import OffsetReader, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask
 from headrace.converters import make_converter, make_header_converter
@@ -122,6 +122,7 @@ class Loop:
     lease: HeldLease = field(default_factory=HeldLease)
     progress: Progress = field(default_factory=Progress)
     requests: BoundaryRequests = field(default_factory=BoundaryRequests)
+    stored: OffsetReader | None = None
 
     def __post_init__(self) -> None:
         self.sender = MemorySender(transactional=self.transactional)
@@ -145,7 +146,14 @@ class Loop:
             throttle=Throttle(None),
             clock=lambda: 0.0,  # type: ignore[arg-type]
         )
-        writing = WritingHalf(self.task, self._outlet(), self.lease, self.progress, clock=clock)  # type: ignore[arg-type]
+        writing = WritingHalf(
+            self.task,
+            self._outlet(),
+            self.lease,  # type: ignore[arg-type]
+            self.progress,
+            stored=self.stored,
+            clock=clock,
+        )
         try:
             chain = Chain(
                 self.stages,

@@ -25,7 +25,7 @@ def test_the_poll_boundary_commits_after_each_poll() -> None:
 
 def test_the_interval_boundary_commits_when_its_time_is_over() -> None:
     """Polls share a transaction until the interval is over."""
-    moments = iter([0.1, 0.2, 1.5, 1.5, 1.5, 1.5, 1.6, 1.7, 1.8, 1.9, 1.9, 1.9])
+    moments = iter([0.1, 1.5, 1.5, 1.5, 1.5, 1.6, 1.7, 1.8, 1.9, 1.9])
     loop = Loop(
         ScriptedTask(batch("a", end=1), batch("b", end=2), batch("c", end=3)),
         kind=BoundaryKind.INTERVAL,

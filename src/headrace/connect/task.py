@@ -143,13 +143,20 @@ class SourceTask(ABC):
         return True
 
     def update_offsets(self, offsets: Offsets) -> Offsets | None:
-        """Move source offsets without a record (KIP-910). Called directly before each commit.
+        """Move source offsets without a record (KIP-910). Called directly before each commit at the end of a poll.
 
-        *offsets* is what is about to be committed, filtered records included; it cannot be changed.
-        Partitions of the result are added or replace what is there; an offset of ``None`` removes what is
-        stored; partitions left out stay as they are; ``None`` changes nothing. With exactly-once the result is
-        part of the same transaction, and an exception fails the task; otherwise an exception is logged
-        and the hook is asked again at the next commit.
+        *offsets* is what is about to be committed, filtered records included, with what was committed since the
+        last call; neither it nor the offsets in it can be changed. Partitions of the result are added or replace
+        what is there; an offset of ``None`` removes what is stored; partitions left out stay as they are;
+        ``None`` changes nothing, nor does an offset that is committed already. With exactly-once the result is
+        part of the same transaction, and an exception fails the task; otherwise an exception is logged and the
+        hook is asked again at the next commit.
+
+        When it is called, all that ``poll`` returned is sent, so that a task may return its own position. It is
+        not called at a commit in the middle of what a ``poll`` returned, nor after a ``poll`` that raised
+        anything but "nothing now". While nothing is read and no slot is open, the driver starts a task once per
+        ``offset.flush.interval.ms`` to call it, with no offsets; with ``transaction.boundary=connector`` only if
+        the task asks for a commit of its transaction context while it is started.
         """
         return None
 

@@ -17,17 +17,17 @@ class Boundary:
     interval_seconds: float
     committed_at: float
 
-    def due_after_records(self, now: float) -> bool:
-        """Whether to commit between two batches, also inside what one poll returned."""
+    def due_inside_poll(self, now: float) -> bool:
+        """Whether to commit between two batches of what one poll returned."""
         return self.kind is BoundaryKind.INTERVAL and self._interval_over(now)
 
     def due_after_poll(self, now: float) -> bool:
         """Whether to commit after a poll, whether or not it returned anything."""
-        return self.kind is BoundaryKind.POLL or self.due_after_records(now)
+        return self.kind is BoundaryKind.POLL or self.due_inside_poll(now)
 
     @property
-    def commits_at_end(self) -> bool:
-        """Whether what is open when the loop ends is committed, and not left to the connector."""
+    def commits_by_itself(self) -> bool:
+        """Whether transactions end without the connector's word; also what is open when the loop ends."""
         return self.kind is not BoundaryKind.CONNECTOR
 
     def committed(self, now: float) -> None:
@@ -86,6 +86,11 @@ class BoundaryRequests:
         """Whether to abort after this poll; a request counts once."""
         asked, self._abort_batch = self._abort_batch, False
         return asked
+
+    def take_any(self) -> bool:
+        """Whether a transaction is to end after this poll, in whichever way; a request counts once."""
+        commits, aborts = self.take_batch_commit(), self.take_batch_abort()
+        return commits or aborts
 
     def _refuse(self, record: SourceRecord | None = None, *, both: bool) -> None:
         if not both:

@@ -93,12 +93,16 @@ class EndOfPoll:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The connector ends the transaction here."""
+    """The connector ends the transaction here; *ends_poll* says that this is behind all of a poll."""
+
+    ends_poll: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """The connector throws away what is in the transaction, and moves past it."""
+    """The connector throws away what is in the transaction, and moves past it; *ends_poll* as of a commit."""
+
+    ends_poll: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Source offsets that are about to be committed; pure."""
+"""Source offsets that are about to be committed, and what ``update_offsets`` makes of them; pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import cast
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition, checked_values
 from headrace.connect.task import Offsets
+from headrace.storage.offset_codec import encoded_key, encoded_value
 
 
 class PendingOffsets:
@@ -16,9 +17,6 @@ class PendingOffsets:
 
     def __init__(self) -> None:
         self._offsets: dict[SourcePartition, SourceOffset | None] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._offsets)
 
     def put(self, partition: SourcePartition, offset: SourceOffset | None) -> None:
         """Note that everything of *partition* up to *offset* has been handed over."""
@@ -28,14 +26,33 @@ class PendingOffsets:
         """Note several offsets."""
         self._offsets.update(offsets)
 
-    def shown(self) -> Offsets:
-        """A view for ``update_offsets``, which cannot be changed through it."""
-        return MappingProxyType(dict(self._offsets))
+    def so_far(self) -> Offsets:
+        """What a commit would take now; it does not change later."""
+        return dict(self._offsets)
 
     def taken(self) -> Offsets:
         """The offsets to commit; none are pending afterwards."""
         offsets, self._offsets = self._offsets, {}
         return offsets
+
+
+def read_only(offsets: Offsets) -> Offsets:
+    """*offsets* as a task may see them: neither they nor what they are made of can be changed (KIP-910)."""
+    return MappingProxyType(
+        {
+            partition: None if offset is None else MappingProxyType(dict(offset))
+            for partition, offset in offsets.items()
+        }
+    )
+
+
+def changed(update: Offsets, before: Offsets) -> Offsets:
+    """Those of *update* that *before* does not have already, as the offsets topic would hold them."""
+    return {
+        partition: offset
+        for partition, offset in update.items()
+        if partition not in before or _stored(offset) != _stored(before[partition])
+    }
 
 
 def checked_update(update: object) -> Offsets:
@@ -53,17 +70,26 @@ def checked_update(update: object) -> Offsets:
             raise TaskFailedError(
                 f"update_offsets returned the key {partition!r}, which is not a SourcePartition."
             )
-        checked[partition] = _checked_offset(offset)
+        checked[partition] = _checked_offset(partition, offset)
     return checked
 
 
-def _checked_offset(offset: SourceOffset | None) -> SourceOffset | None:
-    if offset is None:
-        return None
+def _checked_offset(partition: SourcePartition, offset: object) -> SourceOffset | None:
     try:
-        checked_values(dict(offset), "source offset")
+        encoded_key("", partition)
+        if offset is None:
+            return None
+        if not isinstance(offset, Mapping):
+            raise TypeError(f"{offset!r} is not a mapping.")
+        copied = dict(cast("SourceOffset", offset))
+        checked_values(copied, "source offset")
+        encoded_value(copied)
     except (TypeError, ValueError) as error:
         raise TaskFailedError(
             f"update_offsets returned an offset that cannot be stored: {error}"
         ) from error
-    return dict(offset)
+    return copied
+
+
+def _stored(offset: SourceOffset | None) -> bytes | None:
+    return None if offset is None else encoded_value(offset)

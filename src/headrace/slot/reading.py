@@ -239,12 +239,12 @@ class ReadingHalf:
         if requests is None or not requests.cuts_at_records():
             yield from self._batched(records)
             return
-        for record in records:
+        for left, record in zip(range(len(records) - 1, -1, -1), records, strict=True):
             yield from self._batched([record])
             if requests.aborts_after(record):
-                yield Abort()
+                yield Abort(ends_poll=not left)
             if requests.commits_after(record):
-                yield Commit()
+                yield Commit(ends_poll=not left)
 
     def _batched(self, records: Sequence[SourceRecord]) -> Iterator[Frame]:
         """*records* in batches; those that do not fit their schemas are passed over, if that is asked for."""

@@ -94,7 +94,11 @@ class SlotRun:
             throttle=Throttle(self._work.records_per_second),
         )
         writing = self._writing = WritingHalf(
-            task, self._outlet(sender), self._lease, self._progress
+            task,
+            self._outlet(sender),
+            self._lease,
+            self._progress,
+            stored=ChannelOffsets(self._client),
         )
         writing.write(self._chain().frames(reading.frames()))
         if writing.left_open and reading.outcome is Outcome.FINISHED:

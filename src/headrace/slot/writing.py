@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from headrace.connect.bad_record import BadRecord
-from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
+from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask
 from headrace.kafka.sender import EncodedRecords, Sender, TooLargeError, UnsendableError
 from headrace.kafka.undelivered import LateRefusalError
+from headrace.slot.amounts import Amounts
 from headrace.slot.boundary import Boundary
 from headrace.slot.commits import Commits
 from headrace.slot.dead_letters import PassedOver, class_name
@@ -31,7 +32,8 @@ from headrace.slot.frames import (
 )
 from headrace.slot.hooks import CommitHooks
 from headrace.slot.lease import Lease
-from headrace.slot.pending import PendingOffsets, checked_update
+from headrace.slot.offset_updates import OffsetUpdates
+from headrace.slot.pending import PendingOffsets
 from headrace.slot.raw_rows import raw_key, raw_value
 from headrace.slot.sent import SentRows
 from headrace.slot.tolerance import Tolerance
@@ -55,15 +57,6 @@ class Outlet:
     tolerance: Tolerance
 
 
-@dataclass(slots=True)
-class _Amount:
-    """What was sent since the last commit."""
-
-    records: int = 0
-    bytes: int = 0
-    topics: set[str] = field(default_factory=set[str])
-
-
 class WritingHalf:
     """Sends frames in order and commits at boundaries. The only one who moves offsets.
 
@@ -78,18 +71,19 @@ class WritingHalf:
         lease: Lease,
         progress: Progress,
         *,
+        stored: OffsetReader | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._task = task
         self._outlet = outlet
         self._lease = lease
-        self._progress = progress
         self._clock = clock
         self._pending = PendingOffsets()
+        self._updates = OffsetUpdates(task, stored)
         self._sent = SentRows()
         self._hooks = CommitHooks(task)
         self._uncommitted = False
-        self._in_transaction = _Amount()
+        self._amounts = Amounts(progress)
         self.left_open = False
         """Whether records were thrown away at the end, because the connector had not ended their transaction."""
 
@@ -113,30 +107,49 @@ class WritingHalf:
     def _write(self, frame: Frame) -> None:
         match frame:
             case Records():
+                self._go_on_with_poll()
                 self._send(frame)
-                self._commit_if(due=self._outlet.boundary.due_after_records(self._clock()))
             case Filtered():
+                self._go_on_with_poll()
                 self._pending.put(frame.records.batch.source_partition, frame.offset)
                 self._uncommitted = True
                 self._hooks.passed_over(frame.records)
-                self._commit_if(due=self._outlet.boundary.due_after_records(self._clock()))
             case Refused():
+                self._go_on_with_poll()
                 self._pass_over(frame.error, frame.records, "TRANSFORMATION", frame.by)
-                self._commit_if(due=self._outlet.boundary.due_after_records(self._clock()))
             case DeadLetter():
+                self._go_on_with_poll()
                 self._bury(frame)
-                self._commit_if(due=self._outlet.boundary.due_after_records(self._clock()))
             case OffsetsOnly():
+                self._go_on_with_poll()
                 self._pending.put_all(frame.offsets)
             case EndOfPoll():
-                self._commit_if(due=self._outlet.boundary.due_after_poll(self._clock()))
+                self._updates.inside_poll = False
+                self._commit_if(due=self._is_due_after_poll())
             case Commit():
+                self._updates.inside_poll &= not frame.ends_poll
                 self._commit()
             case Abort():
+                self._updates.inside_poll &= not frame.ends_poll
                 self._abort_and_move_on()
             case Failed():
+                self._updates.inside_poll = True
                 self._end()
                 raise frame.error
+
+    def _go_on_with_poll(self) -> None:
+        """Something of a poll is to be written; commit what precedes it of the same poll, if that is due.
+
+        Not directly behind each piece: behind the last one the poll is at its end.
+        """
+        if self._updates.inside_poll:
+            self._commit_if(due=self._outlet.boundary.due_inside_poll(self._clock()))
+        self._updates.inside_poll = True
+
+    def _is_due_after_poll(self) -> bool:
+        boundary = self._outlet.boundary
+        overdue = self._updates.is_overdue and boundary.commits_by_itself
+        return overdue or boundary.due_after_poll(self._clock())
 
     def _send(self, frame: Records) -> None:
         error = self._tried(frame)
@@ -240,23 +253,16 @@ class WritingHalf:
             # Rows behind the refused one may be in the queue: nothing of this transaction may stay.
             raise located(error, frame.batch) from error
         self._uncommitted = True
-        self._count(frame.batch)
+        self._amounts.sent(frame.batch)
         self._pending.put(frame.batch.source_partition, frame.batch.offset_at(-1))
         return None
-
-    def _count(self, batch: SourceBatch) -> None:
-        self._progress.records += len(batch)
-        self._progress.bytes += batch.nbytes
-        self._in_transaction.records += len(batch)
-        self._in_transaction.bytes += batch.nbytes
-        self._in_transaction.topics.add(batch.topic)
 
     def _commit_if(self, *, due: bool) -> None:
         if due:
             self._commit()
 
     def _end(self) -> None:
-        if self._outlet.boundary.commits_at_end:
+        if self._outlet.boundary.commits_by_itself:
             self._commit()
         elif self._uncommitted:
             self.left_open = True
@@ -268,30 +274,21 @@ class WritingHalf:
         commits = self._outlet.commits
         commits.settle()
         self._ask_for_updates()
-        if commits.commit(self._pending.taken()):
-            self._count_commit(self._clock() - began)
-        self._progress.committed_records += self._in_transaction.records
-        self._progress.committed_bytes += self._in_transaction.bytes
-        if not self._in_transaction.topics.issubset(self._progress.topics):
-            # Another sequence, because the heartbeat may be reading this one.
-            self._progress.topics = sorted(self._in_transaction.topics.union(self._progress.topics))
-        self._in_transaction = _Amount()
+        offsets = self._pending.taken()
+        if commits.commit(offsets):
+            took = self._clock() - began
+            self._amounts.took(took, in_transaction=commits.in_transactions)
+        self._updates.committed(offsets)
+        self._amounts.committed()
         self._outlet.tolerance.committed()
-        self._progress.waiting_for = None
         self._uncommitted = False
         self._sent.forget()
         self._outlet.boundary.committed(self._clock())
         self._hooks.committed()
 
-    def _count_commit(self, seconds: float) -> None:
-        self._progress.transactions += 1
-        self._progress.commits.add(seconds)
-        if self._outlet.commits.in_transactions:
-            self._progress.transaction_sizes.add(self._in_transaction.records)
-
     def _ask_for_updates(self) -> None:
         try:
-            self._pending.put_all(checked_update(self._task.update_offsets(self._pending.shown())))
+            self._pending.put_all(self._updates.asked(self._pending.so_far()))
         except Exception:
             if self._outlet.commits.update_must_succeed:
                 raise
@@ -302,5 +299,5 @@ class WritingHalf:
         self._sent.forget()
         self._hooks.dropped()
         self._outlet.tolerance.dropped()
-        self._in_transaction = _Amount()
+        self._amounts.dropped()
         self._commit()

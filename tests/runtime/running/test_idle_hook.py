@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import pytest
 
+from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, SourceTask
 from headrace.runtime.offset_desk import OffsetSnapshot
 from headrace.runtime.running.idle_hook import idle_update
-from headrace.testing.puppets import PolledPuppet, Puppet, PuppetTask, puppet
+from headrace.runtime.services import RunSpec
+from headrace.slot.work import BoundaryKind, Delivery
+from headrace.testing.puppets import SOURCE, PolledPuppet, Puppet, PuppetTask, puppet
 from runtime.desk import SPEC
 
 
@@ -23,9 +26,81 @@ def test_each_task_is_asked_with_its_own_configuration() -> None:
         puppet(f"shelf-{number}", Puppet(update=lambda _, moved=moved: moved))
     spec = replace(SPEC, connector=PolledPuppet())
 
-    asked = idle_update(spec, OffsetSnapshot({}), [{"name": "shelf-0"}, {"name": "shelf-1"}])
+    moved = idle_update(spec, OffsetSnapshot({}), [{"name": "shelf-0"}, {"name": "shelf-1"}])
 
-    assert {**moves[0], **moves[1]} == asked
+    assert {**moves[0], **moves[1]} == moved
+
+
+@pytest.fixture
+def spec() -> RunSpec:
+    """A polled connector."""
+    return replace(SPEC, connector=PolledPuppet())
+
+
+def asked(spec: RunSpec, puppet_of_c: Puppet, stored: Offsets | None = None) -> Offsets:
+    """What the one task of the connector moves while *stored* is committed."""
+    puppet("c", puppet_of_c)
+    known = {key: value for key, value in (stored or {}).items() if value is not None}
+    return idle_update(spec, OffsetSnapshot(known), [{"name": "c"}])
+
+
+def test_what_is_stored_already_is_left_out(spec: RunSpec) -> None:
+    """A source that stands still makes no transaction; a removal of nothing is nothing either."""
+    gone = SourcePartition(shelf="gone")
+    update = Puppet(update=lambda _: {SOURCE: {"next": 7}, gone: None})
+
+    assert {} == asked(spec, update, {SOURCE: {"next": 7}})
+    assert {SOURCE: {"next": 7}} == asked(spec, update, {SOURCE: {"next": 6}})
+
+
+def test_the_argument_cannot_be_changed(spec: RunSpec) -> None:
+    """As in a slot."""
+
+    def attempt(offsets: Offsets) -> None:
+        offsets[SOURCE] = {"next": 1}  # type: ignore[index]
+
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        asked(spec, Puppet(update=attempt))
+
+
+@pytest.mark.parametrize("result", [7, {"a": {}}, {SOURCE: 7}, {SOURCE: {"next": object()}}])
+@pytest.mark.parametrize("delivery", Delivery)
+def test_a_result_of_wrong_shape_fails_an_exactly_once_connector_only(
+    spec: RunSpec, delivery: Delivery, result: object
+) -> None:
+    """At least once it is logged, and nothing moves."""
+    spec = replace(spec, delivery=delivery)
+    update = Puppet(update=lambda _: cast("Offsets", result))
+
+    if spec.exactly_once:
+        with pytest.raises(TaskFailedError, match="update_offsets returned"):
+            asked(spec, update)
+    else:
+        assert {} == asked(spec, update)
+
+
+@pytest.mark.parametrize("requests", [True, False])
+def test_a_connector_that_places_transactions_is_asked_when_it_wants_one(
+    spec: RunSpec, *, requests: bool
+) -> None:
+    """Its task has a transaction context here, too."""
+    task = RequestingTask if requests else PuppetTask
+    connector = PolledPuppet()
+    connector.task_class = task  # type: ignore[misc]
+    spec = replace(spec, connector=connector, boundary=BoundaryKind.CONNECTOR)
+    moved = {SOURCE: {"next": 7}}
+
+    assert (moved if requests else {}) == asked(spec, Puppet(update=lambda _: moved))
+
+
+class RequestingTask(PuppetTask):
+    """Wants a transaction to end as soon as it is started."""
+
+    def start(self, config: Mapping[str, str]) -> None:
+        """Ask for it."""
+        super().start(config)
+        assert self.context.transaction is not None
+        self.context.transaction.commit_transaction()
 
 
 class Locked(PuppetTask):

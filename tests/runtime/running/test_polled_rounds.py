@@ -10,11 +10,11 @@ import pytest
 from headrace.connect.connector import Plan
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import OffsetReader
-from headrace.observe.events import ConnectorIdle, Waiting
+from headrace.observe.events import Committed, ConnectorIdle, Waiting
 from headrace.runtime.running.connector_run import ConnectorRun
 from headrace.runtime.services import Timing
 from headrace.slot.work import Outcome, SlotReport
-from headrace.testing.puppets import PolledPuppet, Puppet, puppet
+from headrace.testing.puppets import SOURCE, PolledPuppet, Puppet, puppet
 from headrace.testing.waiting import until
 from runtime.desk import SPEC, Desk
 
@@ -123,3 +123,21 @@ def test_a_probe_of_a_source_that_is_away_is_tried_again_and_told(desk: Desk) ->
     assert run.join(10.0)
     assert [Waiting(connector="c", reason="the queue is away")] == desk.heard(Waiting)
     assert [] == desk.engine.tickets
+
+
+@pytest.mark.parametrize("probe", [None, False], ids=["rests", "probed"])
+def test_idle_tasks_move_their_offsets_once_per_flush_interval(
+    desk: Desk, *, probe: bool | None
+) -> None:
+    """Also during a rest that is longer, which goes on."""
+    moves = iter(range(1, 1000))
+    quick = replace(LONG, idle_poll=0.01, flush_interval=0.05)
+    desk.timing = quick
+    puppet("c", Puppet(probe=lambda _: probe, update=lambda _: {SOURCE: {"next": next(moves)}}))
+    run = ConnectorRun(replace(SPEC, connector=PolledPuppet()), desk.services())
+    run.start()
+    until(lambda: len(desk.heard(Committed)) >= 3)
+    run.ask_to_stop()
+
+    assert run.join(10.0)
+    assert int(probe is None) == len(desk.engine.tickets)

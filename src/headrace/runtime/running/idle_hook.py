@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
-from headrace.connect.task import Offsets, SourceTask, Split
+from headrace.connect.task import Offsets, SourceTask, Split, TransactionContext
 from headrace.runtime.offset_desk import OffsetSnapshot
 from headrace.runtime.services import RunSpec
-from headrace.slot.pending import checked_update
+from headrace.slot.boundary import BoundaryRequests
+from headrace.slot.pending import changed, checked_update, read_only
+from headrace.slot.work import BoundaryKind
 
 _log = logging.getLogger(__name__)
 
@@ -22,7 +24,7 @@ class IdleContext:
     connector: str
     offsets: OffsetReader
     task: int
-    transaction: None = None
+    transaction: TransactionContext | None = None
     splits: tuple[Split, ...] = ()
 
     def stopping(self) -> bool:
@@ -36,30 +38,38 @@ def idle_update(
     """What the connector's tasks want to move while nothing is read; empty when they do not care.
 
     There is one task for each of *configs*. It is started and stopped for it, unless it does not override the
-    hook. What the hook raises is raised with exactly-once, and logged without.
+    hook. Where the connector places the ends of transactions, it is asked only if it asks for one while it is
+    started. What *offsets* have already is left out. What the hook raises is raised with exactly-once, and
+    logged without.
     """
     if spec.connector.task_class.update_offsets is SourceTask.update_offsets:
         return {}
     moved: dict[SourcePartition, SourceOffset | None] = {}
     for task, config in enumerate(configs):
-        context = IdleContext(connector=spec.name, offsets=offsets, task=task)
-        moved.update(_asked(spec, context, config))
-    return moved
+        requests = BoundaryRequests() if spec.boundary is BoundaryKind.CONNECTOR else None
+        context = IdleContext(connector=spec.name, offsets=offsets, task=task, transaction=requests)
+        moved.update(_asked(spec, context, config, requests))
+    return changed(moved, offsets.offsets(moved))
 
 
-def _asked(spec: RunSpec, context: IdleContext, config: Mapping[str, str]) -> Offsets:
+def _asked(
+    spec: RunSpec,
+    context: IdleContext,
+    config: Mapping[str, str],
+    requests: BoundaryRequests | None,
+) -> Offsets:
     task = spec.connector.task_class()
     task.initialize(context)
     try:
         task.start(config)
-        return _update(spec, task)
+        return _update(spec, task) if requests is None or requests.take_any() else {}
     finally:
         task.stop()
 
 
 def _update(spec: RunSpec, task: SourceTask) -> Offsets:
     try:
-        return checked_update(task.update_offsets({}))
+        return checked_update(task.update_offsets(read_only({})))
     except Exception:
         if spec.exactly_once:
             raise

@@ -114,7 +114,7 @@ class Rounds:
     ) -> bool:
         rest = self._rests.due(offsets)
         if rest is not None:
-            return self._rest(rest)
+            return self._rest(rest, offsets)
         has_work = connector.has_work(offsets)
         probed = has_work is not None
         self._parts.context.answer_requests()
@@ -127,9 +127,7 @@ class Rounds:
         check_room(self._spec.name, len(works), slots=self._services.capacity.slots)
         self._parts.tasks.tell(connector, [work.config for work in works])
         if not works or (probed and not has_work):
-            return self._services.once or self._idle(
-                offsets, configs=[each.config for each in works]
-            )
+            return self._services.once or self._idle(offsets)
         if is_kept and self._have_moved(offsets):
             return False
         result = self._batches.run(works, offsets)
@@ -139,33 +137,44 @@ class Rounds:
         # Whoever can be probed is asked again; of others, an idle end is all that can be known.
         return self._services.once and result is not None and result.idle()
 
-    def _rest(self, seconds: float) -> bool:
+    def _rest(self, seconds: float, offsets: OffsetSnapshot) -> bool:
         self._services.tell(ConnectorIdle(connector=self._spec.name))
-        self._wait_for_work(seconds)
+        until = self._clock() + seconds
+        while self._clock() < until:
+            if self._move_if_due(offsets):
+                offsets = self._seen()
+            if self._wait_for_work(min(until, self._next_flush_at()) - self._clock()):
+                break
         return False
 
-    def _idle(
-        self,
-        offsets: OffsetSnapshot,
-        *,
-        configs: Sequence[Mapping[str, str]] | None = None,
-        at_most: float = math.inf,
-    ) -> bool:
-        """Wait; *configs* are those of the tasks that are asked to move offsets, by default the connector's."""
+    def _idle(self, offsets: OffsetSnapshot, *, at_most: float = math.inf) -> bool:
         self._services.tell(ConnectorIdle(connector=self._spec.name))
-        self._kept = offsets
-        if self._clock() >= self._flushed_at + self._services.timing.flush_interval:
-            self._flushed_at = self._clock()
-            update = idle_update(
-                self._spec, offsets, [self._spec.props] if configs is None else configs
-            )
-            if update:
-                self._kept = None
-                self._parts.ownership.commit(update)
+        self._kept = None if self._move_if_due(offsets) else offsets
         self._wait_for_work(min(at_most, self._services.timing.idle_poll))
         return False
 
-    def _wait_for_work(self, seconds: float) -> None:
-        self._parts.woken.wait(seconds)
+    def _next_flush_at(self) -> float:
+        return self._flushed_at + self._services.timing.flush_interval
+
+    def _move_if_due(self, offsets: OffsetSnapshot) -> bool:
+        """Once per flush interval, commit what idle tasks move; whether *offsets* are old now."""
+        if self._clock() < self._next_flush_at():
+            return False
+        self._flushed_at = self._clock()
+        update = idle_update(self._spec, offsets, self._task_configs())
+        if update:
+            self._parts.ownership.commit(update)
+        return bool(update)
+
+    def _task_configs(self) -> Sequence[Mapping[str, str]]:
+        connector = self._spec.connector
+        if isinstance(connector, PlannedConnector):
+            return [self._spec.props]
+        return connector.task_configs(self._spec.max_tasks)
+
+    def _wait_for_work(self, seconds: float) -> bool:
+        """Wait, unless there is a reason to look sooner; whether there was one."""
+        is_woken = self._parts.woken.wait(max(0.0, seconds))
         if not self._parts.stopping.is_set():
             self._parts.woken.clear()
+        return is_woken
