@@ -6,20 +6,7 @@ import pytest
 
 from headrace.connect.errors import RecordError
 from headrace.connect.task import Offsets
-from slot.loop import FILE, KEY, Loop, ScriptedTask, batch, both_modes
-
-
-@both_modes
-def test_update_offsets_moves_offsets_without_a_record(*, transactional: bool) -> None:
-    """What the hook returns is committed even when nothing else is."""
-    task = ScriptedTask(())
-    task.update = lambda _: {FILE: {"position": 9}}
-    loop = Loop(task, transactional=transactional)
-
-    loop.run()
-
-    assert 9 == loop.position()
-    assert [] == loop.values()
+from slot.loop import FILE, Loop, ScriptedTask, batch
 
 
 def test_update_offsets_sees_what_is_about_to_be_committed_and_cannot_change_it() -> None:
@@ -63,17 +50,6 @@ def test_update_offsets_does_not_see_what_the_broker_has_refused() -> None:
         loop.run()
 
     assert [] == task.shown
-
-
-def test_a_tombstone_from_update_offsets_is_committed() -> None:
-    """An offset of None removes what is stored."""
-    task = ScriptedTask(batch("a", end=1))
-    task.update = lambda offsets: dict.fromkeys(offsets) or None
-    loop = Loop(task)
-
-    loop.run()
-
-    assert {KEY: None} == loop.sender.offsets
 
 
 def test_a_failing_update_offsets_fails_an_exactly_once_task() -> None:
