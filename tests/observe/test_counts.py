@@ -9,6 +9,7 @@ from headrace.observe.events import (
     ConnectorStopped,
     Event,
     MicroBatchStarted,
+    OffsetsMoved,
     SlotProgress,
     TaskCounts,
     TaskFailed,
@@ -78,3 +79,12 @@ def test_tasks_of_deleted_connectors_are_forgotten():
     running = counted(ConnectorStarted(connector="c"), progress(polled=1))
     running.keep([])
     assert KEY in running.seen().tasks
+
+
+def test_offsets_that_move_without_records_are_counted_in_slots_and_while_nothing_is_read():
+    """A task that only moves its offsets on the driver is one that is known, too."""
+    begun = MicroBatchStarted(connector="c", slots=1)
+    moved = OffsetsMoved(connector="c", task=0, offsets=2)
+    counts = counted(moved, begun, progress(moved_offsets=3), moved, begun)
+
+    assert 7 == counts.seen().tasks[KEY].total(lambda each: each.moved_offsets)

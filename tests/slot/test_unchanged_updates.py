@@ -53,3 +53,15 @@ def test_an_offset_that_records_have_moved_on_may_be_set_back() -> None:
     loop.run()
 
     assert 4 == loop.position()
+
+
+@both_modes
+def test_offsets_that_are_committed_without_a_record_are_counted(*, transactional: bool) -> None:
+    """Not those that take the place of a record's, and none twice."""
+    task = ScriptedTask(batch("a", end=1), ())
+    task.update = lambda _: {FILE: {"position": 1}, OTHER: {"position": 7}}
+    loop = Loop(task, transactional=transactional)
+
+    loop.run()
+
+    assert 1 == loop.progress.moved_offsets

@@ -67,6 +67,8 @@ class Counts:
                 case events.SlotProgress():
                     for each in event.tasks:
                         self._progress(event.connector, each)
+                case events.OffsetsMoved():
+                    self._move(event.connector, event.task, event.offsets)
                 case events.TaskFailed():
                     self._fail(event.connector, event.task)
                 case _:
@@ -100,6 +102,13 @@ class Counts:
             done, now=now, failed_at_ms=self._now_ms() if has_more else done.failed_at_ms
         )
 
+    def _move(self, connector: str, task: int, offsets: int) -> None:
+        done = self._task(connector, task)
+        moved = done.before.moved_offsets + offsets
+        self._tasks[connector, task] = replace(
+            done, before=replace(done.before, moved_offsets=moved)
+        )
+
     def _fail(self, connector: str, task: int) -> None:
         done = self._task(connector, task)
         self._tasks[connector, task] = replace(done, failed_at_ms=self._now_ms())
@@ -125,4 +134,5 @@ def _summed(done: TaskTotals) -> TaskCounts:
         committed=before.committed + now.committed,
         dead_lettered=before.dead_lettered + now.dead_lettered,
         skipped=before.skipped + now.skipped,
+        moved_offsets=before.moved_offsets + now.moved_offsets,
     )

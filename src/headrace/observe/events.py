@@ -67,7 +67,8 @@ class TaskCounts:
     """What one task has done so far in the running micro-batch; seconds and records.
 
     *polled* counts bad records, too; *polls* and *batches* are about polls that returned anything. Of the bad
-    ones that were passed over, *dead_lettered* are in the topic of dead letters, *skipped* nowhere.
+    ones that were passed over, *dead_lettered* are in the topic of dead letters, *skipped* nowhere. *moved_offsets*
+    were committed without a record, by ``update_offsets``.
     """
 
     task: int
@@ -75,6 +76,7 @@ class TaskCounts:
     committed: int = 0
     dead_lettered: int = 0
     skipped: int = 0
+    moved_offsets: int = 0
     polls: Amounts = Amounts()
     batches: Amounts = Amounts()
     commits: Amounts = Amounts()
@@ -139,6 +141,15 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetsMoved:
+    """While nothing was read, a *task* has moved *offsets* source offsets; the driver has committed them."""
+
+    connector: str
+    task: int
+    offsets: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorIdle:
     """There is nothing to read now. Told at each look; a healthy idle connector is not logged."""
 
@@ -196,6 +207,7 @@ Event = (
     | TopicsWritten
     | MicroBatchEnded
     | Committed
+    | OffsetsMoved
     | ConnectorIdle
     | Waiting
     | Queued

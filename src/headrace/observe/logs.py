@@ -24,6 +24,7 @@ _LINES: Mapping[type[Event], tuple[int, str]] = {
     events.SlotProgress: (logging.DEBUG, "The slots are working"),
     events.MicroBatchEnded: (logging.INFO, "A micro-batch has ended"),
     events.Committed: (logging.DEBUG, "Offsets were committed without records"),
+    events.OffsetsMoved: (logging.DEBUG, "An idle task has moved offsets"),
     events.ConnectorIdle: (logging.DEBUG, "There is nothing to read now"),
     events.Waiting: (logging.WARNING, "The connector has to wait"),
     events.Queued: (

@@ -209,6 +209,13 @@ OF_TASK: Final = (
         _COUNTER,
     ),
     _source(
+        "source-offset-update-total",
+        "Source offsets that are committed without a record, because the task moved them (KIP-910). Not in Kafka "
+        "Connect.",
+        _total(lambda c: c.moved_offsets),
+        _COUNTER,
+    ),
+    _source(
         "source-record-active-count", "Records that were polled and are not committed yet.", _active
     ),
     _source(

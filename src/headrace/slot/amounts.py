@@ -34,9 +34,10 @@ class Amounts:
         if in_transaction:
             self._progress.transaction_sizes.add(self._records)
 
-    def committed(self) -> None:
-        """What is in the transaction is there for good; the next one begins."""
+    def committed(self, *, moved_offsets: int) -> None:
+        """What is in the transaction is there for good, with offsets that moved without a record."""
         progress = self._progress
+        progress.moved_offsets += moved_offsets
         progress.committed_records += self._records
         progress.committed_bytes += self._bytes
         if not self._topics.issubset(progress.topics):

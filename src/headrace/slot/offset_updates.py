@@ -25,6 +25,7 @@ class OffsetUpdates:
         self._known: dict[SourcePartition, SourceOffset | None] = {}
         self._untold: dict[SourcePartition, SourceOffset | None] = {}
         self._was_asked = False
+        self._moved = 0
         self.inside_poll = False
         """Whether something of the last poll is not sent yet, or the poll did not return."""
         self.is_overdue = False
@@ -36,18 +37,21 @@ class OffsetUpdates:
         It is shown *pending*, and what was committed since it was asked last. Raises what the task raises, and
         :class:`~headrace.connect.errors.TaskFailedError` for a result of wrong shape.
         """
-        self._was_asked = False
+        self._was_asked, self._moved = False, 0
         if not self._is_wanted or self.inside_poll:
             return {}
         shown = read_only({**self._untold, **pending})
         update = checked_update(self._task.update_offsets(shown))
         self._was_asked = True
-        return changed(update, {**self._committed(update.keys() - pending.keys()), **pending})
+        added = update.keys() - pending.keys()
+        moved = changed(update, {**self._committed(added), **pending})
+        self._moved = len(added & moved.keys())
+        return moved
 
-    def committed(self, offsets: Offsets) -> None:
-        """Note that *offsets* are committed, whether or not the task was asked."""
+    def committed(self, offsets: Offsets) -> int:
+        """Note that *offsets* are committed, whether or not the task was asked; how many it moved without records."""
         if not self._is_wanted:
-            return
+            return 0
         self.is_overdue = self.inside_poll
         if self._was_asked:
             self._untold.clear()
@@ -57,6 +61,7 @@ class OffsetUpdates:
         if len(self._known) > _MOST_KNOWN:
             # What the store had before is older than what is forgotten here.
             self._known, self._stored = {}, None
+        return self._moved
 
     def _committed(self, partitions: set[SourcePartition]) -> Offsets:
         unknown = partitions - self._known.keys()

@@ -196,7 +196,8 @@ class Progress:
 
     *waiting_for* is what sending waits for, *source_away* why ``poll`` has to be called again. Of records that
     were passed over, *dead_lettered* are in the topic of dead letters and *skipped* are nowhere; *quarantined*
-    of them are the rests of objects that are read no further. All three count what is committed. *topics* hold
+    of them are the rests of objects that are read no further. All three count what is committed, and so do
+    *moved_offsets*, which ``update_offsets`` moved without a record. *topics* hold
     records that are committed, sorted.
 
     *polled_records* counts the bad ones, too. *polls* are the seconds of each poll that returned anything and
@@ -212,6 +213,7 @@ class Progress:
     dead_lettered: int = 0
     skipped: int = 0
     quarantined: int = 0
+    moved_offsets: int = 0
     waiting_for: str | None = None
     source_away: str | None = None
     stopping_task: bool = False

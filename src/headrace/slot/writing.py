@@ -278,8 +278,7 @@ class WritingHalf:
         if commits.commit(offsets):
             took = self._clock() - began
             self._amounts.took(took, in_transaction=commits.in_transactions)
-        self._updates.committed(offsets)
-        self._amounts.committed()
+        self._amounts.committed(moved_offsets=self._updates.committed(offsets))
         self._outlet.tolerance.committed()
         self._uncommitted = False
         self._sent.forget()

@@ -12,7 +12,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, SourceTask
 from headrace.runtime.offset_desk import OffsetSnapshot
-from headrace.runtime.running.idle_hook import idle_update
+from headrace.runtime.running.idle_hook import idle_updates
 from headrace.runtime.services import RunSpec
 from headrace.slot.work import BoundaryKind, Delivery
 from headrace.testing.puppets import SOURCE, PolledPuppet, Puppet, PuppetTask, puppet
@@ -26,9 +26,9 @@ def test_each_task_is_asked_with_its_own_configuration() -> None:
         puppet(f"shelf-{number}", Puppet(update=lambda _, moved=moved: moved))
     spec = replace(SPEC, connector=PolledPuppet())
 
-    moved = idle_update(spec, OffsetSnapshot({}), [{"name": "shelf-0"}, {"name": "shelf-1"}])
+    moved = idle_updates(spec, OffsetSnapshot({}), [{"name": "shelf-0"}, {"name": "shelf-1"}])
 
-    assert {**moves[0], **moves[1]} == moved
+    assert dict(enumerate(moves)) == moved
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def asked(spec: RunSpec, puppet_of_c: Puppet, stored: Offsets | None = None) -> 
     """What the one task of the connector moves while *stored* is committed."""
     puppet("c", puppet_of_c)
     known = {key: value for key, value in (stored or {}).items() if value is not None}
-    return idle_update(spec, OffsetSnapshot(known), [{"name": "c"}])
+    return idle_updates(spec, OffsetSnapshot(known), [{"name": "c"}]).get(0, {})
 
 
 def test_what_is_stored_already_is_left_out(spec: RunSpec) -> None:
@@ -124,6 +124,8 @@ def test_a_task_that_could_not_be_started_is_stopped() -> None:
     puppet("c", Puppet(stop=lambda: stops.append("stopped")))
 
     with pytest.raises(PermissionError, match="locked"):
-        idle_update(replace(SPEC, connector=LockedConnector()), OffsetSnapshot({}), [{"name": "c"}])
+        idle_updates(
+            replace(SPEC, connector=LockedConnector()), OffsetSnapshot({}), [{"name": "c"}]
+        )
 
     assert ["stopped"] == stops

@@ -10,7 +10,7 @@ import pytest
 from headrace.connect.connector import Plan
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import OffsetReader
-from headrace.observe.events import Committed, ConnectorIdle, Waiting
+from headrace.observe.events import Committed, ConnectorIdle, OffsetsMoved, Waiting
 from headrace.runtime.running.connector_run import ConnectorRun
 from headrace.runtime.services import Timing
 from headrace.slot.work import Outcome, SlotReport
@@ -141,3 +141,4 @@ def test_idle_tasks_move_their_offsets_once_per_flush_interval(
 
     assert run.join(10.0)
     assert int(probe is None) == len(desk.engine.tickets)
+    assert OffsetsMoved(connector="c", task=0, offsets=1) in desk.events

@@ -136,6 +136,7 @@ def _counts(task: int, done: Mapping[str, Any]) -> TaskCounts:
         committed=done.get("committed_records", 0),
         dead_lettered=done.get("dead_lettered", 0),
         skipped=done.get("skipped", 0),
+        moved_offsets=done.get("moved_offsets", 0),
         polls=_amounts(done, "polls"),
         batches=_amounts(done, "batches"),
         commits=_amounts(done, "commits"),

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
+from headrace.connect.partition import OffsetReader
 from headrace.connect.task import Offsets, SourceTask, Split, TransactionContext
 from headrace.runtime.offset_desk import OffsetSnapshot
 from headrace.runtime.services import RunSpec
@@ -32,10 +32,10 @@ class IdleContext:
         return False
 
 
-def idle_update(
+def idle_updates(
     spec: RunSpec, offsets: OffsetSnapshot, configs: Sequence[Mapping[str, str]]
-) -> Offsets:
-    """What the connector's tasks want to move while nothing is read; empty when they do not care.
+) -> Mapping[int, Offsets]:
+    """What each of the connector's tasks moves while nothing is read; without those that move nothing.
 
     There is one task for each of *configs*. It is started and stopped for it, unless it does not override the
     hook. Where the connector places the ends of transactions, it is asked only if it asks for one while it is
@@ -44,12 +44,15 @@ def idle_update(
     """
     if spec.connector.task_class.update_offsets is SourceTask.update_offsets:
         return {}
-    moved: dict[SourcePartition, SourceOffset | None] = {}
+    updates: dict[int, Offsets] = {}
     for task, config in enumerate(configs):
         requests = BoundaryRequests() if spec.boundary is BoundaryKind.CONNECTOR else None
         context = IdleContext(connector=spec.name, offsets=offsets, task=task, transaction=requests)
-        moved.update(_asked(spec, context, config, requests))
-    return changed(moved, offsets.offsets(moved))
+        asked = _asked(spec, context, config, requests)
+        moved = changed(asked, offsets.offsets(asked))
+        if moved:
+            updates[task] = moved
+    return updates
 
 
 def _asked(

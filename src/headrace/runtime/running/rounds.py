@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from headrace.connect.connector import PlannedConnector, PlanRequest, SourceConnector
-from headrace.observe.events import ConnectorIdle, Waiting
+from headrace.observe.events import ConnectorIdle, OffsetsMoved, Waiting
 from headrace.runtime.offset_desk import OffsetSnapshot
 from headrace.runtime.running.batch_supervisor import BatchSupervisor
-from headrace.runtime.running.idle_hook import idle_update
+from headrace.runtime.running.idle_hook import idle_updates
 from headrace.runtime.running.planning import checked
 from headrace.runtime.running.rests import Rests
 from headrace.runtime.running.run_parts import RunParts
@@ -161,10 +161,17 @@ class Rounds:
         if self._clock() < self._next_flush_at():
             return False
         self._flushed_at = self._clock()
-        update = idle_update(self._spec, offsets, self._task_configs())
-        if update:
-            self._parts.ownership.commit(update)
-        return bool(update)
+        updates = idle_updates(self._spec, offsets, self._task_configs())
+        if not updates:
+            return False
+        self._parts.ownership.commit(
+            {partition: offset for each in updates.values() for partition, offset in each.items()}
+        )
+        for task, each in updates.items():
+            self._services.tell(
+                OffsetsMoved(connector=self._spec.name, task=task, offsets=len(each))
+            )
+        return True
 
     def _task_configs(self) -> Sequence[Mapping[str, str]]:
         connector = self._spec.connector
