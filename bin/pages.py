@@ -14,6 +14,7 @@ from headrace.connectors.file_stream import FileStreamSourceConfig
 from headrace.connectors.files.aiven.config import AivenS3Config
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.stores.catalogue import KINDS
+from headrace.connectors.sqlite_table import SqliteConfig
 from headrace.converters.avro_config import AvroConverterConfig
 from headrace.converters.json_converter import JsonConverterConfig
 from headrace.converters.string_converter import StringConverterConfig
@@ -73,6 +74,7 @@ def reference() -> str:
             for scheme, kind in KINDS.items()
         ),
         _part("`file_stream`", "file-stream", FileStreamSourceConfig.settings()),
+        _part("`sqlite`", "sqlite", SqliteConfig.settings()),
         _part(
             "Aiven's S3 source",
             "from-aiven-s3",

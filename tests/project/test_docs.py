@@ -20,6 +20,7 @@ from headrace.connectors.file_stream import FileStreamSourceConfig
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.stores.catalogue import KINDS
+from headrace.connectors.sqlite_table import SqliteConfig
 from headrace.converters.avro_config import AvroConverterConfig
 from headrace.converters.json_converter import JsonConverterConfig
 from headrace.converters.string_converter import StringConverterConfig
@@ -42,6 +43,7 @@ HOMES: dict[type[Config], tuple[str, ...]] = {
     ConnectorConfig: ("run-a-worker",),
     FilesConfig: ("read-files", "formats", "names-and-headers", "after-commit", "tracking"),
     FileStreamSourceConfig: ("file-stream",),
+    SqliteConfig: ("sqlite",),
     RestConfig: ("rest",),
     SourceConfig: ("write-a-native-source",),
     JsonConverterConfig: ("converters",),
@@ -215,6 +217,22 @@ def test_the_test_of_the_author_guide_runs(tmp_path: Path):
     )
 
     assert 0 == done.returncode, done.stdout
+
+
+def test_the_example_of_offsets_without_records_prints_what_it_says(tmp_path: Path):
+    """All of its lines, one after the other, in a folder of their own."""
+    page = (ROOT / "docs" / "offsets-without-records.md").read_text()
+    program = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    (said,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+
+    assert (said, "") == (done.stdout, done.stderr)
 
 
 def test_the_author_guide_counts_its_example_right():

@@ -38,7 +38,10 @@ def test_every_connector_is_there(path: str):
     [
         ("MirrorSourceConnector", "not supported yet"),
         ("org.apache.kafka.connect.file.FileStreamSinkConnector", "is a sink"),
-        ("nope", "matches nope, available connectors are: files, file_stream, aiven_s3, x:Y$"),
+        (
+            "nope",
+            "matches nope, available connectors are: files, file_stream, sqlite, aiven_s3, x:Y$",
+        ),
         ("os.path:Class", r"os\.path is not one of .* plugin\.modules of .* or .* plugin\.path"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Final
 CONNECTORS: Final[Mapping[str, str]] = {
     "files": "headrace.connectors.files.connector:FilesConnector",
     "file_stream": "headrace.connectors.file_stream:FileStreamSourceConnector",
+    "sqlite": "headrace.connectors.sqlite_table:SqliteConnector",
     "aiven_s3": "headrace.connectors.files.aiven.connector:AivenS3Connector",
 }
 """Where each connector that comes with headrace lies, by its short name."""
