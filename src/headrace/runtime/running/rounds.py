@@ -143,7 +143,10 @@ class Rounds:
         while self._clock() < until:
             if self._move_if_due(offsets):
                 offsets = self._seen()
-            if self._wait_for_work(min(until, self._next_flush_at()) - self._clock()):
+            now = self._clock()
+            # A flush interval of milliseconds must not make a rest a busy one.
+            until_flush = max(self._services.timing.idle_poll, self._next_flush_at() - now)
+            if self._wait_for_work(min(until - now, until_flush)):
                 break
         return False
 
