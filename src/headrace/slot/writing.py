@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from headrace.connect.bad_record import BadRecord
+from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask
@@ -55,6 +56,12 @@ class Outlet:
     commits: Commits
     boundary: Boundary
     tolerance: Tolerance
+
+    def refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, object]:
+        """The stage (KIP-298) in which the only row of *batch* is refused, and what refuses it."""
+        if isinstance(error, UnsendableError):
+            return "KAFKA_PRODUCE", self.sender
+        return self.encoder.refused_by(batch)
 
 
 class WritingHalf:
@@ -106,23 +113,9 @@ class WritingHalf:
 
     def _write(self, frame: Frame) -> None:
         match frame:
-            case Records():
+            case Records() | Filtered() | Refused() | DeadLetter() | OffsetsOnly():
                 self._go_on_with_poll()
-                self._send(frame)
-            case Filtered():
-                self._go_on_with_poll()
-                self._pending.put(frame.records.batch.source_partition, frame.offset)
-                self._uncommitted = True
-                self._hooks.passed_over(frame.records)
-            case Refused():
-                self._go_on_with_poll()
-                self._pass_over(frame.error, frame.records, "TRANSFORMATION", frame.by)
-            case DeadLetter():
-                self._go_on_with_poll()
-                self._bury(frame)
-            case OffsetsOnly():
-                self._go_on_with_poll()
-                self._pending.put_all(frame.offsets)
+                self._write_of_poll(frame)
             case EndOfPoll():
                 self._updates.inside_poll = False
                 self._commit_if(due=self._is_due_after_poll())
@@ -136,6 +129,26 @@ class WritingHalf:
                 self._updates.inside_poll = True
                 self._end()
                 raise frame.error
+
+    def _write_of_poll(
+        self, frame: Records | Filtered | Refused | DeadLetter | OffsetsOnly
+    ) -> None:
+        match frame:
+            case Records():
+                self._send(frame)
+            case Filtered():
+                self._let_pass(frame)
+            case Refused():
+                self._pass_over(frame.error, frame.records, "TRANSFORMATION", frame.by)
+            case DeadLetter():
+                self._bury(frame)
+            case OffsetsOnly():
+                self._pending.put_all(frame.offsets)
+
+    def _let_pass(self, frame: Filtered) -> None:
+        self._pending.put(frame.records.batch.source_partition, frame.offset)
+        self._uncommitted = True
+        self._hooks.passed_over(frame.records)
 
     def _go_on_with_poll(self) -> None:
         """Something of a poll is to be written; commit what precedes it of the same poll, if that is due.
@@ -184,19 +197,13 @@ class WritingHalf:
                 start += len(piece.batch)
                 size = len(piece.batch) * _GROWTH
             elif len(piece.batch) == 1:
-                self._pass_over(error, piece, *self._refused_by(error, piece.batch))
+                self._pass_over(error, piece, *self._outlet.refused_by(error, piece.batch))
                 start, size = start + 1, _FEW_ROWS
             else:
                 before = len(piece.batch) // 2 if error.row is None else error.row
                 size = min(max(1, before), len(piece.batch) - 1)
             piece = frame.slice(start, size)
             error = self._tried(piece) if len(piece.batch) else None
-
-    def _refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, object]:
-        """The stage (KIP-298) and who refused the only row of *batch*."""
-        if isinstance(error, UnsendableError):
-            return "KAFKA_PRODUCE", self._outlet.sender
-        return self._outlet.encoder.refused_by(batch)
 
     def _pass_over(self, error: RecordError, frame: Records, stage: str, by: object) -> None:
         """The only row of *frame* is refused for *error*, in *stage*."""
