@@ -11,6 +11,7 @@ import pytest
 
 from admission.judged import WORKER, admission
 from headrace.admission import Plugins, checked_worker
+from headrace.runtime.herder.answers import PluginKind
 from headrace.runtime.herder.errors import BadRequestError
 from headrace.runtime.settings.aliases import UnknownConnectorError
 
@@ -59,8 +60,11 @@ def plugins(*roots: Path | str, folder: Path | None = None, **settings: str) -> 
 
 def sources(found: Plugins) -> dict[str, str | None]:
     """The connectors that are not headrace's own, each with what is wrong with it."""
-    listed = {each.class_name: each.problem for each in found.listed()}
-    return {name: problem for name, problem in listed.items() if not name.startswith("headrace.")}
+    return {
+        each.class_name: each.problem
+        for each in found.listed()
+        if each.kind is PluginKind.SOURCE and not each.class_name.startswith("headrace.")
+    }
 
 
 @pytest.mark.parametrize(

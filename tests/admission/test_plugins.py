@@ -16,6 +16,7 @@ from headrace.converters import converter_classes, converter_problems, header_co
 from headrace.runtime.herder.answers import PluginKind
 from headrace.runtime.herder.errors import BadRequestError, NotFoundError, ServerError
 from headrace.runtime.settings.aliases import CONNECTORS, UnknownConnectorError
+from headrace.transforms.catalogue import PREDICATE_CLASSES, TRANSFORM_CLASSES
 
 WORKER = {"key.converter": "string", "value.converter": "string"}
 GOOD = """
@@ -47,11 +48,13 @@ def plugins(
 
 
 def test_ours_are_listed_once_and_in_order():
-    """Sources first, then converters, then those of headers; sorted by class, each with a version."""
+    """By kind, in Kafka Connect's order of kinds, and then by class; each with a version."""
     listed = admission().plugins()
 
     assert [
         *((PluginKind.SOURCE, path) for path in sorted(CONNECTORS.values())),
+        *((PluginKind.TRANSFORMATION, name) for name in sorted(TRANSFORM_CLASSES)),
+        *((PluginKind.PREDICATE, name) for name in sorted(PREDICATE_CLASSES)),
         *((PluginKind.CONVERTER, path) for path in sorted(converter_classes())),
         *((PluginKind.HEADER_CONVERTER, path) for path in sorted(header_converter_classes())),
     ] == [(each.kind, each.class_name) for each in listed]

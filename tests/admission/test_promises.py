@@ -59,7 +59,7 @@ def test_a_hook_that_raises_or_says_nothing_is_a_problem():
         ),
         Hesitant(),
         worker,
-        Plugins(worker).converters,
+        Plugins(worker),
     )
 
     found = errors(infos)

@@ -64,6 +64,11 @@ class ConnectorAdmission:
         if converters.has(name):
             check_version(name, version, converters.version(name))
             return converters.settings(name)
+        for stages in (self._plugins.transforms, self._plugins.predicates):
+            config = stages.config(name)
+            if config is not None:
+                check_version(name, version, stages.version(name))
+                return config.settings()
         connector = self._named_plugin(name)
         check_version(name, version, connector_version(connector))
         own = connector.config_class.settings()
@@ -108,7 +113,7 @@ class ConnectorAdmission:
         except UnknownConnectorError as error:
             raise BadRequestError(submitted.masked(str(error))) from None
         with submitted.kept_secret():
-            return validation(submitted, connector, self._worker, self._plugins.converters)
+            return validation(submitted, connector, self._worker, self._plugins)
 
     def _named_plugin(self, name: str) -> type[SourceConnector]:
         try:

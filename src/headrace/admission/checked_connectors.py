@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from headrace.admission.plugins import Plugins
 from headrace.admission.promises import promise_problems
-from headrace.admission.transforms import chain_problems, chain_settings, setting_problems
+from headrace.admission.transform_problems import chain_problems, setting_problems
+from headrace.admission.transforms import chain_settings, chosen_stages, is_passed_on
 from headrace.admission.versions import connector_version_problems
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import ConfigError
+from headrace.connect.setting import Setting
 from headrace.runtime.providers.resolving import resolved_in
 from headrace.runtime.settings.aliases import UnknownConnectorError
 from headrace.runtime.settings.client_overrides import OVERRIDES
@@ -21,7 +23,7 @@ from headrace.runtime.settings.config_values import config_texts
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.unsupported_keys import CONNECTOR_DEFAULTS
 from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
-from headrace.slot.work import PluginChoice
+from headrace.slot.work import PluginChoice, StageChoice
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +40,8 @@ class Admitted:
     """A connector whose configuration has been checked; made, but not started.
 
     *props* are resolved and hold secrets: only *given*, with its placeholders, may be stored or shown.
-    *secrets* are what was put in, each with its placeholder. *converters* are those of ``ROLES``, as slots make them.
+    *secrets* are what was put in, each with its placeholder. *converters* are those of ``ROLES``, as slots make them,
+    and so are the *transforms*. *settings* are those of the connector's class and of its aliases.
     """
 
     name: str
@@ -47,7 +50,14 @@ class Admitted:
     given: Mapping[str, str] = field(repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     converters: tuple[PluginChoice, ...] = field(default=(), repr=False)
+    transforms: tuple[StageChoice, ...] = field(default=(), repr=False)
+    settings: tuple[Setting, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def plugins(self) -> tuple[PluginChoice, ...]:
+        """All that its slots make besides tasks."""
+        return (*self.converters, *(one for each in self.transforms for one in each.plugins))
 
 
 def all_admitted(
@@ -114,7 +124,9 @@ def checked_connector(
         converters=tuple(
             replace(each, class_name=plugins.converters.path(each.class_name)) for each in chosen
         ),
-        warnings=tuple(map(submitted.masked, _warnings(connector, props, worker))),
+        transforms=chosen_stages(props, plugins),
+        settings=(*connector.config_class.settings(), *chain_settings(props, plugins)),
+        warnings=tuple(map(submitted.masked, _warnings(connector, props, worker, plugins))),
     )
 
 
@@ -124,8 +136,8 @@ def _judged(
     """The connector, if there is one, and all that is wrong with it."""
     problems = [
         *connector_problems(props, worker, plugins.converters.problems),
-        *setting_problems(props),
-        *chain_problems(props),
+        *setting_problems(props, plugins),
+        *chain_problems(props, plugins),
     ]
     try:
         connector = plugins.connector(props.get("connector.class", ""))
@@ -140,17 +152,18 @@ def _judged(
 
 
 def _warnings(
-    connector: SourceConnector, props: Mapping[str, str], worker: WorkerConfig
+    connector: SourceConnector, props: Mapping[str, str], worker: WorkerConfig, plugins: Plugins
 ) -> Iterator[str]:
     """Sentences about keys that nothing defines, and about settings without effect."""
     settings = (
         *ConnectorConfig.settings(),
         *connector.config_class.settings(),
-        *chain_settings(props),
+        *chain_settings(props, plugins),
     )
     known = {each.name for each in settings} | CONNECTOR_DEFAULTS.keys()
     for key in props:
-        if key not in known and not key.startswith(_PASSED_ON):
+        is_known = key in known or key.startswith(_PASSED_ON)
+        if not is_known and not is_passed_on(key, props, plugins):
             yield f"The configuration '{key}' was supplied but isn't a known config."
     yield from connector_warnings(ConnectorConfig.parse(props), worker)
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any, Final
 
 import headrace
-from headrace.admission.plugin_search import Found, PluginSearch
+from headrace.admission.authored_plugins import (
+    AuthoredPlugins,
+    Interface,
+    declared_config,
+    declared_version,
+    has_methods,
+    unusable,
+)
+from headrace.admission.plugin_search import PluginSearch
 from headrace.admission.versions import version_problem
-from headrace.class_path import class_at
-from headrace.connect.config import Config, Problem
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.config import Problem
 from headrace.connect.setting import Setting
 from headrace.converters import (
     converter_class,
@@ -28,10 +32,24 @@ GROUP: Final = "headrace.converters"
 """The group of entry points that name converters, of keys and values as well as of headers."""
 
 _VERSION: Final = "plugin.version"
-_SUFFIXES: Final = ("HeaderConverter", "Converter")
 _OWN: Final[Mapping[PluginKind, tuple[str, ...]]] = {
     PluginKind.CONVERTER: converter_classes(),
     PluginKind.HEADER_CONVERTER: header_converter_classes(),
+}
+
+
+def _is_of_columns(found: type[Any]) -> bool:
+    return has_methods(found, "configure", "encode")
+
+
+def _is_of_headers(found: type[Any]) -> bool:
+    """A converter of columns does for headers, too."""
+    return has_methods(found, "configure", "encode_header") or _is_of_columns(found)
+
+
+_INTERFACES: Final[Mapping[PluginKind, Interface]] = {
+    PluginKind.CONVERTER: Interface("Converter", _is_of_columns),
+    PluginKind.HEADER_CONVERTER: Interface("HeaderConverter", _is_of_headers),
 }
 
 
@@ -44,7 +62,13 @@ class Converters:
     """
 
     def __init__(self, search: PluginSearch) -> None:
-        self._search = search
+        self._authored = AuthoredPlugins(
+            search,
+            GROUP,
+            _INTERFACES[PluginKind.HEADER_CONVERTER],
+            "HeaderConverter",
+            "Converter",
+        )
 
     def has(self, name: str) -> bool:
         """Whether *name* stands for a converter that can be used."""
@@ -52,26 +76,28 @@ class Converters:
 
     def path(self, name: str) -> str:
         """What a slot makes for *name*: an author's class by where it lies, our own as they are called."""
-        return name if converter_class(name) else self._path(name) or name
+        return name if converter_class(name) else self._authored.path(name) or name
 
     def full_name(self, name: str) -> str:
         """What is shown for *name*: Java's name of our own, an author's path; what is neither as it is."""
-        return converter_class(name) or self._path(name) or name
+        return converter_class(name) or self._authored.path(name) or name
 
     def recommended(self, role: Role) -> tuple[str, ...]:
         """The full names of those that may be set for *role*."""
         kind = PluginKind.HEADER_CONVERTER if role == "header" else PluginKind.CONVERTER
         own = filter(None, map(converter_class, _OWN[kind]))
-        return tuple(sorted((*own, *self._paths(kind))))
+        return tuple(sorted((*own, *self._usable(kind))))
 
     def settings(self, name: str) -> tuple[Setting, ...]:
         """The own settings of a converter, without its role's prefix; none for a name of none."""
-        config = _config_class(self._class(name))
+        config = declared_config(self._class(name))
         return converter_settings(name) if config is None else config.settings()
 
     def version(self, name: str) -> str | None:
         """The version of a converter; ``None`` when its author does not tell."""
-        return headrace.__version__ if converter_class(name) else _version(self._class(name))
+        return (
+            headrace.__version__ if converter_class(name) else declared_version(self._class(name))
+        )
 
     def problems(
         self, role: Role, class_name: str, config: Mapping[str, str]
@@ -90,33 +116,31 @@ class Converters:
             Plugin(class_name=each, kind=kind, version=headrace.__version__) for each in _OWN[kind]
         )
         usable = (
-            Plugin(class_name=each, kind=kind, version=_version(self._class(each)))
-            for each in self._paths(kind)
+            Plugin(class_name=path, kind=kind, version=declared_version(found))
+            for path, found in self._usable(kind).items()
         )
         broken = self._broken() if kind is PluginKind.CONVERTER else ()
         return sorted((*own, *usable, *broken), key=lambda each: each.class_name)
 
     def _broken(self) -> Iterator[Plugin]:
-        for path in dict.fromkeys(each.path for each in self._found):
-            told = _unusable(path)
-            if told is not None:
-                yield Plugin(class_name=path, kind=PluginKind.CONVERTER, problem=told)
+        for path, told in self._authored.broken():
+            yield Plugin(class_name=path, kind=PluginKind.CONVERTER, problem=told)
 
-    def _paths(self, kind: PluginKind) -> list[str]:
-        paths = dict.fromkeys(each.path for each in self._found)
-        return [each for each in paths if _is_of(self._class(each), kind)]
+    def _usable(self, kind: PluginKind) -> dict[str, type[Any]]:
+        found = self._authored.usable()
+        return {path: each for path, each in found.items() if _INTERFACES[kind].fits(each)}
 
     def _problems(self, role: Role, name: str, config: Mapping[str, str]) -> Iterator[Problem]:
-        path = None if converter_class(name) else self._path(name)
+        path = None if converter_class(name) else self._authored.path(name)
         if path is None:
             yield from converter_problems(role, name, config, others=self._others(role, name))
             return
         kind = PluginKind.HEADER_CONVERTER if role == "header" else PluginKind.CONVERTER
-        told = _unusable(path, kind)
+        told = unusable(path, _INTERFACES[kind])
         if told is not None:
             yield "", told
             return
-        config_class = _config_class(self._class(path))
+        config_class = declared_config(self._class(path))
         yield from () if config_class is None else config_class.problems(config)
 
     def _others(self, role: Role, name: str) -> tuple[str, ...]:
@@ -127,65 +151,4 @@ class Converters:
 
     def _class(self, name: str) -> type[Any] | None:
         """The author's class that *name* stands for, if it can be used."""
-        path = None if converter_class(name) else self._path(name)
-        return None if path is None or _unusable(path) else _loaded(path)
-
-    def _path(self, name: str) -> str | None:
-        called = {each.path for each in self._found if each.is_called(name, *_SUFFIXES)}
-        # An ambiguous alias stands for nothing.
-        if len(called) == 1:
-            return called.pop()
-        allowed = ":" in name and self._search.may_import(name.partition(":")[0])
-        return name if allowed else None
-
-    @cached_property
-    def _found(self) -> tuple[Found, ...]:
-        """Authors' converters, found once."""
-        return tuple(self._search.found(GROUP, _is_converter))
-
-
-def _loaded(path: str) -> type[Any]:
-    found = class_at(path, object)
-    assert isinstance(found, type)
-    return found
-
-
-def _unusable(path: str, *kinds: PluginKind) -> str | None:
-    """Why the class at *path* cannot be used as any of *kinds*, if it cannot."""
-    try:
-        found = _loaded(path)
-    except TaskFailedError as error:
-        return str(error)
-    if any(_is_of(found, kind) for kind in kinds or _OWN):
-        return None
-    interface = "HeaderConverter" if PluginKind.HEADER_CONVERTER in kinds else "Converter"
-    return f"Class class {path} does not implement the {interface} interface"
-
-
-def _is_of(found: type[Any] | None, kind: PluginKind) -> bool:
-    methods = {"encode"} | ({"encode_header"} if kind is PluginKind.HEADER_CONVERTER else set())
-    is_made = found is not None and not inspect.isabstract(found)
-    return is_made and _can(found, "configure") and any(_can(found, each) for each in methods)
-
-
-def _can(found: object, method: str) -> bool:
-    return callable(getattr(found, method, None))
-
-
-def _is_converter(found: object) -> bool:
-    """Whether *found*, which is in a module that is looked through, is an author's converter."""
-    is_protocol = getattr(found, "_is_protocol", False)
-    return (
-        isinstance(found, type) and not is_protocol and _is_of(found, PluginKind.HEADER_CONVERTER)
-    )
-
-
-def _config_class(found: type[Any] | None) -> type[Config] | None:
-    declared = getattr(found, "config_class", None)
-    is_config = isinstance(declared, type) and issubclass(declared, Config)
-    return declared if is_config else None
-
-
-def _version(found: type[Any] | None) -> str | None:
-    version = getattr(found, "version", None)
-    return None if version is None else str(version)
+        return None if converter_class(name) else self._authored.class_of(name)

@@ -8,6 +8,7 @@ from typing import Final
 
 from headrace.admission.converter_plugins import Converters
 from headrace.admission.plugin_search import Found, PluginSearch, Registered
+from headrace.admission.stage_plugins import PREDICATES, TRANSFORMATIONS, StagePlugins
 from headrace.class_path import class_at
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import TaskFailedError
@@ -37,6 +38,10 @@ class Plugins:
         self._search = PluginSearch(worker, registered)
         self.converters: Final = Converters(self._search)
         """The converters among them."""
+        self.transforms: Final = StagePlugins(self._search, TRANSFORMATIONS)
+        """The transformations."""
+        self.predicates: Final = StagePlugins(self._search, PREDICATES)
+        """The predicates."""
 
     def connector_class(self, name: str) -> type[SourceConnector]:
         """The class that *name* stands for.
@@ -87,7 +92,8 @@ class Plugins:
         """All of them, each once, in Kafka Connect's order: by kind, then by class."""
         sources = {each.path: self._source(each) for each in self._found}
         ordered = sorted(sources.values(), key=lambda each: each.class_name)
-        return (*ordered, *self.converters.listed())
+        stages = (*self.transforms.listed(), *self.predicates.listed())
+        return (*ordered, *stages, *self.converters.listed())
 
     def _path(self, name: str) -> str:
         own = connector_path(name)

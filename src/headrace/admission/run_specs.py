@@ -6,7 +6,6 @@ from headrace.admission.checked_connectors import Admitted
 from headrace.runtime.services import RunSpec
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.secret_values import hidden_values
-from headrace.runtime.settings.stage_settings import stage_choices
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.slot.work import BoundaryKind
 
@@ -16,16 +15,13 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
     config = ConnectorConfig.parse(admitted.props)
     producer, admin = config.producer(worker), config.admin(worker)
     key, value, header = admitted.converters
-    stages = stage_choices(admitted.props)
     hidden = hidden_values(
         admitted.secrets,
-        admitted.connector.config_class.settings(),
+        admitted.settings,
         admitted.props,
         producer,
         admin,
-        *(each.config for each in admitted.converters),
-        *(each.transform.config for each in stages),
-        *(each.predicate.config for each in stages if each.predicate is not None),
+        *(each.config for each in admitted.plugins),
     )
     return RunSpec(
         name=config.name,
@@ -39,7 +35,7 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
         key_converter=key,
         value_converter=value,
         header_converter=header,
-        transforms=stages,
+        transforms=admitted.transforms,
         boundary=config.boundary if worker.exactly_once else BoundaryKind.INTERVAL,
         commit_seconds=config.commit_seconds(worker),
         records_per_second=config.max_records_per_second,

@@ -2,38 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
-from headrace.admission.reading import reading
-from headrace.connect.config import Config, Problem
+from headrace.admission.plugins import Plugins
+from headrace.admission.stage_plugins import NoConfig, StagePlugins
+from headrace.connect.config import Config
 from headrace.connect.setting import Setting
 from headrace.connect.setting_type import SettingType
 from headrace.runtime.providers.resolution import Resolution
 from headrace.runtime.settings.stage_settings import (
+    KEYS,
     OF_RUNTIME,
     PREDICATES,
     TRANSFORMS,
     aliases,
-    own_settings,
+    stage_choices,
 )
-from headrace.transforms.catalogue import is_planned, predicate_config, transform_config
+from headrace.slot.work import PluginChoice, StageChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Chain:
-    """One kind of plugins with aliases: its key, what Kafka Connect calls it, and the settings of its classes."""
+class AliasClass:
+    """What an *alias* of a configuration stands for: the *name* of its class, among *plugins*.
+
+    *key* is the setting that lists the alias, *kind* what Kafka Connect calls its class.
+    """
 
     key: str
     kind: str
-    config: Callable[[str], type[Config] | None]
+    alias: str
+    name: str
+    plugins: StagePlugins
+
+    @property
+    def prefix(self) -> str:
+        """What the keys of the alias begin with."""
+        return f"{self.key}.{self.alias}."
+
+    def config(self) -> type[Config] | None:
+        """The settings of the class; ``None`` when it cannot be used."""
+        return self.plugins.config(self.name)
+
+    def own_settings(self) -> Iterator[Setting]:
+        """The settings of the class, as the configuration has them."""
+        config = self.config()
+        for place, each in enumerate(() if config is None else config.settings()):
+            yield replace(
+                each,
+                name=f"{self.prefix}{each.name}",
+                group=self.group,
+                order=len(OF_RUNTIME) + place,
+            )
+
+    @property
+    def group(self) -> str:
+        """What its settings are shown as."""
+        return f"{self.key.capitalize()}: {self.alias}"
 
 
-_CHAINS: Final = (
-    _Chain(key=TRANSFORMS, kind="Transformation", config=transform_config),
-    _Chain(key=PREDICATES, kind="Predicate", config=predicate_config),
-)
+def alias_classes(props: Mapping[str, str], plugins: Plugins) -> Iterator[AliasClass]:
+    """Every alias of *props* once, transformations first. Pure."""
+    for key, kind, found in (
+        (TRANSFORMS, "Transformation", plugins.transforms),
+        (PREDICATES, "Predicate", plugins.predicates),
+    ):
+        for alias in dict.fromkeys(aliases(key, props)):
+            name = props.get(f"{key}.{alias}.type", "").strip()
+            yield AliasClass(key=key, kind=kind, alias=alias, name=name, plugins=found)
 
 
 def chain_props(submitted: Resolution) -> dict[str, str]:
@@ -42,162 +78,105 @@ def chain_props(submitted: Resolution) -> dict[str, str]:
     Names of keys, groups and texts are made of aliases, and would show what a placeholder stands for.
     """
     props = submitted.props()
-    lists = {each.key: submitted.given.get(each.key) for each in _CHAINS}
+    lists = {key: submitted.given.get(key) for key in KEYS}
     return props | {
         key: given for key, given in lists.items() if given is not None and aliases(key, props)
     }
 
 
-def chain_settings(props: Mapping[str, str]) -> Iterator[Setting]:
+def chain_settings(props: Mapping[str, str], plugins: Plugins) -> Iterator[Setting]:
     """The settings of every alias in *props*; those beside its class only where there is such a class. Pure."""
-    for chain in _CHAINS:
-        for alias in dict.fromkeys(aliases(chain.key, props)):
-            yield from _class_settings(chain, alias)
-            config = _config(chain, alias, props)
-            if config is None:
-                continue
-            yield from _own_settings(chain, alias, config)
-            if chain.key == TRANSFORMS:
-                yield from _condition_settings(alias)
+    for each in alias_classes(props, plugins):
+        yield from _class_settings(each)
+        yield from each.own_settings()
+        if each.key == TRANSFORMS and each.config() is not None:
+            yield from _condition_settings(each)
 
 
-def chain_problems(props: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with the aliases in *props*, their classes, and across the settings of these.
-
-    Pure. Single settings, a missing class among them, are told by :func:`setting_problems`.
-    """
-    for chain in _CHAINS:
-        listed = aliases(chain.key, props)
-        if len(set(listed)) < len(listed):
-            told = f"Invalid value [{', '.join(listed)}] for configuration {chain.key}"
-            yield chain.key, f"{told}: Duplicate alias provided."
-        for alias in dict.fromkeys(listed):
-            yield from _class_problems(chain, alias, props)
-    for alias in aliases(TRANSFORMS, props):
-        yield from _condition_problems(alias, props)
+def chosen_stages(props: Mapping[str, str], plugins: Plugins) -> tuple[StageChoice, ...]:
+    """The transformation chain of *props*, which are valid, with classes as a slot makes them. Pure."""
+    return tuple(
+        replace(
+            each,
+            transform=_placed(each.transform, plugins.transforms),
+            predicate=each.predicate and _placed(each.predicate, plugins.predicates),
+        )
+        for each in stage_choices(props)
+    )
 
 
-def setting_problems(props: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with each setting of an alias by itself. Pure."""
-    for setting in chain_settings(props):
-        for told in reading(setting, props).errors:
-            yield setting.name, told
+def is_passed_on(key: str, props: Mapping[str, str], plugins: Plugins) -> bool:
+    """Whether *key* is for a class that tells of no settings, and may know it all the same. Pure."""
+    return any(
+        key.startswith(each.prefix) and each.config() is NoConfig
+        for each in alias_classes(props, plugins)
+    )
+
+
+def shown_class(key: str, props: Mapping[str, str], plugins: Plugins) -> str | None:
+    """How the class at *key* of *props* is shown; ``None`` when *key* is for no class of an alias. Pure."""
+    return next(
+        (
+            each.plugins.full_name(each.name)
+            for each in alias_classes(props, plugins)
+            if key == f"{each.prefix}type"
+        ),
+        None,
+    )
 
 
 def in_chains(key: str, props: Mapping[str, str]) -> bool:
     """Whether what there is to say about *key* is said at the class of an alias that *props* have. Pure."""
     return any(
-        (key == chain.key and bool(aliases(chain.key, props)))
-        or any(key.startswith(f"{chain.key}.{alias}.") for alias in aliases(chain.key, props))
-        for chain in _CHAINS
+        (key == list_key and bool(aliases(list_key, props)))
+        or any(key.startswith(f"{list_key}.{alias}.") for alias in aliases(list_key, props))
+        for list_key in KEYS
     )
 
 
-def _class_settings(chain: _Chain, alias: str) -> Iterator[Setting]:
-    group = _group(chain, alias)
+def _class_settings(of: AliasClass) -> Iterator[Setting]:
     yield Setting(
-        name=_type(chain, alias),
+        name=f"{of.prefix}type",
         type=SettingType.CLASS,
         importance="high",
-        doc=f"The class of the {chain.kind.lower()} '{alias}'.",
-        group=group,
+        doc=f"The class of the {of.kind.lower()} '{of.alias}'.",
+        group=of.group,
         order=0,
         width="LONG",
-        display_name=f"{chain.kind} type for {alias}",
+        display_name=f"{of.kind} type for {of.alias}",
+        recommended=of.plugins.recommended(),
     )
     yield Setting(
-        name=f"{chain.key}.{alias}.plugin.version",
+        name=f"{of.prefix}plugin.version",
         default=None,
         importance="high",
-        doc=f"Which version of the {chain.kind.lower()} '{alias}' to use.",
-        group=group,
+        doc=f"Which version of the {of.kind.lower()} '{of.alias}' to use.",
+        group=of.group,
         order=1,
         width="LONG",
-        display_name=f"{chain.kind} version for {alias}",
+        display_name=f"{of.kind} version for {of.alias}",
     )
 
 
-def _condition_settings(alias: str) -> Iterator[Setting]:
+def _condition_settings(of: AliasClass) -> Iterator[Setting]:
     yield Setting(
-        name=f"{TRANSFORMS}.{alias}.negate",
+        name=f"{of.prefix}negate",
         type=SettingType.BOOLEAN,
         default=False,
         doc="Whether the transformation applies where its predicate is false.",
-        group=f"Transforms: {alias}",
+        group=of.group,
         order=2,
         display_name="negate",
     )
     yield Setting(
-        name=f"{TRANSFORMS}.{alias}.predicate",
+        name=f"{of.prefix}predicate",
         default=None,
         doc="The alias of the predicate that says to which records the transformation applies.",
-        group=f"Transforms: {alias}",
+        group=of.group,
         order=3,
         display_name="predicate",
     )
 
 
-def _own_settings(chain: _Chain, alias: str, config: type[Config]) -> Iterator[Setting]:
-    for place, each in enumerate(config.settings()):
-        yield replace(
-            each,
-            name=f"{chain.key}.{alias}.{each.name}",
-            group=_group(chain, alias),
-            order=len(OF_RUNTIME) + place,
-        )
-
-
-def _class_problems(chain: _Chain, alias: str, props: Mapping[str, str]) -> Iterator[Problem]:
-    key = _type(chain, alias)
-    named = props.get(key, "").strip()
-    if not named:
-        return
-    config = chain.config(named)
-    if config is not None:
-        yield from _problems_across(chain, alias, config, props)
-    elif chain.key == TRANSFORMS and is_planned(named):
-        yield key, f"The transformation {named} is not supported yet ({key}); leave it out."
-    else:
-        told = f"Class {named} could not be found."
-        yield key, f"Invalid value {named} for configuration {key}: {told}"
-
-
-def _problems_across(
-    chain: _Chain, alias: str, config: type[Config], props: Mapping[str, str]
-) -> Iterator[Problem]:
-    """What is wrong between settings that are right for themselves."""
-    if any(reading(each, props).errors for each in _own_settings(chain, alias, config)):
-        return
-    for name, sentence in config.problems(own_settings(chain.key, alias, props)):
-        yield f"{chain.key}.{alias}.{name}", sentence
-
-
-def _config(chain: _Chain, alias: str, props: Mapping[str, str]) -> type[Config] | None:
-    return chain.config(props.get(_type(chain, alias), "").strip())
-
-
-def _group(chain: _Chain, alias: str) -> str:
-    return f"{chain.key.capitalize()}: {alias}"
-
-
-def _condition_problems(alias: str, props: Mapping[str, str]) -> Iterator[Problem]:
-    negate, predicate = f"{TRANSFORMS}.{alias}.negate", f"{TRANSFORMS}.{alias}.predicate"
-    if negate in props and predicate not in props:
-        yield (
-            # Kafka Connect says it where it checks the class.
-            f"{TRANSFORMS}.{alias}.type",
-            (
-                f"Config '{negate}' was provided but there is no config '{predicate}' defining a "
-                "predicate to be negated."
-            ),
-        )
-    named = props.get(predicate, "").strip()
-    if named and named not in aliases(PREDICATES, props):
-        yield (
-            predicate,
-            f"Invalid value {named} for configuration {predicate}: It is none of predicates.",
-        )
-
-
-def _type(chain: _Chain, alias: str) -> str:
-    return f"{chain.key}.{alias}.type"
+def _placed(choice: PluginChoice, plugins: StagePlugins) -> PluginChoice:
+    return replace(choice, class_name=plugins.full_name(choice.class_name))

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from headrace.admission.complaints import Complaints
-from headrace.admission.converter_plugins import Converters
 from headrace.admission.framework_settings import framework_settings
+from headrace.admission.plugins import Plugins
 from headrace.admission.promises import promise_problems
 from headrace.admission.reading import NULL, Reading, reading
 from headrace.admission.sections import section_keys, section_problems, sections
-from headrace.admission.transforms import chain_problems, chain_props, chain_settings, in_chains
+from headrace.admission.transform_problems import chain_problems
+from headrace.admission.transforms import chain_props, chain_settings, in_chains, shown_class
 from headrace.admission.versions import connector_version_problems
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
@@ -33,13 +34,13 @@ def validation(
     submitted: Resolution,
     connector: SourceConnector,
     worker: WorkerConfig,
-    converters: Converters,
+    plugins: Plugins,
 ) -> ConfigInfos:
     """What is wrong with *submitted* for *connector* in *worker*, with every key and its value.
 
     Asks the connector's hooks, which are pure, and no broker; raises what they raise.
     """
-    return _Validation(submitted, connector, worker, converters).infos()
+    return _Validation(submitted, connector, worker, plugins).infos()
 
 
 class _Validation:
@@ -50,20 +51,21 @@ class _Validation:
         submitted: Resolution,
         connector: SourceConnector,
         worker: WorkerConfig,
-        converters: Converters,
+        plugins: Plugins,
     ) -> None:
         self._submitted = submitted
         self._props = submitted.props()
         self._chains = chain_props(submitted)
         self._connector = connector
         self._worker = worker
-        self._converters = converters
+        self._plugins = plugins
+        self._converters = plugins.converters
         self._framework = self._framework_settings()
         self._settings = {
             **self._framework,
             **{each.name: each for each in connector.config_class.settings()},
         }
-        self._sections = sections(self._props, converters)
+        self._sections = sections(self._props, plugins.converters)
         appended = {each.name: each for part in self._sections for each in part.settings}
         defined = {**self._settings, **appended}
         self._readings = {
@@ -108,7 +110,7 @@ class _Validation:
         for part in self._sections:
             complaints.add_new(section_problems(part, self._submitted.resolved))
         complaints.add_new((key, NULL) for key in self._submitted.nulls())
-        complaints.add(chain_problems(self._chains), as_they_are=True)
+        complaints.add(chain_problems(self._chains, self._plugins), as_they_are=True)
         known = frozenset(each.name for each in ConnectorConfig.settings())
         complaints.add_new(
             (key, told)
@@ -142,7 +144,7 @@ class _Validation:
     def _framework_settings(self) -> dict[str, Setting]:
         settings = (
             *framework_settings(self._worker, self._converters),
-            *chain_settings(self._chains),
+            *chain_settings(self._chains, self._plugins),
         )
         return {each.name: each for each in settings}
 
@@ -177,8 +179,11 @@ class _Validation:
 
     def _text(self, setting: Setting, found: Reading) -> str | None:
         text = value_text(found.value, setting.type)
-        is_converter = setting.name in {f"{role}.converter" for role in ROLES}
-        return self._converters.full_name(text) if is_converter and text else text
+        if not text:
+            return text
+        if setting.name in {f"{role}.converter" for role in ROLES}:
+            return self._converters.full_name(text)
+        return shown_class(setting.name, self._chains, self._plugins) or text
 
     def _is_lost(self, name: str) -> bool:
         """Whether a class that cannot be found has no value."""

@@ -45,6 +45,12 @@ class RunSpec:
     hidden: Hidden = field(default_factory=Hidden, repr=False)
 
     @property
+    def plugins(self) -> tuple[PluginChoice, ...]:
+        """All that its slots make besides tasks: converters, transformations, predicates."""
+        stages = (one for each in self.transforms for one in each.plugins)
+        return (self.key_converter, self.value_converter, self.header_converter, *stages)
+
+    @property
     def exactly_once(self) -> bool:
         """Whether its tasks write in transactions."""
         return self.delivery is Delivery.EXACTLY_ONCE

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from headrace.class_path import class_at
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.record import SourceRecord
 from headrace.connect.transforming import (
@@ -18,9 +19,10 @@ from headrace.connect.transforming import (
     Predicate,
     Transform,
 )
-from headrace.slot.work import StageChoice
+from headrace.slot.work import PluginChoice, StageChoice
 from headrace.transforms.catalogue import make_predicate, make_transform
 
+_Made = TypeVar("_Made", Transform, Predicate)
 _Joined = TypeVar("_Joined", bound="pa.Array | int | None")
 
 
@@ -86,13 +88,26 @@ class Stage:
 
 
 def made_stage(choice: StageChoice) -> Stage:
-    """The step that *choice* names, configured; raises :class:`~headrace.connect.errors.ConfigError`."""
-    chosen = choice.predicate
+    """The step that *choice* names, configured.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` for settings that are wrong, and
+    :class:`~headrace.connect.errors.TaskFailedError` for a class that is not there.
+    """
+    predicate = choice.predicate
     return Stage(
-        transform=make_transform(choice.transform.class_name, choice.transform.config),
-        predicate=None if chosen is None else make_predicate(chosen.class_name, chosen.config),
+        transform=_made(choice.transform, make_transform),
+        predicate=None if predicate is None else _made(predicate, make_predicate),
         negate=choice.negate,
     )
+
+
+def _made(choice: PluginChoice, make_own: Callable[[str, Mapping[str, str]], _Made]) -> _Made:
+    """One of our own, which *make_own* knows, or an author's, which the driver has named by where it lies."""
+    if ":" not in choice.class_name:
+        return make_own(choice.class_name, choice.config)
+    made: Any = class_at(choice.class_name, object)()
+    made.configure(choice.config)
+    return made
 
 
 def _pieces(batches: Sequence[SourceBatch], changed: Piece) -> Iterator[Piece]:

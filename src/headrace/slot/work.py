@@ -98,6 +98,11 @@ class StageChoice:
     predicate: PluginChoice | None = None
     negate: bool = False
 
+    @property
+    def plugins(self) -> tuple[PluginChoice, ...]:
+        """All that it names."""
+        return (self.transform,) if self.predicate is None else (self.transform, self.predicate)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotWork:

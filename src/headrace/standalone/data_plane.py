@@ -40,7 +40,7 @@ def spark_engine(
     modules = [
         name
         for each in connectors
-        for name in foreign_modules(each.connector, (one.class_name for one in each.converters))
+        for name in foreign_modules(each.connector, (one.class_name for one in each.plugins))
     ]
     return SparkEngine(
         settings,
@@ -64,11 +64,11 @@ def _refuse_small(session: SparkSession, slots: int) -> None:
         raise TaskFailedError(f"The Spark session is too small. {problem}")
 
 
-def foreign_modules(connector: SourceConnector, converters: Iterable[str]) -> frozenset[str]:
+def foreign_modules(connector: SourceConnector, plugins: Iterable[str]) -> frozenset[str]:
     """The top-level modules that a connector's slots import and headrace does not bring.
 
-    *converters* are the classes of its converters, authors' by where they lie.
+    *plugins* are the classes of its converters, transformations and predicates, authors' by where they lie.
     """
-    places = (each.partition(":")[0] for each in converters if ":" in each)
+    places = (each.partition(":")[0] for each in plugins if ":" in each)
     modules = (connector.task_class.__module__, *places)
     return frozenset(each.partition(".")[0] for each in modules) - {"headrace"}

@@ -95,9 +95,7 @@ def _preparing(changes: OffsetChanges, engine: Engine) -> Callable[[RunSpec], No
         changes.settle(replace(spec, connector=type(spec.connector)()))
         ensure_dead_letters(spec)
         if isinstance(engine, LazyEngine):
-            converters = (spec.key_converter, spec.value_converter, spec.header_converter)
-            engine.require(
-                foreign_modules(spec.connector, (each.class_name for each in converters))
-            )
+            names = (each.class_name for each in spec.plugins)
+            engine.require(foreign_modules(spec.connector, names))
 
     return prepare

@@ -11,6 +11,8 @@ from headrace.slot.work import PluginChoice, StageChoice
 
 TRANSFORMS: Final = "transforms"
 PREDICATES: Final = "predicates"
+KEYS: Final = (TRANSFORMS, PREDICATES)
+"""The settings that list aliases."""
 OF_RUNTIME: Final = ("type", "plugin.version", "predicate", "negate")
 """What of an alias's keys is not for its class."""
 
