@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import first_connector
@@ -21,16 +22,20 @@ def run_once(
     *,
     worker: str,
     connector: str,
-    database: str,
+    place: Mapping[str, str],
     slots: int,
 ):
-    """Run *connector* until all is read. *worker* and *connector* are files of the examples."""
+    """Run *connector* until all is read. *worker* and *connector* are files of the examples.
+
+    *place* are its settings that name files, which lie in *folder*.
+    """
     config = checked_worker(
         json.loads((EXAMPLES / worker).read_text())
         | {"bootstrap.servers": bootstrap, "group.id": topic}
     )
     props = json.loads((EXAMPLES / connector).read_text())
-    props |= {"database": str(folder / database), "topic": topic}
+    props |= {key: str(folder / name) for key, name in place.items()}
+    props["topic"] = topic
     with standalone(
         config,
         [admitted(props, config)],

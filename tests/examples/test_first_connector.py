@@ -26,7 +26,7 @@ run_once = partial(
     once.run_once,
     worker="worker.json",
     connector="first_connector.json",
-    database="orders.db",
+    place={"database": "orders.db"},
     slots=1,
 )
 

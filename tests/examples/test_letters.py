@@ -66,7 +66,7 @@ run_once = partial(
     once.run_once,
     worker="letters_worker.json",
     connector="letters.json",
-    database="letters.db",
+    place={"database": "letters.db"},
     slots=2,
 )
 
