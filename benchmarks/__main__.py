@@ -8,19 +8,21 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from benchmarks.binary_samples import avro_sample, bytes_sample, parquet_sample
+from benchmarks.chain import KEY as CHAIN
+from benchmarks.chain import chain_figures
 from benchmarks.client_limit import ClientLimit
 from benchmarks.contender import BenchmarkError
 from benchmarks.control import CONTROL_CASES
-from benchmarks.control_report import control_section
 from benchmarks.control_scene import QUICK, WHOLE, ControlScene
 from benchmarks.figure import Figure
+from benchmarks.figure_report import figure_section
 from benchmarks.headrace_worker import HeadraceWorker
 from benchmarks.machine import machine, versions
 from benchmarks.measuring import BROKER_SETTINGS, Bench, Measurement
@@ -40,6 +42,9 @@ RECORDS, PAIRS = 10_000_000, 6
 QUICK_RECORDS, QUICK_PAIRS = 2_000_000, 3
 # By so much fewer files are planned over when it is to be quick.
 PLAN_QUICK = 10
+# Enough for a figure that is measured in this process, without a start.
+CHAIN_RECORDS = 100_000
+CONTROL, CHAINS = "A worker that serves", "A chain of transformations"
 WARM_UP_RECORDS = 500_000
 WARM_UP = (ClientLimit(), HeadraceWorker(format="lines", exactly_once=True))
 # Below that, the seconds in which Java compiles are a large part of a run of Kafka Connect.
@@ -58,31 +63,42 @@ def main() -> int:
     """Measure, print, and write if asked; the exit code is 1 when a row failed."""
     options = _options()
     if options.list:
-        print("\n".join(f"{row.key:22} {row.slots} {row.title}" for row in ROWS))
-        print("\n".join(f"{case.key:22}   {case.title}" for case in (*CASES, *CONTROL_CASES)))
+        print("\n".join(_keys()))
         return 0
     signal.signal(signal.SIGTERM, _leave)
     began = datetime.now(UTC)
     runs: dict[str, list[Measurement]] = {}
     plans: dict[str, PlanMeasured] = {}
     figures: dict[str, Sequence[Figure]] = {}
+    chains: dict[str, Sequence[Figure]] = {}
     failed = False
     with tempfile.TemporaryDirectory(prefix="headrace-benchmark-", dir=options.folder) as name:
         try:
             failed = _measure(options, Path(name), runs)
             failed |= _plan(options, Path(name), plans)
             failed |= _control(options, Path(name), figures)
+            _chain(options, chains)
         except KeyboardInterrupt:
             failed = True
             print("Interrupted; here is what was measured.", file=sys.stderr)
         except (BenchmarkError, ConnectError) as error:
             failed = True
             print(f"It cannot go on: {error}", file=sys.stderr)
-    page = _page(Results(runs), plans, figures, began=began, options=options)
+    sections = (
+        f"{plan_section(plans)}{figure_section(CONTROL, figures)}{figure_section(CHAINS, chains)}"
+    )
+    page = _page(Results(runs), sections, began=began, options=options)
     print(f"\n{page}")
     if options.write is not None:
         options.write.write_text(f"{METHOD.read_text()}\n{page}\n\n{NOTES.read_text()}")
     return int(failed)
+
+
+def _keys() -> Iterator[str]:
+    """What ``--only`` may name, a line each."""
+    yield from (f"{row.key:22} {row.slots} {row.title}" for row in ROWS)
+    yield from (f"{case.key:22}   {case.title}" for case in (*CASES, *CONTROL_CASES))
+    yield f"{CHAIN:22}   a chain of transformations, in batches and record by record"
 
 
 def _measure(options: argparse.Namespace, folder: Path, runs: dict[str, list[Measurement]]) -> bool:
@@ -172,23 +188,23 @@ def _control(
     return failed
 
 
+def _chain(options: argparse.Namespace, figures: dict[str, Sequence[Figure]]) -> None:
+    """Measure the chain, adding to *figures*."""
+    if _is_wanted(CHAIN, options):
+        _say(f"a chain of transformations ({CHAIN})")
+        figures[CHAIN] = chain_figures(min(options.records, CHAIN_RECORDS))
+
+
 def _is_wanted(key: str, options: argparse.Namespace) -> bool:
     return not options.only or any(fnmatch.fnmatchcase(key, each) for each in options.only)
 
 
-def _page(
-    results: Results,
-    plans: Mapping[str, PlanMeasured],
-    figures: Mapping[str, Sequence[Figure]],
-    *,
-    began: datetime,
-    options: argparse.Namespace,
-) -> str:
+def _page(results: Results, sections: str, *, began: datetime, options: argparse.Namespace) -> str:
     warning = SHORT_RUN if options.records < ENOUGH_RECORDS else ""
-    rates = f"\n\n{warning}{report(results)}" if results.runs or not (plans or figures) else ""
+    rates = f"\n\n{warning}{report(results)}" if results.runs or not sections else ""
     return (
         f"## Where and when\n\n{began:%d %B %Y}, {options.records:,} records a run. {machine()}. "
-        f"{versions()}.{rates}{plan_section(plans)}{control_section(figures)}"
+        f"{versions()}.{rates}{sections}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The report's section about a worker that serves. Pure."""
+"""The report's sections of single figures. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from benchmarks.figure import Figure
 from benchmarks.report import markdown_table
 
 
-def control_section(figures: Mapping[str, Sequence[Figure]]) -> str:
+def figure_section(title: str, figures: Mapping[str, Sequence[Figure]]) -> str:
     """A section for *figures*, by the cases' keys; empty without any."""
     rows = [_row(each) for found in figures.values() for each in found]
     if not rows:
         return ""
-    return f"\n\n## A worker that serves\n\n{markdown_table(('', 'measured', 'wanted', ''), rows)}"
+    return f"\n\n## {title}\n\n{markdown_table(('', 'measured', 'wanted', ''), rows)}"
 
 
 def _row(figure: Figure) -> Sequence[str]:

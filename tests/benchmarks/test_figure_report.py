@@ -1,10 +1,10 @@
-"""What is told of a worker that serves."""
+"""What is told of single figures."""
 
 from __future__ import annotations
 
 import pytest
-from benchmarks.control_report import control_section
 from benchmarks.figure import Figure
+from benchmarks.figure_report import figure_section
 
 
 @pytest.mark.parametrize(
@@ -17,11 +17,11 @@ from benchmarks.figure import Figure
 )
 def test_a_figure_is_judged_by_its_goal(value: float, most: float | None, told: str):
     """Where there is one."""
-    section = control_section({"k": [Figure(title="a", value=value, unit="s", most=most)]})
+    section = figure_section("T", {"k": [Figure(title="a", value=value, unit="s", most=most)]})
     cells = [[cell.strip() for cell in line.split("|")] for line in section.splitlines()]
     assert [cell.strip() for cell in told.split("|")] in cells
 
 
 def test_there_is_no_section_without_figures():
     """A run of other rows tells nothing of it."""
-    assert not control_section({})
+    assert not figure_section("T", {})
