@@ -15,6 +15,7 @@ from headrace.connect.partition import SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.runtime.herder.answers import PluginKind
 from headrace.runtime.herder.errors import BadRequestError, NotFoundError
+from headrace.runtime.standalone.passwords import Passwords
 from headrace.slot.stages import made_stage
 from headrace.standalone.data_plane import foreign_modules
 from headrace.transforms.catalogue import PREDICATE_CLASSES, TRANSFORM_CLASSES
@@ -240,7 +241,11 @@ def test_a_setting_that_its_class_does_not_know_is_told(
 
 
 def test_a_password_of_a_transformation_is_hidden(judge: ConnectorAdmission):
-    """In all that the connector's tasks tell, though its name does not say that it is one."""
-    spec = judge.admitted(chain("hush", word="open-sesame"))
+    """In answers and in all that the connector's tasks tell, though its name does not say that it is one."""
+    given = chain("hush", word="open-sesame")
+
+    spec = judge.admitted(given)
+    shown = Passwords(judge, are_masked=True).masked(given, connector=given)
 
     assert "open-sesame" not in spec.hidden.masked("It is open-sesame.")
+    assert {**given, "transforms.a.word": "[hidden]"} == shown

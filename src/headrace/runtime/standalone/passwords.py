@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from headrace.connect.setting_type import HIDDEN, SettingType
@@ -9,6 +11,7 @@ from headrace.runtime.herder.admission import Admission
 from headrace.runtime.herder.errors import BadRequestError, RequestError
 from headrace.runtime.herder.herder import Config
 from headrace.runtime.settings.secret_keys import is_secret_key
+from headrace.runtime.settings.stage_settings import KEYS, aliases
 
 _CLASS: Final = "connector.class"
 # Of a class that cannot be found nobody knows which keys are passwords; these are none.
@@ -62,9 +65,17 @@ class Passwords:
             settings = self._admission.plugin_settings(connector.get(_CLASS) or "")
         except RequestError:
             return frozenset(config) - _NEVER_SECRET
-        types = {each.name: each.type for each in settings}
+        types = {each.name: each.type for each in settings} | dict(self._of_aliases(connector))
         return frozenset(
             key
             for key in config
             if types.get(key) is SettingType.PASSWORD or (key not in types and is_secret_key(key))
         )
+
+    def _of_aliases(self, connector: Config) -> Iterator[tuple[str, SettingType]]:
+        """The settings of the connector's transformations and predicates; of a class that is none, nothing."""
+        texts = {key: value for key, value in connector.items() if value is not None}
+        for prefix in (f"{key}.{alias}." for key in KEYS for alias in aliases(key, texts)):
+            with suppress(RequestError):
+                for each in self._admission.plugin_settings(texts.get(f"{prefix}type", "")):
+                    yield f"{prefix}{each.name}", each.type
