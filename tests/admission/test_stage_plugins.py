@@ -50,6 +50,9 @@ class Louder(AsItIs, ABC):
     @abstractmethod
     def much(self): ...
 
+class Needy(AsItIs):
+    def __init__(self, need): ...
+
 class IsLoudPredicate:
     def configure(self, config):
         self.least = int(config.get("least", "1"))
@@ -62,6 +65,7 @@ MURMUR_PATH, AS_IT_IS, IS_LOUD = (
     "murmurs:AsItIs",
     "murmurs:IsLoudPredicate",
 )
+NEEDY = "murmurs:Needy"
 LOST = "nowhere.at.all:Transform"
 
 
@@ -120,7 +124,7 @@ def test_a_slot_makes_the_classes_that_names_stand_for(
 
 
 def test_they_are_listed_with_kind_and_version(plugins: Plugins):
-    """One that is broken once, with its reason."""
+    """One that is broken once, with its reason; what is no plugin by itself is left out."""
     theirs = [each for each in plugins.listed() if each.class_name.startswith(("mur", "nowh"))]
 
     assert [
@@ -197,6 +201,10 @@ def test_a_version_may_be_asked_for(judge: ConnectorAdmission):
         ("lost", f"{LOST} could not be loaded: No module named 'nowhere'"),
         (IS_LOUD, f"Class class {IS_LOUD} does not implement the Transformation interface"),
         ("murmurs:Louder", "murmurs:Louder: This class is abstract and cannot be created."),
+        (
+            NEEDY,
+            "Could not find a public no-argument constructor for class: murmurs:Needy",
+        ),
         ("murmurs:Nobody", "murmurs:Nobody could not be loaded"),
         (
             "org.apache.kafka.connect.transforms.HoistField",

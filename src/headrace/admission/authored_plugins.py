@@ -73,9 +73,11 @@ class AuthoredPlugins:
 
     def _is_one(self, found: object) -> bool:
         """Whether *found*, which is in a module that is looked through, is one of them."""
-        if not isinstance(found, type) or inspect.isabstract(found):
+        if not isinstance(found, type) or getattr(found, "_is_protocol", False):
             return False
-        return not getattr(found, "_is_protocol", False) and self._interface.fits(found)
+        # Classes that only others are made of, or that a plugin makes for itself, are no plugins.
+        is_part = inspect.isabstract(found) or _needs_arguments(found)
+        return not is_part and self._interface.fits(found)
 
 
 def unusable(path: str, interface: Interface) -> str | None:
@@ -86,7 +88,11 @@ def unusable(path: str, interface: Interface) -> str | None:
         return str(error)
     if not interface.fits(found):
         return f"Class class {path} does not implement the {interface.name} interface"
-    return f"{path}: {ABSTRACT} {_EXTEND}" if inspect.isabstract(found) else None
+    if inspect.isabstract(found):
+        return f"{path}: {ABSTRACT} {_EXTEND}"
+    if _needs_arguments(found):
+        return f"Could not find a public no-argument constructor for class: {path}"
+    return None
 
 
 def has_methods(found: object, *names: str) -> bool:
@@ -105,6 +111,17 @@ def declared_version(found: object) -> str | None:
     """The version that an author's class tells, if it does."""
     version = getattr(found, "version", None)
     return None if version is None else str(version)
+
+
+def _needs_arguments(found: type[Any]) -> bool:
+    try:
+        inspect.signature(found).bind()
+    except TypeError:
+        return True
+    except ValueError:
+        # What is written in C need not tell.
+        return False
+    return False
 
 
 def _loaded(path: str) -> type[Any]:
