@@ -35,6 +35,7 @@ DONE = (
     "this connector manages offsets externally, they will need to be manually {done} in the system that "
     "the connector uses."
 )
+BACK = "Nothing was changed: the offsets are already what they were before change {n}"
 NO_CHANGE = "Connector {c} has no change {n} of its offsets; its history lists those that are kept"
 CREATED = "Change {n} is the creation of connector {c}. To undo it, reset the connector's offsets and delete it.{rest}"
 MOVED = "Change {n} of connector {c} cannot be undone: offsets have moved since, {rest}"
@@ -62,7 +63,7 @@ ALLOWED: Mapping[str, Allowed] = {
     "alter": {200: [DONE.replace("{done}", "altered")], **OF_CHANGES},
     "reset": {200: [DONE.replace("{done}", "reset")], **OF_CHANGES},
     "undo": {
-        200: [DONE.replace("{done}", "restored")],
+        200: [DONE.replace("{done}", "restored"), BACK],
         400: [NOT_STOPPED, CREATED, MOVED, UNDONE, NOT_DONE, EARLIER],
         404: [ABSENT, NO_CHANGE],
     },

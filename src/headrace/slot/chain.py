@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.errors import ConnectError, RecordError
+from headrace.connect.errors import ConnectError, RecordError, RetriableError
 from headrace.connect.record import SourceRecord
 from headrace.slot.batching import batches_of
 from headrace.slot.encoding import located
@@ -17,6 +18,8 @@ from headrace.slot.frames import Failed, Filtered, Frame, Records, Refused
 from headrace.slot.plain_rows import plain_row
 from headrace.slot.retrying import Retrying
 from headrace.slot.stages import Piece, Stage
+
+_log = logging.getLogger(__name__)
 
 
 class _NotTransformed(Exception):  # noqa: N818 (never leaves this module)
@@ -63,8 +66,14 @@ class Chain:
             for piece in pieces:
                 try:
                     behind = stage.changed_piece(piece)
-                except RecordError:
-                    # One by one it is found which record that is.
+                except ConnectError as error:
+                    if isinstance(error, RecordError | RetriableError):
+                        # One by one it is found which record that is, and tried again.
+                        return None
+                    raise
+                except Exception:
+                    # What `apply` says of its records counts; a batch is only its shorter way.
+                    _log.debug("Rows go one by one behind this error of a batch", exc_info=True)
                     return None
                 if behind is None:
                     return None
