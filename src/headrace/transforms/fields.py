@@ -9,7 +9,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.schema import Field, Schema, arrow_type
+from headrace.connect.columns import column_of
+from headrace.connect.schema import Field, Schema
 
 NULLS_DOC: Final = "Put the default of a field that has one where the field is null."
 """What ``replace.null.with.default`` means (KIP-1040)."""
@@ -56,10 +57,11 @@ def field_readers(schema: Schema, *, defaults: bool) -> Iterator[FieldReader]:
 
 
 def default_of(schema: Schema) -> pa.Scalar | None:
-    """The default of *schema* as its columns hold it; ``None`` when it has none."""
-    if schema.default is None:
-        return None
-    return pa.array([schema.default], arrow_type(schema))[0]
+    """The default of *schema* as its columns hold it; ``None`` when it has none.
+
+    Raises :class:`~headrace.connect.errors.RecordError` for one that does not fit its schema.
+    """
+    return None if schema.default is None else column_of(schema, [schema.default])[0]
 
 
 def plain_value(held: pa.Scalar) -> Any:  # noqa: ANN401 (whatever a column holds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -22,26 +22,22 @@ def is_all_null(column: pa.Array | None) -> bool:
 
 
 def where_present(
-    batch: SourceBatch, column: pa.Array, change: Callable[[SourceBatch], SourceBatch | None]
-) -> Sequence[SourceBatch] | None:
-    """*batch* with *change* where its *column* is not null, in runs of rows: a change may be one of the schema, too.
+    batch: SourceBatch, column: pa.Array, changed: SourceBatch
+) -> Sequence[SourceBatch]:
+    """*changed* in the rows of *batch* whose *column* is not null, *batch* in the others.
 
-    ``None`` when *change* has no way.
+    In runs of rows, for the two may have different schemas.
     """
-    changed = list[SourceBatch]()
-    for start, length, present in _runs(column):
-        run = batch if length == len(batch) else batch.slice(start, length)
-        behind = change(run) if present else run
-        if behind is None:
-            return None
-        changed.append(behind)
-    return changed
+    if not column.null_count:
+        return [changed]
+    return [
+        (changed if present else batch).slice(start, length)
+        for start, length, present in _runs(column)
+    ]
 
 
 def _runs(column: pa.Array) -> list[tuple[int, int, bool]]:
     """The runs of *column*: start, length, and whether it is there in all of their rows."""
-    if not column.null_count:
-        return [(0, len(column), True)]
     present = column.is_valid().to_numpy(zero_copy_only=False)
     starts = [0, *(np.flatnonzero(present[1:] != present[:-1]) + 1).tolist()]
     ends = [*starts[1:], len(column)]

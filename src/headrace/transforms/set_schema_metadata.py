@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
-import pyarrow.compute as pc
-
 from headrace.connect.batch import SourceBatch
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.errors import RecordError
@@ -74,8 +72,7 @@ class SetSchemaMetadata:
         plan = self._plans.of(schema)
         made = plan.column(column)
         assert made is not None, "readers have a way always"
-        kept = pc.if_else(column.is_valid(), made, None) if column.null_count else made
-        return [self._operand.replaced_column(batch, plan.schema, kept)]
+        return [self._operand.replaced_column(batch, plan.schema, made)]
 
     def _plan(self, schema: Schema) -> StructPlan:
         renamed = dataclasses.replace(

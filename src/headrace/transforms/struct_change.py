@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from headrace.connect.batch import SourceBatch
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import SchemaType
@@ -53,10 +51,8 @@ class StructChange:
         if column.null_count and self.refuses_null:
             return None
         plan = self.plans.of(schema)
-        return where_present(batch, column, lambda run: self._changed(run, plan))
-
-    def _changed(self, batch: SourceBatch, plan: StructPlan) -> SourceBatch | None:
-        structs = self.operand.column(batch)
-        assert isinstance(structs, pa.StructArray), "asked before"
-        column = plan.column(structs)
-        return None if column is None else self.operand.replaced_column(batch, plan.schema, column)
+        made = plan.column(column)
+        if made is None:
+            return None
+        changed = self.operand.replaced_column(batch, plan.schema, made)
+        return where_present(batch, column, changed)

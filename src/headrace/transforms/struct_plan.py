@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from headrace.connect.schema import Schema, arrow_type
@@ -19,7 +20,7 @@ class Member(Protocol):
         ...
 
     def column(self, structs: pa.StructArray) -> pa.Array | None:
-        """The values for all of *structs*, none of which is null; ``None`` when there is no way for all at once."""
+        """The values for all of *structs*, null for a null one; ``None`` when there is no way for all at once."""
         ...
 
 
@@ -37,7 +38,7 @@ class StructPlan:
         return {field.name: member.value(struct) for field, member in named}
 
     def column(self, structs: pa.StructArray) -> pa.StructArray | None:
-        """What *structs* become, none of which is null; ``None`` when a member has no way."""
+        """What *structs* become, null for a null one; ``None`` when a member has no way."""
         columns = list[pa.Array]()
         for member in self.members:
             column = member.column(structs)
@@ -46,8 +47,20 @@ class StructPlan:
             columns.append(column)
         # Made of buffers: the usual way knows no number of rows where there are no columns.
         return pa.StructArray.from_buffers(
-            self.arrow, len(structs), [None], null_count=0, children=columns
+            self.arrow,
+            len(structs),
+            [_validity(structs)],
+            null_count=structs.null_count,
+            children=columns,
         )
+
+
+def _validity(structs: pa.StructArray) -> pa.Buffer | None:
+    """Which of *structs* are there, one bit for each."""
+    if not structs.null_count:
+        return None
+    valid = structs.is_valid().to_numpy(zero_copy_only=False)
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 def struct_plan(schema: Schema, members: Sequence[Member]) -> StructPlan:

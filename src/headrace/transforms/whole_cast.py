@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from headrace.connect.batch import SourceBatch
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Schema, SchemaType
@@ -40,14 +38,10 @@ class WholeCast:
             return [batch]
         if column is None or schema is None:
             return None
-        changed = self._schema(schema, None)
-        return where_present(batch, column, lambda run: self._changed(run, changed))
-
-    def _changed(self, batch: SourceBatch, schema: Schema) -> SourceBatch | None:
-        column = self.operand.column(batch)
-        assert isinstance(column, pa.Array), "asked before"
-        cast = cast_column(column, self.target)
-        return None if cast is None else self.operand.replaced_column(batch, schema, cast)
+        after, cast = self._schema(schema, None), cast_column(column, self.target)
+        if cast is None:
+            return None
+        return where_present(batch, column, self.operand.replaced_column(batch, after, cast))
 
     def _schema(self, before: Schema, value: object) -> Schema:
         """Kafka Connect keeps all but the type, and casts the default."""
