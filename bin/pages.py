@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.admission import Plugins
 from headrace.admission.framework_settings import framework_settings
+from headrace.connect.config import Config
 from headrace.connect.setting import Limits, Setting
 from headrace.connectors.file_stream import FileStreamSourceConfig
 from headrace.connectors.files.aiven.config import AivenS3Config
@@ -23,6 +24,12 @@ from headrace.observe.metric_tables import OF_CONNECTOR, OF_TASK, OF_WORKER
 from headrace.rest.config import RestConfig
 from headrace.runtime.herder.value_text import value_text
 from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
+from headrace.transforms.catalogue import (
+    PREDICATE_CLASSES,
+    TRANSFORM_CLASSES,
+    predicate_config,
+    transform_config,
+)
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 HOW = "This page is made from the code by `bin/pages.py`; a test fails when it is stale."
@@ -83,6 +90,8 @@ def reference() -> str:
         _part("Converter `json`", "converters", JsonConverterConfig.settings()),
         _part("Converter `avro`", "converters", AvroConverterConfig.settings()),
         _part("Converter `string`", "converters", StringConverterConfig.settings()),
+        *_plugin_parts("Transformation", TRANSFORM_CLASSES, transform_config),
+        *_plugin_parts("Predicate", PREDICATE_CLASSES, predicate_config),
     ]
     return "\n".join((REFERENCE, *parts))
 
@@ -99,6 +108,19 @@ def metrics() -> str:
 
 PAGES: Mapping[str, Callable[[], str]] = {"reference.md": reference, "metrics.md": metrics}
 _CONVERTERS = frozenset(f"{role}.converter" for role in ROLES)
+
+
+def _plugin_parts(
+    kind: str, classes: Iterable[str], config: Callable[[str], type[Config] | None]
+) -> Iterator[str]:
+    """One part for each of *classes* that has settings; those for keys and for values are one."""
+    told = set[str]()
+    for path in sorted(classes):
+        name = path.rpartition(".")[2].partition("$")[0]
+        declared = config(path)
+        if name not in told and declared is not None and declared.settings():
+            told.add(name)
+            yield _part(f"{kind} `{name}`", "transforms", declared.settings())
 
 
 def _part(
