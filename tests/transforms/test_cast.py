@@ -157,6 +157,8 @@ def test_a_whole_value_keeps_all_but_its_type() -> None:
         ("a:int8", {"a": True}, {"a": 1}),
         ("int8", "5", 5),
         ("string", Decimal("1.10"), "1.10"),
+        ("int64", Decimal("12345678901234567.5"), 12345678901234568),
+        ("int8", Decimal("1E+999999999"), -1),
     ],
 )
 def test_values_without_schema_are_cast(spec: str, value: object, changed: object) -> None:

@@ -62,6 +62,7 @@ def test_a_field_says_nothing_afterwards(schema: Schema, value: object, masked: 
         (INT8, 5, "300", 44),
         (INT32, 5, "1.5", 1),
         (INT64, 5, "1e3", 1000),
+        (INT64, 5, "1e999999999", 0),
         (FLOAT32, 1.5, "1e3", 1000.0),
         (FLOAT64, 1.5, "-.1", -0.1),
         (decimal(2), Decimal("1.50"), "7.1", Decimal("7.10")),

@@ -15,6 +15,7 @@ from headrace.transforms.cast_spec import TARGETS
 from headrace.transforms.java_numbers import (
     as_single,
     decimal_float,
+    decimal_int,
     narrowed,
     parsed_float,
     parsed_int,
@@ -82,8 +83,10 @@ def _integer(value: object, bits: int) -> int:
         return parsed_int(value, bits)
     if isinstance(value, float):
         return truncated(value, bits)
-    assert isinstance(value, int | Decimal), "no other kind of value is left"
-    return narrowed(int(value), bits)
+    if isinstance(value, Decimal):
+        return decimal_int(value, bits)
+    assert isinstance(value, int), "no other kind of value is left"
+    return narrowed(value, bits)
 
 
 def _float(value: object, bits: int) -> float:
@@ -116,7 +119,12 @@ def _text(schema: Schema | None, value: object) -> str:
 
 
 def _encoded(schema: Schema | None, value: object) -> object:
-    """*value* as a number, where Connect's schema makes a date or time of it."""
+    """*value* as a number, where Connect's schema makes a date or time of it.
+
+    Without schema a number that is not whole is a double in Kafka Connect, whatever its digits.
+    """
+    if schema is None and isinstance(value, Decimal):
+        return float(value)
     if not isinstance(value, dt.date | dt.time):
         return value
     named = (schema.type, schema.name) if schema is not None else None

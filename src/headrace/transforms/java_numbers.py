@@ -18,6 +18,7 @@ _HEX = re.compile(
 _DECIMAL = re.compile(rf"[+-]?{_DIGITS}")
 _BLANK = "".join(map(chr, range(0x21)))
 _NARROW_BITS = 32
+_LONG_BITS = 64
 
 
 def narrowed(value: int, bits: int) -> int:
@@ -71,9 +72,18 @@ def parsed_decimal(text: str) -> Decimal:
 
 def as_single(value: float) -> float:
     """*value* rounded to 32 bits: from an ``int`` of 64 bits at once, as Java does."""
-    held = np.int64(narrowed(value, 64)) if isinstance(value, int) else np.float64(value)
+    held = np.int64(narrowed(value, _LONG_BITS)) if isinstance(value, int) else np.float64(value)
     with np.errstate(over="ignore"):
         return float(held.astype(np.float32))
+
+
+def decimal_int(value: Decimal, bits: int) -> int:
+    """The lowest *bits*, at most 64, of *value* without its fraction."""
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, str) or exponent >= _LONG_BITS or value.adjusted() < 0:
+        # 10^64 has no lower bits; and a large exponent would take all memory.
+        return 0
+    return narrowed(int(value), bits)
 
 
 def decimal_float(value: Decimal, bits: int) -> float:

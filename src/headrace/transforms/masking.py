@@ -11,7 +11,7 @@ from typing import Any, Final
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import Schema, SchemaType
 from headrace.transforms.casting import FLOAT_BITS, INT_BITS
-from headrace.transforms.java_numbers import decimal_float, narrowed, parsed_decimal
+from headrace.transforms.java_numbers import decimal_float, decimal_int, parsed_decimal
 from headrace.transforms.requiring import java_class
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -80,4 +80,4 @@ def _numeric(schema: Schema | None, value: object, number: Decimal) -> int | flo
     kind = None if schema is None else schema.type
     if isinstance(value, float):
         return decimal_float(number, FLOAT_BITS.get(kind, _DOUBLE) if kind else _DOUBLE)
-    return narrowed(int(number), INT_BITS.get(kind, _LONG) if kind else _LONG)
+    return decimal_int(number, INT_BITS.get(kind, _LONG) if kind else _LONG)
