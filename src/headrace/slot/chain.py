@@ -71,7 +71,7 @@ class Chain:
                         # One by one it is found which record that is, and tried again.
                         return None
                     raise
-                except Exception:
+                except Exception:  # noqa: BLE001 (authors write transformations)
                     # What `apply` says of its records counts; a batch is only its shorter way.
                     _log.debug("Rows go one by one behind this error of a batch", exc_info=True)
                     return None
