@@ -173,8 +173,8 @@ def test_keys_come_in_kafka_connect_s_order_and_places():
             "x",
             [
                 (
-                    "topic.creation.default.partitions is a setting of Kafka Connect that is not "
-                    "supported yet; leave it out."
+                    "Invalid value x for configuration topic.creation.default.partitions: "
+                    "Not a number of type INT"
                 )
             ],
         ),
@@ -189,7 +189,8 @@ def test_keys_come_in_kafka_connect_s_order_and_places():
 )
 def test_a_wrong_value_is_an_error_of_its_key(name: str, value: str | None, told: list[str]):
     """In the words of Kafka Connect; each message counts."""
-    infos = validated({name: value})
+    made = {"topic.creation.default.replication.factor": "1"} if "creation" in name else {}
+    infos = validated({**made, name: value})
 
     assert {name: told} == errors(infos)
     assert len(told) == infos.error_count
@@ -200,6 +201,7 @@ def test_all_problems_are_told_at_once():
     wrong = {
         "tasks.max": "0",
         "topic.creation.groups": "a",
+        "topic.creation.default.partitions": "0",
         "transforms": "a",
         "batch.size": "x",
         "key.converter": "json",
@@ -210,9 +212,13 @@ def test_all_problems_are_told_at_once():
         "unknown": None,
     }
 
-    assert {*wrong, "transforms.a.type"} - {"transforms", "key.converter"} == set(
-        errors(validated(wrong))
-    )
+    missing = {
+        "transforms.a.type",
+        "topic.creation.a.include",
+        "topic.creation.default.replication.factor",
+    }
+    fine = {"transforms", "key.converter", "topic.creation.groups"}
+    assert {*wrong, *missing} - fine == set(errors(validated(wrong)))
 
 
 def test_undefined_keys_are_not_shown_unless_they_are_wrong():

@@ -160,12 +160,14 @@ def _warnings(
         *connector.config_class.settings(),
         *chain_settings(props, plugins),
     )
+    config = ConnectorConfig.parse(props)
     known = {each.name for each in settings} | CONNECTOR_DEFAULTS.keys()
+    passed_on = (*_PASSED_ON, *(f"topic.creation.{each}." for each in config.group_names))
     for key in props:
-        is_known = key in known or key.startswith(_PASSED_ON)
+        is_known = key in known or key.startswith(passed_on)
         if not is_known and not is_passed_on(key, props, plugins):
             yield f"The configuration '{key}' was supplied but isn't a known config."
-    yield from connector_warnings(ConnectorConfig.parse(props), worker)
+    yield from connector_warnings(config, worker)
 
 
 def _where(props: Mapping[str, object]) -> str:

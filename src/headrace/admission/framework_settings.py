@@ -8,39 +8,14 @@ from typing import Final
 
 from headrace.admission.converter_plugins import Converters
 from headrace.connect.setting import Limits, Setting
-from headrace.connect.setting_type import SettingType
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.stage_settings import PREDICATES, TRANSFORMS
 from headrace.runtime.settings.worker_config import ROLES, Role, WorkerConfig
 
-_COMMON = "Common"
-_ERRORS = "Error Handling"
 _NOT_YET = "Not supported yet: only the default can be set."
 
 
 _WITHOUT_EFFECT: Final = (
-    Setting(
-        name="tasks.max.enforce",
-        type=SettingType.BOOLEAN,
-        default=True,
-        importance="low",
-        doc=f"Whether a connector that makes more tasks than tasks.max is failed. {_NOT_YET}",
-        group=_COMMON,
-        order=5,
-        width="SHORT",
-        display_name="Enforce tasks max",
-    ),
-    Setting(
-        name="topic.creation.groups",
-        type=SettingType.LIST,
-        default=(),
-        importance="low",
-        doc=f"Groups of topics that are made with settings of their own. {_NOT_YET}",
-        group="Topic Creation",
-        order=1,
-        width="LONG",
-        display_name="Topic Creation Groups",
-    ),
     Setting(
         name="offsets.storage.topic",
         default=None,

@@ -28,6 +28,7 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
         connector=admitted.connector,
         props=admitted.props,
         max_tasks=config.tasks_max,
+        enforces_max_tasks=config.tasks_max_enforce,
         delivery=worker.delivery,
         producer=producer,
         admin=admin,
@@ -40,5 +41,6 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
         commit_seconds=config.commit_seconds(worker),
         records_per_second=config.max_records_per_second,
         errors=config.errors,
+        topic_groups=config.topic_groups if worker.topic_creation_enable else (),
         hidden=hidden,
     )

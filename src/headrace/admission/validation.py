@@ -23,6 +23,7 @@ from headrace.runtime.herder.value_text import value_text
 from headrace.runtime.providers.resolution import Resolution
 from headrace.runtime.settings.config_rules import connector_problems
 from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.topic_settings import GROUPS
 from headrace.runtime.settings.unsupported_keys import connector_refusals
 from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
 
@@ -54,7 +55,7 @@ class _Validation:
         plugins: Plugins,
     ) -> None:
         self._submitted = submitted
-        self._props = submitted.props()
+        self._props = _with_groups_as_given(submitted)
         self._chains = chain_props(submitted)
         self._connector = connector
         self._worker = worker
@@ -198,6 +199,12 @@ class _Validation:
         if given == self._submitted.resolved.get(value.name) or value.value in (None, HIDDEN):
             return checked
         return replace(checked, value=replace(value, value=given))
+
+
+def _with_groups_as_given(submitted: Resolution) -> dict[str, str]:
+    """Resolved, but for the names of groups: keys are made of them, and would show what a placeholder stands for."""
+    props, given = submitted.props(), submitted.given.get(GROUPS)
+    return props if given is None or GROUPS not in props else {**props, GROUPS: given}
 
 
 def _checked(

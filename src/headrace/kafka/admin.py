@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
@@ -19,7 +19,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
-from headrace.connect.errors import ConfigError, ConnectError, RetriableError
+from headrace.connect.errors import ConfigError, ConnectError, RetriableError, TaskFailedError
 from headrace.kafka.client_config import ClientConfig, connection_settings
 from headrace.kafka.client_log import CLIENT_LOG
 from headrace.kafka.deadline import Deadline
@@ -53,6 +53,10 @@ class CompactedTopic:
     replication: int = 3
     setting: str = "offset.storage.topic"
     keeps: str = "source connector offsets"
+
+
+class CreationForbiddenError(TaskFailedError):
+    """This client may not create a topic that is not there."""
 
 
 class KafkaAdmin:
@@ -153,12 +157,23 @@ class KafkaAdmin:
         return created
 
     def ensure_topic(
-        self, name: str, deadline: Deadline, *, partitions: int, replication: int
+        self,
+        name: str,
+        deadline: Deadline,
+        *,
+        partitions: int,
+        replication: int,
+        settings: Mapping[str, str] | None = None,
     ) -> bool:
-        """Create the topic unless it exists, with the broker's settings; returns whether it was created."""
+        """Create the topic unless it exists; returns whether it was created.
+
+        -1 leaves a number to the broker; what is not among *settings* is the broker's, too. Raises
+        :class:`CreationForbiddenError` when it is not there and this client may not create it.
+        """
         if self.exists(name, deadline):
             return False
-        return self._create(NewTopic(name, partitions, replication), deadline)
+        new = NewTopic(name, partitions, replication, config=dict(settings or {}))
+        return self._create(new, deadline)
 
     def _create(self, new: NewTopic, deadline: Deadline) -> bool:
         def ask(seconds: float) -> bool:
@@ -171,9 +186,11 @@ class KafkaAdmin:
                 if told == _THERE:
                     return False
                 # Without the right to create, a topic that somebody else made is just as good.
-                if told in _FORBIDDEN and self.exists(new.topic, deadline):
-                    return False
-                raise
+                if told not in _FORBIDDEN:
+                    raise
+                if not self.exists(new.topic, deadline):
+                    raise _forbidden(error, new.topic) from error
+                return False
             return True
 
         return self._asked(ask, "the creation of", deadline, topic=new.topic)
@@ -227,6 +244,13 @@ _SILENCE = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
 _THERE = "TOPIC_ALREADY_EXISTS"
 _FORBIDDEN = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 _NOT_TOLD = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")
+
+
+def _forbidden(error: KafkaException, topic: str) -> CreationForbiddenError:
+    return CreationForbiddenError(
+        f"Kafka refused the creation of topic {topic!r}: {kafka_error(error).str().rstrip('.')}. "
+        "Grant this client Create on the topic, or create it yourself."
+    )
 
 
 def _unanswered(reason: str, doing: str, topic: str | None) -> RetriableError:

@@ -50,7 +50,25 @@ class NoPartitionError(UnsendableError):
     """A row is to go to a partition that its topic lacks."""
 
 
-class Sender(Protocol):
+class RecordSender(Protocol):
+    """What is asked of a sender while records come; see :class:`Sender` for when and for what is raised."""
+
+    def send(self, records: EncodedRecords) -> None:
+        """Hand over *records*; returns when all are in the client's queue, waiting while it is full.
+
+        Raises :class:`UnsendableError` with ``row`` for the first record that is too large, or whose partition
+        the topic lacks, before anything, and :class:`~headrace.connect.errors.RecordError` with ``row`` for one
+        that the client refuses for another reason: other rows are in the queue then, and the caller must not
+        commit.
+        """
+        ...
+
+    def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
+        """Like ``send``, one by one; returns each record's place in Kafka once all are acknowledged."""
+        ...
+
+
+class Sender(RecordSender, Protocol):
     """Sends to one Kafka cluster. One slot owns it and calls it from one thread.
 
     Transactional: ``open``, then ``begin``, ``send`` any number of times, ``send_offsets``, ``commit`` or
@@ -69,20 +87,6 @@ class Sender(Protocol):
 
     def begin(self) -> None:
         """Begin a transaction; nothing when idempotent."""
-        ...
-
-    def send(self, records: EncodedRecords) -> None:
-        """Hand over *records*; returns when all are in the client's queue, waiting while it is full.
-
-        Raises :class:`UnsendableError` with ``row`` for the first record that is too large, or whose partition
-        the topic lacks, before anything, and :class:`~headrace.connect.errors.RecordError` with ``row`` for one
-        that the client refuses for another reason: other rows are in the queue then, and the caller must not
-        commit.
-        """
-        ...
-
-    def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
-        """Like ``send``, one by one; returns each record's place in Kafka once all are acknowledged."""
         ...
 
     def send_offsets(self, topic: str, entries: Sequence[OffsetEntry]) -> None:

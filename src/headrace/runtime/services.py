@@ -15,6 +15,7 @@ from headrace.runtime.channel import Channel
 from headrace.runtime.engine import Engine
 from headrace.runtime.offset_desk import OffsetDesk
 from headrace.runtime.running.processes import LocalProcesses, Processes
+from headrace.slot.topic_groups import TopicGroup
 from headrace.slot.work import BoundaryKind, Delivery, ErrorPolicy, PluginChoice, StageChoice
 from headrace.storage.protocols import ConfigStore, StatusStore
 
@@ -23,13 +24,15 @@ from headrace.storage.protocols import ConfigStore, StatusStore
 class RunSpec:
     """A connector, ready to run: every setting resolved. Durations are in seconds.
 
-    What is *hidden* may be in *props*, and in nothing that anybody reads.
+    What is *hidden* may be in *props*, and in nothing that anybody reads. With *topic_groups* its tasks make
+    topics that are not there. *enforces_max_tasks* is ``tasks.max.enforce``.
     """
 
     name: str
     connector: SourceConnector
     props: Mapping[str, str] = field(repr=False)
     max_tasks: int
+    enforces_max_tasks: bool = True
     delivery: Delivery
     producer: Mapping[str, str] = field(repr=False)
     admin: Mapping[str, str] = field(repr=False)
@@ -42,6 +45,7 @@ class RunSpec:
     commit_seconds: float
     records_per_second: int | None = None
     errors: ErrorPolicy = field(default_factory=ErrorPolicy)
+    topic_groups: tuple[TopicGroup, ...] = ()
     hidden: Hidden = field(default_factory=Hidden, repr=False)
 
     @property

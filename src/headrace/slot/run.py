@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headrace.class_path import class_at
@@ -12,9 +12,10 @@ from headrace.connect.errors import StaleTokenError, TaskFailedError
 from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask, Split, TransactionContext
 from headrace.converters import make_converter, make_header_converter
-from headrace.kafka.client_config import producer_config
+from headrace.kafka.admin import KafkaAdmin
+from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
-from headrace.kafka.sender import OffsetEntry, Sender
+from headrace.kafka.sender import OffsetEntry, RecordSender, Sender
 from headrace.observe.hidden import Hidden
 from headrace.slot.boundary import Boundary, BoundaryRequests
 from headrace.slot.chain import Chain
@@ -34,10 +35,15 @@ from headrace.slot.retrying import Retrying
 from headrace.slot.stages import made_stage
 from headrace.slot.throttle import Throttle
 from headrace.slot.tolerance import Tolerance
+from headrace.slot.topic_making import TopicAdmin, TopicMaking
 from headrace.slot.work import BoundaryKind, Delivery, Outcome, Progress, SlotWork
 from headrace.slot.writing import Outlet, WritingHalf
 
 _log = logging.getLogger(__name__)
+
+
+def _kafka_admin(settings: Mapping[str, str]) -> TopicAdmin:
+    return KafkaAdmin(client_config(settings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +73,14 @@ class SlotRun:
         progress: Progress,
         *,
         make_sender: Callable[..., Sender] = make_sender,
+        make_admin: Callable[[Mapping[str, str]], TopicAdmin] = _kafka_admin,
     ) -> None:
         self._work = work
         self._client = client
         self._lease = lease
         self._progress = progress
         self._make_sender = make_sender
+        self._make_admin = make_admin
         self._sender: Sender | None = None
         self._task: SourceTask | None = None
         self._writing: WritingHalf | None = None
@@ -185,7 +193,7 @@ class SlotRun:
         work = self._work
         commits = self._commits(sender)
         return Outlet(
-            sender=sender,
+            sender=self._record_sender(sender),
             commits=commits,
             tolerance=Tolerance(
                 work.errors,
@@ -213,6 +221,10 @@ class SlotRun:
                 ),
             ),
         )
+
+    def _record_sender(self, sender: Sender) -> RecordSender:
+        groups = self._work.topic_groups
+        return TopicMaking(sender, self._make_admin(self._work.admin), groups) if groups else sender
 
     def _commits(self, sender: Sender) -> Commits:
         work = self._work

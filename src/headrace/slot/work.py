@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Split
+from headrace.slot.topic_groups import TopicGroup
 
 
 class Delivery(StrEnum):
@@ -108,8 +109,9 @@ class StageChoice:
 class SlotWork:
     """Everything one slot needs; the answer to a granted claim. Durations are in seconds.
 
-    *offsets_topic* is ``None`` when acknowledged offsets are handed to the driver instead. *hidden* are secrets
-    of the connector, each with what is shown in its place.
+    *offsets_topic* is ``None`` when acknowledged offsets are handed to the driver instead. Topics that are not
+    there are made by a client with the settings *admin* as *topic_groups* say; without any, the broker may make
+    them. *hidden* are secrets of the connector, each with what is shown in its place.
     """
 
     connector: str
@@ -134,6 +136,8 @@ class SlotWork:
     once: bool = False
     records_per_second: int | None = None
     errors: ErrorPolicy = ErrorPolicy()
+    topic_groups: tuple[TopicGroup, ...] = ()
+    admin: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     hidden: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def as_message(self) -> dict[str, Any]:
@@ -141,6 +145,7 @@ class SlotWork:
         message = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
         for name in ("key_converter", "value_converter", "header_converter", "errors"):
             message[name] = dataclasses.asdict(message[name])
+        message["topic_groups"] = [dataclasses.asdict(each) for each in self.topic_groups]
         message["transforms"] = [dataclasses.asdict(each) for each in self.transforms]
         message["splits"] = [_split_message(split) for split in self.splits]
         return message
@@ -152,6 +157,7 @@ class SlotWork:
         for name in ("key_converter", "value_converter", "header_converter"):
             given[name] = PluginChoice(**given[name])
         given["transforms"] = tuple(_stage(each) for each in given["transforms"])
+        given["topic_groups"] = tuple(map(TopicGroup.from_message, given["topic_groups"]))
         given["errors"] = ErrorPolicy(**given["errors"])
         given["splits"] = tuple(_split(each) for each in given["splits"])
         given["delivery"] = Delivery(given["delivery"])

@@ -12,7 +12,7 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask
-from headrace.kafka.sender import EncodedRecords, Sender, TooLargeError, UnsendableError
+from headrace.kafka.sender import EncodedRecords, RecordSender, TooLargeError, UnsendableError
 from headrace.kafka.undelivered import LateRefusalError
 from headrace.slot.amounts import Amounts
 from headrace.slot.boundary import Boundary
@@ -52,7 +52,7 @@ class Outlet:
     """Where frames go: how they are encoded, sent and made permanent."""
 
     encoder: Encoder
-    sender: Sender
+    sender: RecordSender
     commits: Commits
     boundary: Boundary
     tolerance: Tolerance

@@ -52,6 +52,8 @@ def serving(
             slots=config.slots,
             grace=timing(config).grace,
             masks_passwords=config.rest_mask_passwords,
+            tracks_topics=config.topic_tracking_enable,
+            may_reset_topics=config.topic_tracking_allow_reset,
             together=storage.together,
             unsettled=partial(_unsettled, storage),
         )
@@ -60,7 +62,7 @@ def serving(
             local,
             storage,
             group_id=group_id,
-            tell=told_to(tell, ActiveTopics(storage.topics, storage.configs)),
+            tell=told_to(tell, *_topic_listeners(config, storage)),
             engine=engine,
             processes=processes,
         )
@@ -68,6 +70,12 @@ def serving(
         herder = StandaloneHerder(local, kafka.open)
         opened.callback(herder.close)
         yield herder
+
+
+def _topic_listeners(config: WorkerConfig, storage: SqliteStorage) -> list[Tell]:
+    if not config.topic_tracking_enable:
+        return []
+    return [ActiveTopics(storage.topics, storage.configs)]
 
 
 def _unsettled(storage: SqliteStorage) -> list[str]:

@@ -74,7 +74,6 @@ def test_names_have_characters_that_can_be_seen(name: str, complaint: str):
         ("errors.deadletterqueue.topic.name", ".."),
         ("errors.deadletterqueue.topic.replication.factor", "0"),
         ("errors.deadletterqueue.topic.partitions", "3"),
-        ("topic.creation.default.partitions", "3"),
         ("connector.plugin.version", "[1"),
         ("key.converter.plugin.version", "1,2"),
         ("value.converter", "Protobuf"),
@@ -105,7 +104,7 @@ def test_words_are_taken_in_any_case():
 
 def test_defaults_of_connect_may_be_spelt_out():
     """A key that has no effect yet does not hurt with Kafka Connect's own default."""
-    spelt = {"errors.tolerance": "none", "errors.log.enable": "false", "topic.creation.groups": ""}
+    spelt = {"errors.tolerance": "none", "errors.log.enable": "false"}
     assert [] == _keys({**spelt, "config.action.reload": "restart", "tasks.max.enforce": "true"})
 
 

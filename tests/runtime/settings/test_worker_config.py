@@ -62,7 +62,6 @@ def test_a_worker_without_exactly_once_is_told():
         ("config.storage.topic", "configs"),
         ("offset.storage.file.filename", ""),
         ("offset.storage.cleanup.policy", "delete"),
-        ("topic.creation.enable", "false"),
         ("metrics.num.samples", "3"),
     ],
 )

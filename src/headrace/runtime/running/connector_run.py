@@ -168,7 +168,7 @@ def _parts(
         context=DriverContext(spec.name, services.offsets, woken),
         ownership=Ownership(spec, services, clock=clock),
         statuses=statuses,
-        tasks=TaskList(statuses, watcher),
+        tasks=TaskList(spec, statuses, watcher),
         backoff=Backoff(stopping),
         stopping=stopping,
         woken=woken,

@@ -23,6 +23,8 @@ class Ownership:
         self._services = services
         self._clock = clock
         self.slots = min(spec.max_tasks, services.capacity.slots)
+        # Whose tasks are not counted may have as many writers as there is room for.
+        self._writers = self.slots if spec.enforces_max_tasks else services.capacity.slots
         self.dirty = True
 
     def take_over(self, *, give_up: Callable[[], bool]) -> None:
@@ -43,9 +45,9 @@ class Ownership:
         spec, services = self._spec, self._services
         if spec.exactly_once:
             stored = services.configs.task_count(spec.name)
-            ids = ids_to_fence(services.group_id, spec.name, stored=stored, current=self.slots)
+            ids = ids_to_fence(services.group_id, spec.name, stored=stored, current=self._writers)
             services.fence(spec, ids, give_up=give_up)
-            services.configs.put_task_count(spec.name, TaskCount(slots=self.slots, clean=False))
+            services.configs.put_task_count(spec.name, TaskCount(slots=self._writers, clean=False))
         self.dirty = False
 
     def commit(self, offsets: Offsets) -> None:
@@ -66,5 +68,5 @@ class Ownership:
         if self.dirty:
             deadline = Deadline.after(self._services.timing.grace, self._clock)
             self.fence(give_up=lambda: deadline.expired)
-        count = TaskCount(slots=self.slots, clean=True)
+        count = TaskCount(slots=self._writers, clean=True)
         self._services.configs.put_task_count(self._spec.name, count)

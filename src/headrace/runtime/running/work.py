@@ -14,6 +14,12 @@ from headrace.slot.work import SlotWork
 # A beat until it hears, another to abort and say so.
 _HEARS_LATE_SECONDS = 2.0
 
+_DISALLOWED = (
+    "This behaviour should be considered a bug and is disallowed. If necessary, it can be permitted by "
+    "reconfiguring the connector with 'tasks.max.enforce' set to false; however, this option will be removed "
+    "in a future release of Kafka Connect."
+)
+
 
 def planned_works(spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing) -> list[SlotWork]:
     """One slot's work per share that is not empty."""
@@ -33,13 +39,11 @@ def planned_works(spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing) -
 
 
 def polled_works(spec: RunSpec, *, group_id: str, timing: Timing, once: bool) -> list[SlotWork]:
-    """One slot's work per task configuration; raises when there are more than ``tasks.max``."""
+    """One slot's work per task configuration; raises when there are more than may be (KIP-1004)."""
     configs = spec.connector.task_configs(spec.max_tasks)
-    if len(configs) > spec.max_tasks:
-        raise TaskFailedError(
-            f"The connector {spec.name} has generated {len(configs)} tasks, which is greater than "
-            f"{spec.max_tasks}, the maximum number of tasks it is configured to create."
-        )
+    too_many = too_many_tasks(spec, len(configs))
+    if too_many and spec.enforces_max_tasks:
+        raise TaskFailedError(f"{too_many} {_DISALLOWED}")
     return [
         _work(
             spec,
@@ -53,6 +57,16 @@ def polled_works(spec: RunSpec, *, group_id: str, timing: Timing, once: bool) ->
         )
         for task, config in enumerate(configs)
     ]
+
+
+def too_many_tasks(spec: RunSpec, tasks: int) -> str | None:
+    """That *tasks* are more than ``tasks.max``, or ``None``."""
+    if tasks <= spec.max_tasks:
+        return None
+    return (
+        f"The connector {spec.name} has generated {tasks} tasks, which is greater than "
+        f"{spec.max_tasks}, the maximum number of tasks it is configured to create."
+    )
 
 
 def check_room(connector: str, tasks: int, *, slots: int) -> None:
@@ -108,5 +122,7 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
         once=once,
         records_per_second=spec.records_per_second,
         errors=spec.errors,
+        topic_groups=spec.topic_groups,
+        admin=dict(spec.admin) if spec.topic_groups else {},
         hidden=dict(spec.hidden.values),
     )

@@ -17,6 +17,7 @@ from headrace.runtime.settings.client_problems import (
 )
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.error_settings import error_warnings
+from headrace.runtime.settings.topic_settings import topic_problems, topic_warnings
 from headrace.runtime.settings.worker_config import (
     ROLES,
     Role,
@@ -82,6 +83,7 @@ def connector_problems(
     return (
         *refused.items(),
         *_named_converter_problems(config, worker, check),
+        *topic_problems(config, enabled=worker.topic_creation_enable),
         *_delivery_problems(config, worker),
         *connector_client_problems(
             config.originals,
@@ -98,6 +100,7 @@ def connector_warnings(config: ConnectorConfig, worker: WorkerConfig) -> tuple[s
         *connector_client_warnings(config.originals, worker, config.producer(worker)),
         *_interval_warnings(config, worker),
         *error_warnings(config),
+        *topic_warnings(config, enabled=worker.topic_creation_enable),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from headrace.connect.config import Problem, setting
 from headrace.connect.setting_type import SettingType
 from headrace.runtime.settings.error_settings import ErrorSettings
+from headrace.runtime.settings.topic_settings import TopicSettings
 from headrace.runtime.settings.unsupported_keys import connector_refusals
 from headrace.runtime.settings.version_ranges import range_problem
 from headrace.runtime.settings.worker_config import Role, WorkerConfig, transaction_timeout_ms
@@ -29,8 +30,8 @@ def _named_well(name: str) -> str | None:
     )
 
 
-class ConnectorConfig(ErrorSettings):
-    """Name, class, tasks, converters, transactions and bad records of a source connector."""
+class ConnectorConfig(ErrorSettings, TopicSettings):
+    """Name, class, tasks, converters, transactions, bad records and topics of a source connector."""
 
     name: str = setting(
         importance="high",
@@ -70,6 +71,16 @@ class ConnectorConfig(ErrorSettings):
         order=3,
         width="SHORT",
         display_name="Tasks max",
+    )
+    tasks_max_enforce: bool = setting(
+        default=True,
+        importance="low",
+        doc="Whether a connector that makes more tasks than tasks.max is failed; otherwise all of them run, with a "
+        "warning.",
+        group="Common",
+        order=5,
+        width="SHORT",
+        display_name="Enforce tasks max",
     )
     key_converter: str | None = setting(
         default=None,
@@ -247,7 +258,7 @@ class ConnectorConfig(ErrorSettings):
         return {**worker.client("producer"), **self.under("producer.override.")}
 
     def admin(self, worker: WorkerConfig) -> dict[str, str]:
-        """The settings of the admin client that makes the topic of dead letters; the connector's win."""
+        """The settings of the admin clients that make its topics; the connector's win."""
         return {**worker.client("admin"), **self.under("admin.override.")}
 
     def interval_ms(self, worker: WorkerConfig) -> int:

@@ -34,9 +34,6 @@ WORKER_DEFAULTS: Final[Mapping[str, str | None]] = {
     "status.storage.partitions": "5",
     "status.storage.replication.factor": "3",
     "status.storage.topic": None,
-    "topic.creation.enable": "true",
-    "topic.tracking.allow.reset": "true",
-    "topic.tracking.enable": "true",
     "worker.sync.timeout.ms": "3000",
     "worker.unsync.backoff.ms": "300000",
 }
@@ -72,15 +69,10 @@ REST_PREFIXES: Final = ("admin.listeners.https.", "listeners.https.")
 
 CONNECTOR_DEFAULTS: Final[Mapping[str, str | None]] = {
     "offsets.storage.topic": None,
-    "tasks.max.enforce": "true",
-    "topic.creation.groups": "",
 }
 """What a key of a connector may be set to; ``None`` when it may not be there at all."""
 
-CONNECTOR_PREFIXES: Final = (
-    "errors.deadletterqueue.",
-    "topic.creation.",
-)
+CONNECTOR_PREFIXES: Final = ("errors.deadletterqueue.",)
 """Beginnings of keys of a connector that may not be there at all."""
 
 

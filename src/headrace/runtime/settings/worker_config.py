@@ -197,6 +197,21 @@ class WorkerConfig(Config):
         default=(),
         doc="The settings of Kafka clients that connectors may override with the policy Allowlist.",
     )
+    topic_creation_enable: bool = setting(
+        default=True,
+        importance="low",
+        doc="Whether topics are made as the settings topic.creation.* of connectors say.",
+    )
+    topic_tracking_enable: bool = setting(
+        default=True,
+        importance="low",
+        doc="Whether it is kept, and answered, which topics each connector has written to.",
+    )
+    topic_tracking_allow_reset: bool = setting(
+        default=True,
+        importance="low",
+        doc="Whether a request may have these topics forgotten.",
+    )
     rest_mask_passwords: bool = setting(
         default=False,
         importance="low",

@@ -44,6 +44,7 @@ from headrace.runtime.standalone.reconciler import Reconciler
 from headrace.runtime.standalone.reloads import LOOK_SECONDS, Reloads
 from headrace.runtime.standalone.stages import Stages
 from headrace.runtime.standalone.startup import Startup
+from headrace.runtime.standalone.topic_requests import TopicRequests
 
 _HEALTH_SECONDS = 10.0
 _READY = "Worker has completed startup and is ready to handle requests."
@@ -83,6 +84,7 @@ class StandaloneHerder:
         self._queries = ConnectorQueries(local)
         self._reconciler = Reconciler(local, self._inbox, new_run)
         self._connectors = ConnectorRequests(local, self._inbox, self._reconciler, self._queries)
+        self._topics = TopicRequests(local)
         self._offsets = OffsetRequests(
             local,
             self._gate,
@@ -245,11 +247,11 @@ class StandaloneHerder:
 
     def topics(self, name: str) -> Sequence[str]:
         """The topics that the connector has written to; none of a connector that is not there."""
-        return self._local.topics.topics(name)
+        return self._topics.topics(name)
 
     def reset_topics(self, name: str) -> None:
         """Forget which topics the connector has written to."""
-        self._local.topics.forget(name)
+        self._topics.reset(name)
 
     def offsets(self, name: str) -> Sequence[ConnectorOffset]:
         """What is committed now."""

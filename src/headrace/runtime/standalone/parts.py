@@ -18,7 +18,8 @@ class LocalParts:
 
     *slots* is how many tasks may run at once, *grace* how long one may take to end, in seconds. *unsettled*
     are the connectors whose offsets somebody was changing when the last process ended. *masks_passwords* hides
-    connectors' passwords in what is answered. What a thread writes within *together* is durable at its end.
+    connectors' passwords in what is answered. Whether topics that were written to are told of, and may be
+    forgotten, say *tracks_topics* and *may_reset_topics*. What a thread writes within *together* is durable at its end.
     """
 
     configs: ConfigStore
@@ -30,6 +31,8 @@ class LocalParts:
     grace: float
     unsettled: Callable[[], Sequence[str]] = tuple
     masks_passwords: bool = False
+    tracks_topics: bool = True
+    may_reset_topics: bool = True
     together: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
