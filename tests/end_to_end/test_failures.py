@@ -140,9 +140,13 @@ def test_a_failure_of_a_task_that_nobody_thought_of_is_shown_with_its_trace(life
 # ------------------------------------------------------------------ topics
 
 
-def test_a_topic_that_does_not_exist_is_named(strict_broker: Broker, tmp_path: Path) -> None:
+@pytest.mark.parametrize("exactly_once", ["enabled", "disabled"])
+def test_a_topic_that_does_not_exist_is_named(
+    strict_broker: Broker, tmp_path: Path, exactly_once: str
+) -> None:
     """With what to do, once, when the broker makes no topics by itself."""
     life = Life(strict_broker.bootstrap, tmp_path)
+    life.worker["exactly.once.source.support"] = exactly_once
     topic = life.next_name()
     life.add(
         PLANNED,
@@ -154,6 +158,7 @@ def test_a_topic_that_does_not_exist_is_named(strict_broker: Broker, tmp_path: P
 
     assert f"topic {topic!r}" in str(failures[topic])
     assert "Create the topic" in str(failures[topic])
+    assert 1 == len(life.heard(MicroBatchStarted))
 
 
 def test_a_transaction_in_a_shared_offsets_topic_is_waited_for_and_named(life: Life) -> None:

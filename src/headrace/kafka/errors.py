@@ -91,7 +91,7 @@ def _owner(context: Context) -> str:
 
 
 def _told(error: KafkaError, context: Context) -> str:
-    target = f" topic {context.topic!r}" if context.topic else ""
+    target = f" topic '{context.topic}'" if context.topic else ""
     text = error.str().rstrip(".")
     return f"Kafka refused {context.doing}{target}: {text} ({error.name()})."
 
