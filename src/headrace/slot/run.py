@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from headrace.class_path import class_at
@@ -35,15 +35,11 @@ from headrace.slot.retrying import Retrying
 from headrace.slot.stages import made_stage
 from headrace.slot.throttle import Throttle
 from headrace.slot.tolerance import Tolerance
-from headrace.slot.topic_making import TopicAdmin, TopicMaking
+from headrace.slot.topic_making import TopicMaking
 from headrace.slot.work import BoundaryKind, Delivery, Outcome, Progress, SlotWork
 from headrace.slot.writing import Outlet, WritingHalf
 
 _log = logging.getLogger(__name__)
-
-
-def _kafka_admin(settings: Mapping[str, str]) -> TopicAdmin:
-    return KafkaAdmin(client_config(settings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +69,12 @@ class SlotRun:
         progress: Progress,
         *,
         make_sender: Callable[..., Sender] = make_sender,
-        make_admin: Callable[[Mapping[str, str]], TopicAdmin] = _kafka_admin,
     ) -> None:
         self._work = work
         self._client = client
         self._lease = lease
         self._progress = progress
         self._make_sender = make_sender
-        self._make_admin = make_admin
         self._sender: Sender | None = None
         self._task: SourceTask | None = None
         self._writing: WritingHalf | None = None
@@ -223,8 +217,10 @@ class SlotRun:
         )
 
     def _record_sender(self, sender: Sender) -> RecordSender:
-        groups = self._work.topic_groups
-        return TopicMaking(sender, self._make_admin(self._work.admin), groups) if groups else sender
+        work = self._work
+        if not work.topic_groups:
+            return sender
+        return TopicMaking(sender, KafkaAdmin(client_config(work.admin)), work.topic_groups)
 
     def _commits(self, sender: Sender) -> Commits:
         work = self._work

@@ -12,7 +12,7 @@ from headrace.connect.setting_type import SettingType
 from headrace.slot.topic_groups import TopicGroup
 
 DEFAULT: Final = "default"
-"""The group of every topic that no other group takes; it has patterns of nobody's choice."""
+"""The group of every topic that no other group takes; nobody chooses its patterns."""
 
 PREFIX: Final = "topic.creation."
 
