@@ -170,3 +170,19 @@ def test_a_topic_that_is_not_there_yet_when_the_broker_dies_is_no_missing_topic(
     again.commit()
     again.close()
     assert 3 == len(list(committed_records(quick_broker.bootstrap, "not-yet")))
+
+
+def test_a_record_that_is_late_without_transactions_may_be_sent_again(quick_broker: Broker) -> None:
+    """Only a user's own limit ends the wait; nobody knows then whether the broker has it, so no offset moves."""
+    props = {"bootstrap.servers": quick_broker.bootstrap, "delivery.timeout.ms": "1500"}
+    sender = make_sender(producer_config(props))
+    sender.open()
+    sender.send(records("overdue", 1))
+    sender.flush()
+    quick_broker.kill()
+    sender.send(records("overdue", 1))
+
+    with pytest.raises(RetriableError, match=r"overdue.*This may pass"):
+        sender.flush()
+    sender.close()
+    quick_broker.start()

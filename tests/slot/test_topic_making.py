@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pytest
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.admin import CreationForbiddenError
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import EncodedRecords
@@ -88,3 +88,19 @@ def test_a_topic_that_kafka_refuses_is_told_with_its_group() -> None:
         TaskFailedError, match=r"^no! .* topic\.creation\.default\.\* says: \(name=b,"
     ):
         sent(Admin(TaskFailedError("no!")), "b")
+
+
+def test_a_topic_is_asked_for_again_when_kafka_did_not_answer() -> None:
+    """What is not known to be there is not taken for it; nothing is sent meanwhile."""
+    sender, admin = MemorySender(transactional=False), Admin(RetriableError("away"))
+    making = TopicMaking(sender, admin, [DEFAULT])
+    records = EncodedRecords(topic="b", values=pa.array([b"1"]))
+
+    with pytest.raises(RetriableError):
+        making.send(records)
+    admin.refusal = None
+    making.send(records)
+    sender.flush()
+
+    assert ["b", "b"] == [topic for topic, *_ in admin.made]
+    assert [("b", None, b"1")] == sender.committed
