@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import re
 
+from headrace.connect.java_regex_syntax import translated
+
 
 @functools.cache
 def java_regex(pattern: str) -> re.Pattern[str]:
     """*pattern* for Python. Pure. Raises ``ValueError`` with a sentence for what is no pattern, or has no equal."""
     try:
-        return re.compile(re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", pattern))
-    except re.error as error:
+        return re.compile(translated(pattern), re.ASCII)
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"Invalid regex: {error}") from None
 
 
