@@ -8,6 +8,7 @@ from typing import overload
 
 import pyarrow as pa
 
+from headrace.connect.errors import RecordError
 from headrace.connect.record import Header, Headers
 from headrace.connect.schema import Schema
 
@@ -25,8 +26,16 @@ class HeaderColumn:
     schema: Schema | None = None
 
     def at(self, row: int) -> Header:
-        """The header of *row*."""
-        value = self.value if self.values is None else self.values[row].as_py()
+        """The header of *row*.
+
+        Raises :class:`~headrace.connect.errors.RecordError` for a value that Python has no form of.
+        """
+        if self.values is None:
+            return Header(self.key, self.value, self.schema)
+        try:
+            value = self.values[row].as_py(maps_as_pydicts="strict")
+        except (ValueError, OverflowError) as error:
+            raise RecordError(f"The header {self.key} has no form: {error}", row=row) from error
         return Header(self.key, value, self.schema)
 
     def slice(self, start: int, length: int) -> HeaderColumn:

@@ -19,13 +19,20 @@ _OF_OPERANDS: Mapping[str, str] = {
     "Cast": f"{_PLACE}.cast:Cast",
     "ExtractField": f"{_PLACE}.extract_field:ExtractField",
     "Flatten": f"{_PLACE}.flatten:Flatten",
+    "HeaderFrom": f"{_PLACE}.header_from:HeaderFrom",
     "HoistField": f"{_PLACE}.hoist_field:HoistField",
+    "InsertField": f"{_PLACE}.insert_field:InsertField",
     "MaskField": f"{_PLACE}.mask_field:MaskField",
     "ReplaceField": f"{_PLACE}.replace_field:ReplaceField",
     "SetSchemaMetadata": f"{_PLACE}.set_schema_metadata:SetSchemaMetadata",
+    "TimestampConverter": f"{_PLACE}.timestamp_converter:TimestampConverter",
 }
 _OF_RECORDS: Mapping[str, str] = {
+    "DropHeaders": f"{_PLACE}.drop_headers:DropHeaders",
     "Filter": f"{_PLACE}.filter:Filter",
+    "InsertHeader": f"{_PLACE}.insert_header:InsertHeader",
+    "RegexRouter": f"{_PLACE}.regex_router:RegexRouter",
+    "TimestampRouter": f"{_PLACE}.timestamp_router:TimestampRouter",
     "ValueToKey": f"{_PLACE}.value_to_key:ValueToKey",
 }
 _PREDICATES: Mapping[str, str] = {
@@ -33,18 +40,6 @@ _PREDICATES: Mapping[str, str] = {
     "RecordIsTombstone": f"{_PLACE}.predicates:RecordIsTombstone",
     "TopicNameMatches": f"{_PLACE}.predicates:TopicNameMatches",
 }
-_NOT_YET = frozenset(
-    {
-        "DropHeaders",
-        "HeaderFrom",
-        "InsertField",
-        "InsertHeader",
-        "RegexRouter",
-        "TimestampConverter",
-        "TimestampRouter",
-    }
-)
-
 TRANSFORM_CLASSES: Final = (
     *(f"{_PACKAGE}.{name}${side}" for name in _OF_OPERANDS for side in _SIDES),
     *(f"{_PACKAGE}.{name}" for name in _OF_RECORDS),

@@ -1,0 +1,189 @@
+"""InsertField: what a record has beside its key and value, or a text that is always the same, as a field."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.columns import JSON_NULL
+from headrace.connect.config import Config, Problem, setting
+from headrace.connect.record import SourceRecord
+from headrace.connect.schema import INT32, STRING, TIMESTAMP, Field, Schema, SchemaType, arrow_type
+from headrace.transforms.operand import Operand
+from headrace.transforms.remembered import Remembered
+from headrace.transforms.requiring import required_map, required_struct
+from headrace.transforms.row_runs import changed_where_valid
+from headrace.transforms.struct_fields import (
+    like_struct,
+    read_columns,
+    read_struct,
+    struct_column,
+)
+
+_PURPOSE: Final = "field insertion"
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_SUFFIXES = "Suffixed with ! the field is required, with ? or nothing it is optional."
+
+
+def _refused_offset(name: str | None) -> str | None:
+    if name is None:
+        return None
+    return "Only SinkRecord supported for [field insertion]: a source's records have no offset in Kafka yet"
+
+
+class InsertFieldConfig(Config):
+    """Settings of :class:`InsertField`."""
+
+    topic_field: str | None = setting(
+        default=None, doc=f"The field that gets the name of the topic. {_SUFFIXES}"
+    )
+    partition_field: str | None = setting(
+        default=None, doc=f"The field that gets the number of the partition. {_SUFFIXES}"
+    )
+    offset_field: str | None = setting(
+        default=None,
+        valid=_refused_offset,
+        doc="The field that gets the record's offset in Kafka: for sinks only, so it has to be left out.",
+    )
+    timestamp_field: str | None = setting(
+        default=None, doc=f"The field that gets the record's timestamp. {_SUFFIXES}"
+    )
+    static_field: str | None = setting(
+        default=None, doc=f"The field that gets static.value. {_SUFFIXES}"
+    )
+    static_value: str | None = setting(
+        default=None, doc="The text that static.field gets in every record."
+    )
+    replace_null_with_default: bool = setting(
+        default=True, doc="Whether fields that are null and have a default get it."
+    )
+
+    def check(self) -> Iterator[Problem]:
+        """Something has to be inserted, and a static field needs its value."""
+        names = (self.topic_field, self.partition_field, self.timestamp_field, self.static_field)
+        if all(name is None for name in names):
+            yield "topic.field", "No field insertion configured"
+        if self.static_field is not None and self.static_value is None:
+            told = f"No value specified for static field: {self.static_field}"
+            yield "static.value", f"Invalid value null for configuration static.value: {told}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Insertion:
+    """One field to insert: its schema, and where its value comes from in a record and in a batch."""
+
+    field: Field
+    of_record: Callable[[SourceRecord], Any]
+    of_batch: Callable[[SourceBatch], pa.Array]
+
+
+class InsertField:
+    """Inserts fields behind those that are there; an operand that is null stays null."""
+
+    config_class = InsertFieldConfig
+
+    def __init__(self, operand: Operand) -> None:
+        self._operand = operand
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Take which fields to insert."""
+        self._config = InsertFieldConfig.parse(config)
+        self._insertions = tuple(_insertions(self._config))
+        self._changed = Remembered(self._with_fields)
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        """*record* with the fields; without schema they replace entries of their names, and nulls are left out."""
+        value, schema = self._operand.value(record), self._operand.schema(record)
+        if value is None or value is JSON_NULL:
+            return record
+        if schema is None:
+            entries = dict(required_map(value, _PURPOSE)) | self._entries(record)
+            return self._operand.replaced(record, None, entries)
+        struct = required_struct(schema, value, _PURPOSE)
+        fields = read_struct(struct, schema, defaults=self._config.replace_null_with_default)
+        changed = self._changed(schema)
+        fields |= {each.field.name: each.of_record(record) for each in self._insertions}
+        return self._operand.replaced(record, changed, fields)
+
+    def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
+        """All rows at once where they are structs; those that are null keep their schema, in batches of their own."""
+        column, schema = self._operand.column(batch), self._operand.column_schema(batch)
+        if column is None:
+            return [batch]
+        if schema is None or schema.type is not SchemaType.STRUCT:
+            return None
+        return changed_where_valid(batch, column, lambda rows: self._inserted(rows, schema))
+
+    def _inserted(self, batch: SourceBatch, schema: Schema) -> SourceBatch:
+        changed = self._changed(schema)
+        column = self._operand.column(batch)
+        defaults = self._config.replace_null_with_default
+        columns = read_columns(column, schema, defaults=defaults)
+        columns += [each.of_batch(batch) for each in self._insertions]
+        inserted = struct_column(changed, columns, len(batch))
+        return self._operand.replaced_column(batch, changed, inserted)
+
+    def _with_fields(self, schema: Schema) -> Schema:
+        return like_struct(schema, [*schema.fields, *(each.field for each in self._insertions)])
+
+    def _entries(self, record: SourceRecord) -> dict[str, Any]:
+        """What is inserted without schema, where a timestamp is its number of milliseconds."""
+        entries = dict[str, Any]()
+        for each in self._insertions:
+            is_time = each.field.schema.name == TIMESTAMP.name
+            value = record.timestamp if is_time else each.of_record(record)
+            if value is not None:
+                entries[each.field.name] = value
+        return entries
+
+
+def _insertions(config: InsertFieldConfig) -> Iterator[_Insertion]:
+    """The fields that *config* inserts, in Kafka Connect's order."""
+    static = config.static_value
+    rows: tuple[
+        tuple[str | None, Schema, Callable[[SourceRecord], Any], Callable[[SourceBatch], pa.Array]],
+        ...,
+    ] = (
+        (config.topic_field, STRING, lambda record: record.topic, _topics),
+        (config.partition_field, INT32, lambda record: record.partition, _partitions),
+        (config.timestamp_field, TIMESTAMP, lambda record: _time(record.timestamp), _times),
+        (
+            config.static_field,
+            STRING,
+            lambda _: static,
+            lambda batch: pa.repeat(pa.scalar(static, pa.utf8()), len(batch)),
+        ),
+    )
+    for name, schema, of_record, of_batch in rows:
+        if name is not None:
+            yield _Insertion(_field(name, schema), of_record, of_batch)
+
+
+def _field(name: str, schema: Schema) -> Field:
+    if name.endswith("!"):
+        return Field(name[:-1], schema)
+    return Field(name.removesuffix("?"), schema.as_optional())
+
+
+def _time(millis: int | None) -> dt.datetime | None:
+    return None if millis is None else _EPOCH + dt.timedelta(milliseconds=millis)
+
+
+def _topics(batch: SourceBatch) -> pa.Array:
+    return pa.repeat(pa.scalar(batch.topic, pa.utf8()), len(batch))
+
+
+def _partitions(batch: SourceBatch) -> pa.Array:
+    return pa.repeat(pa.scalar(batch.partition, pa.int32()), len(batch))
+
+
+def _times(batch: SourceBatch) -> pa.Array:
+    stamps, kind = batch.timestamps, arrow_type(TIMESTAMP)
+    if isinstance(stamps, int | None):
+        stamps = pa.repeat(pa.scalar(stamps, pa.int64()), len(batch))
+    return stamps.cast(kind)

@@ -1,0 +1,53 @@
+"""InsertHeader: one more header in every record, with a value that is written as a text."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.config import Config, setting
+from headrace.connect.header_columns import HeaderColumn
+from headrace.connect.record import Header, SourceRecord
+from headrace.transforms.header_appending import with_headers
+from headrace.transforms.inferred_value import inferred
+
+
+def _literal_problem(text: str) -> str | None:
+    try:
+        inferred(text)
+    except ValueError as error:
+        return f"Kafka Connect would take it for what has no schema: {error}"
+    return None
+
+
+class InsertHeaderConfig(Config):
+    """Settings of :class:`InsertHeader`."""
+
+    header: str = setting(importance="high", doc="The name of the header.")
+    value_literal: str = setting(
+        importance="high",
+        valid=_literal_problem,
+        doc="The header's value. What looks like a number, a boolean, a date, a time, a list or a map becomes one.",
+    )
+
+
+class InsertHeader:
+    """Adds a header behind the others."""
+
+    config_class = InsertHeaderConfig
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Take the name and the value."""
+        parsed = InsertHeaderConfig.parse(config)
+        schema, value = inferred(parsed.value_literal)
+        self._header = Header(parsed.header, value, schema)
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        """*record* with the header."""
+        return dataclasses.replace(record, headers=(*record.headers, self._header))
+
+    def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch]:
+        """All rows at once."""
+        key, value, schema = self._header.key, self._header.value, self._header.schema
+        return [with_headers(batch, [HeaderColumn(key=key, value=value, schema=schema)])]

@@ -1,0 +1,192 @@
+"""TimestampConverter: times as text, as numbers, or as Connect's logical types."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+import pyarrow as pa
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.columns import JSON_NULL
+from headrace.connect.config import Config, Problem, setting
+from headrace.connect.record import SourceRecord
+from headrace.connect.schema import Field, Schema, SchemaType
+from headrace.transforms.date_pattern import pattern_problem, tokens
+from headrace.transforms.date_reading import DateReader
+from headrace.transforms.operand import Operand
+from headrace.transforms.remembered import Remembered
+from headrace.transforms.requiring import required_map, required_struct
+from headrace.transforms.struct_fields import (
+    like_struct,
+    read_columns,
+    read_struct,
+    struct_column,
+)
+from headrace.transforms.timestamp_columns import converted_column
+from headrace.transforms.timestamps import (
+    NANOS,
+    SCHEMAS,
+    TimeForm,
+    TimeSettings,
+    converted,
+    form_of_schema,
+    form_of_value,
+)
+
+_PURPOSE: Final = "converting timestamp formats"
+
+
+class TimestampConverterConfig(Config):
+    """Settings of :class:`TimestampConverter`."""
+
+    field: str = setting(
+        default="",
+        importance="high",
+        doc="The field with the timestamp; empty where the whole key or value is one.",
+    )
+    target_type: Literal["string", "unix", "Date", "Time", "Timestamp"] = setting(
+        importance="high",
+        doc=(
+            "What the timestamp becomes: text, a number since 1970, or Connect's logical types. What it is tells"
+            " its schema; without one, a text is read by format and a number by unix.precision."
+        ),
+    )
+    format: str = setting(
+        default="",
+        doc="How timestamps that are text are written and read, as a pattern of Java's SimpleDateFormat: UTC, English.",
+    )
+    unix_precision: str = setting(
+        default="milliseconds",
+        importance="low",
+        one_of=("nanoseconds", "microseconds", "milliseconds", "seconds"),
+        doc="The unit of timestamps that are numbers. Digits below a millisecond are lost.",
+    )
+    replace_null_with_default: bool = setting(
+        default=True, doc="Whether fields that are null and have a default get it."
+    )
+
+    def check(self) -> Iterator[Problem]:
+        """Text needs a pattern, and a pattern has to be one."""
+        if self.target_type == TimeForm.STRING and not self.format.strip():
+            told = "requires format option to be specified when using string timestamps"
+            yield "format", f"TimestampConverter {told}"
+        problem = pattern_problem(self.format)
+        if problem is not None:
+            told = "requires a SimpleDateFormat-compatible pattern for string timestamps"
+            yield "format", f"TimestampConverter {told}: {self.format}: {problem}"
+
+
+class TimestampConverter:
+    """Converts a field, or a whole operand, to another form of time."""
+
+    config_class = TimestampConverterConfig
+
+    def __init__(self, operand: Operand) -> None:
+        self._operand = operand
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Take the field, the target and how times are written."""
+        parsed = TimestampConverterConfig.parse(config)
+        self._field = parsed.field
+        self._target = TimeForm(parsed.target_type)
+        self._defaults = parsed.replace_null_with_default
+        self._settings = _settings(parsed)
+        self._whole = Remembered(self._target_schema)
+        self._struct = Remembered(self._struct_schema)
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        """*record* with the timestamp converted; a null stays null, with the schema of the others."""
+        value, schema = self._operand.value(record), self._operand.schema(record)
+        if schema is None:
+            if value is None or value is JSON_NULL:
+                return record
+            return self._operand.replaced(record, None, self._without_schema(value))
+        if not self._field:
+            form = form_of_schema(schema)
+            return self._operand.replaced(record, self._whole(schema), self._of(value, form))
+        struct = None if value is None else required_struct(schema, value, _PURPOSE)
+        changed = self._struct(schema)
+        fields = None if struct is None else self._with_field(struct, schema)
+        return self._operand.replaced(record, changed, fields)
+
+    def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
+        """All rows at once where they have a schema, and texts are of a fixed form."""
+        column, schema = self._operand.column(batch), self._operand.column_schema(batch)
+        if column is None or schema is None:
+            return None
+        if not self._field:
+            whole = converted_column(column, form_of_schema(schema), self._target, self._settings)
+            return self._replaced(batch, self._whole(schema), whole)
+        if schema.type is not SchemaType.STRUCT:
+            return None
+        return self._replaced(batch, self._struct(schema), self._structs(column, schema))
+
+    def _replaced(
+        self, batch: SourceBatch, schema: Schema, column: pa.Array | None
+    ) -> Sequence[SourceBatch] | None:
+        return None if column is None else [self._operand.replaced_column(batch, schema, column)]
+
+    def _structs(self, column: pa.StructArray, schema: Schema) -> pa.Array | None:
+        columns = read_columns(column, schema, defaults=self._defaults)
+        for index, field in enumerate(schema.fields):
+            if field.name == self._field:
+                form = form_of_schema(field.schema)
+                changed = converted_column(columns[index], form, self._target, self._settings)
+                if changed is None:
+                    return None
+                columns[index] = changed
+        valid = column.is_valid() if column.null_count else None
+        return struct_column(self._struct(schema), columns, len(column), valid)
+
+    def _of(self, value: object, form: TimeForm) -> object:
+        return converted(value, form, self._target, self._settings)
+
+    def _without_schema(self, value: object) -> object:
+        if not self._field:
+            return self._of(value, form_of_value(value))
+        entries = required_map(value, _PURPOSE)
+        held = entries.get(self._field)
+        changed = None if held is None else self._of(held, form_of_value(held))
+        return {**entries, self._field: changed}
+
+    def _with_field(self, struct: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+        fields = read_struct(struct, schema, defaults=self._defaults)
+        for each in schema.fields:
+            if each.name == self._field:
+                fields[each.name] = self._of(fields[each.name], form_of_schema(each.schema))
+        return fields
+
+    def _target_schema(self, schema: Schema) -> Schema:
+        target = SCHEMAS[self._target]
+        return target.as_optional() if schema.optional else target
+
+    def _struct_schema(self, schema: Schema) -> Schema:
+        fields = [
+            Field(each.name, self._target_schema(each.schema)) if each.name == self._field else each
+            for each in schema.fields
+        ]
+        default = schema.default
+        changed = None if default is None else self._with_field(_struct(default), schema)
+        return dataclasses.replace(
+            like_struct(schema, fields), optional=schema.optional, default=changed
+        )
+
+
+def _struct(default: object) -> Mapping[str, Any]:
+    assert isinstance(default, Mapping), "the default of a struct is one"
+    return default
+
+
+def _settings(config: TimestampConverterConfig) -> TimeSettings:
+    """What both ways need; a year of two digits is understood from now."""
+    now = int(dt.datetime.now(dt.UTC).timestamp() * 1000)
+    pattern = tokens(config.format) if config.format.strip() else None
+    return TimeSettings(
+        unit_nanos=NANOS[config.unix_precision],
+        format=config.format,
+        pattern=pattern,
+        reader=None if pattern is None else DateReader(pattern, now=now),
+    )
