@@ -30,9 +30,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SUFFIXES = "Suffixed with ! the field is required, with ? or nothing it is optional."
 
 
-def _refused_offset(name: str | None) -> str | None:
-    if name is None:
-        return None
+def _refused_offset(_: str) -> str:
     return "Only SinkRecord supported for [field insertion]: a source's records have no offset in Kafka yet"
 
 
