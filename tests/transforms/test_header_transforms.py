@@ -22,6 +22,7 @@ from headrace.connect.errors import RecordError
 from headrace.connect.header_columns import HeaderColumn, HeaderColumns
 from headrace.connect.record import Header, Headers
 from headrace.connect.schema import OPTIONAL_STRING, STRING, Field, Schema, SchemaType
+from headrace.converters.headers import SimpleHeaderConverter
 from headrace.transforms.catalogue import make_transform
 from headrace.transforms.drop_headers import DropHeadersConfig
 from headrace.transforms.header_from import HeaderFrom, HeaderFromConfig
@@ -234,3 +235,19 @@ def test_fields_of_batches_become_the_headers_that_those_of_rows_become(
     assert schema is not None
     there = set(fields.split(",")) <= {each.name for each in schema.fields}
     assert at_once is (there and column is not None and not column.null_count)
+
+
+def test_a_map_that_became_a_header_is_written_as_a_map() -> None:
+    """At once as well as one by one."""
+    field = Schema(type=SchemaType.MAP, key_schema=STRING, value_schema=STRING)
+    schema = Schema(type=SchemaType.STRUCT, fields=(Field("m", field),))
+    batch = batch_of(schema, [{"m": {"k": "v"}}])
+    (changed,) = from_value("move", "m", "h").apply_batch(batch) or ()
+    assert isinstance(changed.headers, HeaderColumns)
+    (column,) = changed.headers.columns
+    converter = SimpleHeaderConverter()
+
+    written = converter.encode_headers("t", "h", column.schema, column.values)
+
+    assert [b'{"k":"v"}'] == written.to_pylist()
+    assert b'{"k":"v"}' == converter.encode_header("t", column.at(0))

@@ -38,6 +38,14 @@ def test_texts_are_read_as_java_reads_them(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["9" * 5000, "-" + "9" * 5000, "1E" + "9" * 5000, "9" * 50 + "E-49"]
+)
+def test_numbers_of_any_length_are_read(text: str) -> None:
+    """They end where Java's do."""
+    assert DateReader(tokens("yyyy"), now=0).millis(text) is not None
+
+
+@pytest.mark.parametrize(
     ("pattern", "told"),
     [
         ("b", "Illegal pattern character 'b'"),

@@ -370,3 +370,11 @@ def test_a_number_that_is_too_wide_stays_at_the_end() -> None:
     )
 
     assert 2**63 - 1 == after.value
+
+
+def test_records_without_a_key_go_on_at_once() -> None:
+    """There is nothing to convert."""
+    batch = batch_of(STRING, ["v"])
+    config = {"target.type": "unix"}
+
+    assert assert_both_ways_agree("TimestampConverter$Key", config, batch)

@@ -43,7 +43,10 @@ class SimpleHeaderConverter:
         if pa.types.is_integer(values.type) or pa.types.is_string(values.type):
             return pc.cast(pc.cast(values, pa.string()), pa.binary())
         return pa.array(
-            (self.encode_header(topic, Header(key, value, schema)) for value in values.to_pylist()),
+            (
+                self.encode_header(topic, Header(key, value, schema))
+                for value in values.to_pylist(maps_as_pydicts="strict")
+            ),
             pa.binary(),
         )
 

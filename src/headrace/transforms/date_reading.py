@@ -44,6 +44,7 @@ _CLOCKS: Final = {"k": 24, "h": 12}
 _PAST_YEARS = 80
 _SHORT_YEAR = 2
 _MOST_EXPONENT = 30
+_BEYOND_LONG = 10**40
 
 
 class DateReader:
@@ -169,10 +170,19 @@ class _Reading:
 def _int32(number: re.Match[str]) -> int:
     """*number* as Java's ``intValue`` has it: what 64 bits hold is cut to 32, what is larger is the largest."""
     digits, power = number.groups()
-    value = int(digits)
-    if power is not None:
-        exponent = max(-_MOST_EXPONENT, min(int(power), _MOST_EXPONENT))
-        value = value * 10**exponent if exponent >= 0 else int(value / 10**-exponent)
+    value = _bounded(digits, _BEYOND_LONG)
+    exponent = _bounded(power or "0", _MOST_EXPONENT)
+    if exponent >= 0:
+        value *= 10**exponent
+    else:
+        value = (abs(value) // 10**-exponent) * (-1 if value < 0 else 1)
     if not -(2**63) <= value < 2**63:
         return 2**31 - 1 if value > 0 else -(2**31)
     return (value + 2**31) % 2**32 - 2**31
+
+
+def _bounded(digits: str, limit: int) -> int:
+    """The number that *digits* are, within *limit* on either side; Python reads no number of thousands of digits."""
+    sign = -1 if digits.startswith("-") else 1
+    held = digits.lstrip("-0")
+    return sign * (limit if len(held) > len(str(limit)) else min(int(held or "0"), limit))

@@ -115,6 +115,8 @@ class TimestampConverter:
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
         """All rows at once where they have a schema, and texts are of a fixed form."""
         column, schema = self._operand.column(batch), self._operand.column_schema(batch)
+        if column is None and schema is None:
+            return [batch]
         if column is None or schema is None:
             return None
         if not self._field:
