@@ -81,7 +81,8 @@ def _union(text: RegexText) -> str:
         else:
             _member(text, members, nested)
     if not members and not nested:
-        raise text.problem("Bad class syntax")
+        ended = text.place >= len(text.pattern)
+        raise text.problem("Unclosed character class" if ended else "Bad class syntax")
     plain = [f"[{''.join(members)}]"] if members else []
     return f"(?:{'|'.join(plain + nested)})" if nested else plain[0]
 
