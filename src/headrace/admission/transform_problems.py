@@ -16,7 +16,6 @@ from headrace.runtime.settings.stage_settings import (
     aliases,
     own_settings,
 )
-from headrace.transforms.catalogue import is_planned
 
 
 def chain_problems(props: Mapping[str, str], plugins: Plugins) -> Iterator[Problem]:
@@ -48,8 +47,6 @@ def _class_problems(of: AliasClass, props: Mapping[str, str]) -> Iterator[Proble
     if config is not None:
         yield from _problems_across(of, config, props)
         yield from _version_problems(of, props)
-    elif of.key == TRANSFORMS and is_planned(of.name):
-        yield key, f"The transformation {of.name} is not supported yet ({key}); leave it out."
     else:
         told = of.plugins.problem(of.name)
         yield key, f"Invalid value {of.name} for configuration {key}: {told}"

@@ -62,11 +62,6 @@ def predicate_config(class_name: str) -> type[Config] | None:
     return None if path is None else _class(path).config_class
 
 
-def is_planned(class_name: str) -> bool:
-    """Whether *class_name* is a transformation of Kafka Connect's that is not there yet. Pure."""
-    return class_name.removeprefix(f"{_PACKAGE}.").partition("$")[0] in _NOT_YET
-
-
 def make_transform(class_name: str, config: Mapping[str, str]) -> Transform:
     """A configured transformation; raises :class:`~headrace.connect.errors.ConfigError`."""
     path = _transform_path(class_name)
