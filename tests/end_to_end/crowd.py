@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -76,6 +77,9 @@ ALLOWED: Mapping[str, Allowed] = {
 """Statuses and messages that some order of the requests explains; ``None`` for an answer without message."""
 
 # So that changes of offsets, which need a connector that is stopped, are not all refused.
+CHANGES = ("alter", "reset", "preset", "undo")
+"""Requests that change offsets."""
+
 WEIGHTS = {"stop": 6, "alter": 6, "reset": 3, "undo": 3, "create": 3, "preset": 4, "put": 2}
 
 
@@ -107,18 +111,25 @@ class Crowd:
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, seconds: float, *, at_least: int) -> None:
-        """Have all clients ask at once for so long, and so often; raises what any of them raised."""
+        """Have all clients ask at once for so long, and so often, and until each kind of change was made.
+
+        Raises what any of them raised.
+        """
         deadline = time.monotonic() + seconds
 
         def client(seed: int) -> None:
             chance = random.Random(seed)
             with httpx.Client(base_url=self.url, timeout=ANSWER_SECONDS) as http:
-                while time.monotonic() < deadline or len(self.answers) < at_least:
+                while time.monotonic() < deadline or self._is_young(at_least):
                     self.answers.append(self._one(http, chance))
 
         with ThreadPoolExecutor(CLIENTS) as clients:
             for each in [clients.submit(client, seed) for seed in range(CLIENTS)]:
                 each.result()
+
+    def _is_young(self, at_least: int) -> bool:
+        made = {each.asked for each in list(self.answers) if each.status == HTTPStatus.OK}
+        return len(self.answers) < at_least or not made.issuperset(CHANGES)
 
     def wrong(self) -> list[Answered]:
         """Answers that no order of the requests explains."""

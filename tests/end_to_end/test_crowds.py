@@ -183,9 +183,6 @@ def test_a_crowd_with_kafka_is_answered_likewise(bootstrap: str, tmp_path: Path)
 def check(crowd: Crowd, state: Path, *, kept: int) -> None:
     """What was answered, what is stored, and that nothing is stuck."""
     assert [] == crowd.wrong()[:5]
-    counts = Counter((each.asked, each.status) for each in crowd.answers)
-    for change in ("alter", "reset", "preset", "undo"):
-        assert counts[change, 200], f"nobody has tried this: {counts}"
     with httpx.Client(base_url=crowd.url, timeout=60) as http:
         for name in crowd.configs:
             check_connector(http, crowd, name, state, kept=kept)
