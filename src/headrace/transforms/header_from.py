@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from headrace.connect.batch import SourceBatch
@@ -12,18 +13,14 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.errors import RecordError
 from headrace.connect.header_columns import HeaderColumn
 from headrace.connect.record import Header, SourceRecord
-from headrace.connect.schema import Field, Schema, SchemaType
+from headrace.connect.schema import Schema, SchemaType
+from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers
 from headrace.transforms.header_appending import with_headers
 from headrace.transforms.operand import Operand
-from headrace.transforms.remembered import Remembered
+from headrace.transforms.plans import Plans
 from headrace.transforms.requiring import required_map, required_struct
-from headrace.transforms.struct_fields import (
-    like_struct,
-    read_columns,
-    read_field,
-    read_struct,
-    struct_column,
-)
+from headrace.transforms.struct_plan import StructPlan, struct_plan
+from headrace.transforms.struct_schemas import struct_like
 
 
 def _empty_problem(items: Sequence[str]) -> str | None:
@@ -47,15 +44,21 @@ class HeaderFromConfig(Config):
         importance="high",
         doc="With move the key or value loses the fields, with copy it keeps them.",
     )
-    replace_null_with_default: bool = setting(
-        default=True, doc="Whether fields that are null and have a default count as it."
-    )
+    replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
 
     def check(self) -> Iterator[Problem]:
         """Every field needs its header."""
         if len(self.fields) != len(self.headers):
             told = "'fields' config must have the same number of elements as 'headers' config."
             yield "fields", told
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What reads the fields that become headers, with the names of these; and the struct that is left."""
+
+    chosen: Sequence[tuple[FieldReader, str]]
+    left: StructPlan
 
 
 class HeaderFrom:
@@ -74,7 +77,7 @@ class HeaderFrom:
         self._moves = parsed.operation == "move"
         self._purpose = f"header {parsed.operation}"
         self._defaults = parsed.replace_null_with_default
-        self._left = Remembered(self._without_fields)
+        self._plans = Plans(self._plan)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
         """*record* with the headers; without schema a field that is not there becomes a header of null."""
@@ -91,23 +94,17 @@ class HeaderFrom:
             return None
         if column.null_count:
             required_struct(schema, None, self._purpose)
-        columns = dict(
-            zip(
-                (each.name for each in schema.fields),
-                read_columns(column, schema, defaults=self._defaults),
-                strict=True,
-            )
-        )
+        plan = self._plans.of(schema)
         added = [
-            HeaderColumn(key=header, values=columns[field.name], schema=field.schema)
-            for field, header in self._chosen(schema)
+            HeaderColumn(key=header, values=reader.column(column), schema=reader.schema)
+            for reader, header in plan.chosen
         ]
         changed = with_headers(batch, added)
         if not self._moves:
             return [changed]
-        left = self._left(schema)
-        rest = struct_column(left, [columns[each.name] for each in left.fields], len(batch))
-        return [self._operand.replaced_column(changed, left, rest)]
+        left = plan.left.column(column)
+        assert left is not None, "readers have a way always"
+        return [self._operand.replaced_column(changed, plan.left.schema, left)]
 
     def _from_map(self, record: SourceRecord, entries: Mapping[Any, Any]) -> SourceRecord:
         headers = [Header(header, entries.get(name)) for name, header in self._pairs]
@@ -120,26 +117,22 @@ class HeaderFrom:
     def _from_struct(
         self, record: SourceRecord, schema: Schema, struct: Mapping[str, Any]
     ) -> SourceRecord:
+        plan = self._plans.of(schema)
         headers = [
-            Header(header, read_field(struct, field, defaults=self._defaults), field.schema)
-            for field, header in self._chosen(schema)
+            Header(header, reader.value(struct), reader.schema) for reader, header in plan.chosen
         ]
         changed = dataclasses.replace(record, headers=(*record.headers, *headers))
         if not self._moves:
             return changed
-        left = self._left(schema)
-        return self._operand.replaced(
-            changed, left, read_struct(struct, left, defaults=self._defaults)
-        )
+        return self._operand.replaced(changed, plan.left.schema, plan.left.value(struct))
 
-    def _chosen(self, schema: Schema) -> list[tuple[Field, str]]:
-        """The fields that become headers, with the names of these."""
-        fields = {each.name: each for each in schema.fields}
+    def _plan(self, schema: Schema) -> _Plan:
+        readers = {each.name: each for each in field_readers(schema, defaults=self._defaults)}
         for name, _ in self._pairs:
-            if name not in fields:
+            if name not in readers:
                 raise RecordError(f"Unknown field: {name}")
-        return [(fields[name], header) for name, header in self._pairs]
-
-    def _without_fields(self, schema: Schema) -> Schema:
-        left = [each for each in schema.fields if each.name not in self._fields]
-        return like_struct(schema, left)
+        left = [each for name, each in readers.items() if name not in self._fields]
+        return _Plan(
+            [(readers[name], header) for name, header in self._pairs],
+            struct_plan(struct_like(schema, [each.field for each in left]), left),
+        )

@@ -10,20 +10,16 @@ from typing import Any, Final
 import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.columns import JSON_NULL
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import INT32, STRING, TIMESTAMP, Field, Schema, SchemaType, arrow_type
+from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers
 from headrace.transforms.operand import Operand
-from headrace.transforms.remembered import Remembered
+from headrace.transforms.plans import Plans
+from headrace.transforms.presence import is_absent, is_all_null, where_present
 from headrace.transforms.requiring import required_map, required_struct
-from headrace.transforms.row_runs import changed_where_valid
-from headrace.transforms.struct_fields import (
-    like_struct,
-    read_columns,
-    read_struct,
-    struct_column,
-)
+from headrace.transforms.struct_plan import struct_column
+from headrace.transforms.struct_schemas import struct_like
 
 _PURPOSE: Final = "field insertion"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -57,9 +53,7 @@ class InsertFieldConfig(Config):
     static_value: str | None = setting(
         default=None, doc="The text that static.field gets in every record."
     )
-    replace_null_with_default: bool = setting(
-        default=True, doc="Whether fields that are null and have a default get it."
-    )
+    replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
 
     def check(self) -> Iterator[Problem]:
         """Something has to be inserted, and a static field needs its value."""
@@ -80,6 +74,14 @@ class _Insertion:
     of_batch: Callable[[SourceBatch], pa.Array]
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The schema with the inserted fields, and what reads the others."""
+
+    schema: Schema
+    readers: Sequence[FieldReader]
+
+
 class InsertField:
     """Inserts fields behind those that are there; an operand that is null stays null."""
 
@@ -90,44 +92,43 @@ class InsertField:
 
     def configure(self, config: Mapping[str, str]) -> None:
         """Take which fields to insert."""
-        self._config = InsertFieldConfig.parse(config)
-        self._insertions = tuple(_insertions(self._config))
-        self._changed = Remembered(self._with_fields)
+        parsed = InsertFieldConfig.parse(config)
+        self._defaults = parsed.replace_null_with_default
+        self._insertions = tuple(_insertions(parsed))
+        self._plans = Plans(self._plan)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
         """*record* with the fields; without schema they replace entries of their names, and nulls are left out."""
         value, schema = self._operand.value(record), self._operand.schema(record)
-        if value is None or value is JSON_NULL:
+        if is_absent(value):
             return record
         if schema is None:
             entries = dict(required_map(value, _PURPOSE)) | self._entries(record)
             return self._operand.replaced(record, None, entries)
         struct = required_struct(schema, value, _PURPOSE)
-        fields = read_struct(struct, schema, defaults=self._config.replace_null_with_default)
-        changed = self._changed(schema)
+        plan = self._plans.of(schema)
+        fields = {each.name: each.value(struct) for each in plan.readers}
         fields |= {each.field.name: each.of_record(record) for each in self._insertions}
-        return self._operand.replaced(record, changed, fields)
+        return self._operand.replaced(record, plan.schema, fields)
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
         """All rows at once where they are structs; those that are null keep their schema, in batches of their own."""
         column, schema = self._operand.column(batch), self._operand.column_schema(batch)
-        if column is None:
+        if is_all_null(column):
             return [batch]
-        if schema is None or schema.type is not SchemaType.STRUCT:
+        if column is None or schema is None or schema.type is not SchemaType.STRUCT:
             return None
-        return changed_where_valid(batch, column, lambda rows: self._inserted(rows, schema))
-
-    def _inserted(self, batch: SourceBatch, schema: Schema) -> SourceBatch:
-        changed = self._changed(schema)
-        column = self._operand.column(batch)
-        defaults = self._config.replace_null_with_default
-        columns = read_columns(column, schema, defaults=defaults)
+        plan = self._plans.of(schema)
+        columns = [each.column(column) for each in plan.readers]
         columns += [each.of_batch(batch) for each in self._insertions]
-        inserted = struct_column(changed, columns, len(batch))
-        return self._operand.replaced_column(batch, changed, inserted)
+        inserted = struct_column(arrow_type(plan.schema), columns, column)
+        changed = self._operand.replaced_column(batch, plan.schema, inserted)
+        return where_present(batch, column, changed)
 
-    def _with_fields(self, schema: Schema) -> Schema:
-        return like_struct(schema, [*schema.fields, *(each.field for each in self._insertions)])
+    def _plan(self, schema: Schema) -> _Plan:
+        inserted = [*schema.fields, *(each.field for each in self._insertions)]
+        readers = tuple(field_readers(schema, defaults=self._defaults))
+        return _Plan(struct_like(schema, inserted), readers)
 
     def _entries(self, record: SourceRecord) -> dict[str, Any]:
         """What is inserted without schema, where a timestamp is its number of milliseconds."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.columns import JSON_NULL
+from headrace.transforms.row_runs import runs
 
 
 def is_absent(value: object) -> bool:
@@ -30,17 +30,8 @@ def where_present(
     """
     if not column.null_count:
         return [changed]
-    return [
-        (changed if present else batch).slice(start, length)
-        for start, length, present in _runs(column)
-    ]
-
-
-def _runs(column: pa.Array) -> list[tuple[int, int, bool]]:
-    """The runs of *column*: start, length, and whether it is there in all of their rows."""
     present = column.is_valid().to_numpy(zero_copy_only=False)
-    starts = [0, *(np.flatnonzero(present[1:] != present[:-1]) + 1).tolist()]
-    ends = [*starts[1:], len(column)]
     return [
-        (start, end - start, bool(present[start])) for start, end in zip(starts, ends, strict=True)
+        (changed if present[start] else batch).slice(start, length)
+        for start, length in runs(present)
     ]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-
-from headrace.connect.batch import SourceBatch
 
 
 def runs(kinds: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
@@ -20,16 +17,3 @@ def runs(kinds: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
     ends = np.append(starts[1:], len(kinds))
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         yield start, end - start
-
-
-def changed_where_valid(
-    batch: SourceBatch, column: pa.Array, change: Callable[[SourceBatch], SourceBatch]
-) -> Sequence[SourceBatch]:
-    """*batch*, cut where *column* turns null or not, its runs without nulls changed and the others as they are."""
-    if not column.null_count:
-        return [change(batch)]
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
-    return [
-        change(batch.slice(start, length)) if valid[start] else batch.slice(start, length)
-        for start, length in runs(valid)
-    ]

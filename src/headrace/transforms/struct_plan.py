@@ -45,17 +45,20 @@ class StructPlan:
             if column is None:
                 return None
             columns.append(column)
-        # Made of buffers: the usual way knows no number of rows where there are no columns.
-        return pa.StructArray.from_buffers(
-            self.arrow,
-            len(structs),
-            [_validity(structs)],
-            null_count=structs.null_count,
-            children=columns,
-        )
+        return struct_column(self.arrow, columns, structs)
 
 
-def _validity(structs: pa.StructArray) -> pa.Buffer | None:
+def struct_column(
+    arrow: pa.DataType, columns: Sequence[pa.Array], like: pa.Array
+) -> pa.StructArray:
+    """*columns* as structs of the type *arrow*, as many as in *like* and null where that is. Pure."""
+    # Made of buffers: the usual way knows no number of rows where there are no columns.
+    return pa.StructArray.from_buffers(
+        arrow, len(like), [_validity(like)], null_count=like.null_count, children=list(columns)
+    )
+
+
+def _validity(structs: pa.Array) -> pa.Buffer | None:
     """Which of *structs* are there, one bit for each."""
     if not structs.null_count:
         return None

@@ -5,26 +5,24 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.columns import JSON_NULL
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema, SchemaType
 from headrace.transforms.date_pattern import pattern_problem, tokens
 from headrace.transforms.date_reading import DateReader
+from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers
 from headrace.transforms.operand import Operand
-from headrace.transforms.remembered import Remembered
+from headrace.transforms.plans import Plans
+from headrace.transforms.presence import is_absent
 from headrace.transforms.requiring import required_map, required_struct
-from headrace.transforms.struct_fields import (
-    like_struct,
-    read_columns,
-    read_struct,
-    struct_column,
-)
+from headrace.transforms.struct_plan import Member, StructPlan, struct_plan
+from headrace.transforms.struct_schemas import struct_like
 from headrace.transforms.timestamp_columns import converted_column
 from headrace.transforms.timestamps import (
     NANOS,
@@ -64,9 +62,7 @@ class TimestampConverterConfig(Config):
         one_of=("nanoseconds", "microseconds", "milliseconds", "seconds"),
         doc="The unit of timestamps that are numbers. Digits below a millisecond are lost.",
     )
-    replace_null_with_default: bool = setting(
-        default=True, doc="Whether fields that are null and have a default get it."
-    )
+    replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
 
     def check(self) -> Iterator[Problem]:
         """Text needs a pattern, and a pattern has to be one."""
@@ -94,23 +90,23 @@ class TimestampConverter:
         self._target = TimeForm(parsed.target_type)
         self._defaults = parsed.replace_null_with_default
         self._settings = _settings(parsed)
-        self._whole = Remembered(self._target_schema)
-        self._struct = Remembered(self._struct_schema)
+        self._wholes = Plans(self._target_schema)
+        self._structs = Plans(self._plan)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
         """*record* with the timestamp converted; a null stays null, with the schema of the others."""
         value, schema = self._operand.value(record), self._operand.schema(record)
         if schema is None:
-            if value is None or value is JSON_NULL:
+            if is_absent(value):
                 return record
             return self._operand.replaced(record, None, self._without_schema(value))
         if not self._field:
             form = form_of_schema(schema)
-            return self._operand.replaced(record, self._whole(schema), self._of(value, form))
+            return self._operand.replaced(record, self._wholes.of(schema), self._of(value, form))
         struct = None if value is None else required_struct(schema, value, _PURPOSE)
-        changed = self._struct(schema)
-        fields = None if struct is None else self._with_field(struct, schema)
-        return self._operand.replaced(record, changed, fields)
+        plan = self._structs.of(schema)
+        fields = None if struct is None else plan.value(struct)
+        return self._operand.replaced(record, plan.schema, fields)
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
         """All rows at once where they have a schema, and texts are of a fixed form."""
@@ -121,27 +117,16 @@ class TimestampConverter:
             return None
         if not self._field:
             whole = converted_column(column, form_of_schema(schema), self._target, self._settings)
-            return self._replaced(batch, self._whole(schema), whole)
+            return self._replaced(batch, self._wholes.of(schema), whole)
         if schema.type is not SchemaType.STRUCT:
             return None
-        return self._replaced(batch, self._struct(schema), self._structs(column, schema))
+        plan = self._structs.of(schema)
+        return self._replaced(batch, plan.schema, plan.column(column))
 
     def _replaced(
         self, batch: SourceBatch, schema: Schema, column: pa.Array | None
     ) -> Sequence[SourceBatch] | None:
         return None if column is None else [self._operand.replaced_column(batch, schema, column)]
-
-    def _structs(self, column: pa.StructArray, schema: Schema) -> pa.Array | None:
-        columns = read_columns(column, schema, defaults=self._defaults)
-        for index, field in enumerate(schema.fields):
-            if field.name == self._field:
-                form = form_of_schema(field.schema)
-                changed = converted_column(columns[index], form, self._target, self._settings)
-                if changed is None:
-                    return None
-                columns[index] = changed
-        valid = column.is_valid() if column.null_count else None
-        return struct_column(self._struct(schema), columns, len(column), valid)
 
     def _of(self, value: object, form: TimeForm) -> object:
         return converted(value, form, self._target, self._settings)
@@ -154,27 +139,42 @@ class TimestampConverter:
         changed = None if held is None else self._of(held, form_of_value(held))
         return {**entries, self._field: changed}
 
-    def _with_field(self, struct: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-        fields = read_struct(struct, schema, defaults=self._defaults)
-        for each in schema.fields:
-            if each.name == self._field:
-                fields[each.name] = self._of(fields[each.name], form_of_schema(each.schema))
-        return fields
-
     def _target_schema(self, schema: Schema) -> Schema:
         target = SCHEMAS[self._target]
         return target.as_optional() if schema.optional else target
 
-    def _struct_schema(self, schema: Schema) -> Schema:
-        fields = [
-            Field(each.name, self._target_schema(each.schema)) if each.name == self._field else each
-            for each in schema.fields
-        ]
-        default = schema.default
-        changed = None if default is None else self._with_field(_struct(default), schema)
-        return dataclasses.replace(
-            like_struct(schema, fields), optional=schema.optional, default=changed
-        )
+    def _plan(self, schema: Schema) -> StructPlan:
+        members = list[Member]()
+        fields = list[Field]()
+        for reader in field_readers(schema, defaults=self._defaults):
+            is_time = reader.name == self._field
+            members.append(self._member(reader) if is_time else reader)
+            fields.append(
+                Field(reader.name, self._target_schema(reader.schema)) if is_time else reader.field
+            )
+        plan = struct_plan(struct_like(schema, fields), members)
+        default = None if schema.default is None else plan.value(_struct(schema.default))
+        changed = dataclasses.replace(plan.schema, optional=schema.optional, default=default)
+        return dataclasses.replace(plan, schema=changed)
+
+    def _member(self, reader: FieldReader) -> _Member:
+        return _Member(reader, form_of_schema(reader.schema), self._target, self._settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """The field that is converted. Pure."""
+
+    reader: FieldReader
+    form: TimeForm
+    target: TimeForm
+    settings: TimeSettings
+
+    def value(self, struct: Mapping[str, Any]) -> object:
+        return converted(self.reader.value(struct), self.form, self.target, self.settings)
+
+    def column(self, structs: pa.StructArray) -> pa.Array | None:
+        return converted_column(self.reader.column(structs), self.form, self.target, self.settings)
 
 
 def _struct(default: object) -> Mapping[str, Any]:
