@@ -12,7 +12,8 @@ from headrace.connect.errors import RecordError
 from headrace.connect.schema import Field, Schema, SchemaType
 from headrace.connect.transforming import ColumnarTransform
 from headrace.transforms.catalogue import make_transform, transform_config
-from transforms.generated import check_both_ways, record
+from transforms.both_ways import check_both_ways
+from transforms.generated import batch_of, record
 
 Settings = Mapping[str, str]
 _PACKAGE = "org.apache.kafka.connect.transforms"
@@ -40,14 +41,14 @@ def become(
     changed = transform.apply(given)
     assert changed is not None
     assert given == record(value, schema)
-    check_both_ways(transform, [given, given])
+    check_both_ways(transform, batch_of([value, value], schema))
     return changed.value, changed.value_schema
 
 
 def refusal(name: str, config: Settings, value: object, schema: Schema | None = None) -> str:
     """Why *value* is refused, record by record and in a batch."""
     transform, given = made(name, config), record(value, schema)
-    check_both_ways(transform, [given])
+    check_both_ways(transform, batch_of([value], schema))
     with pytest.raises(RecordError) as caught:
         transform.apply(given)
     return caught.value.reason

@@ -1,4 +1,4 @@
-"""Schemas, values and records for hypothesis to draw, and the check that both ways of a transformation agree."""
+"""Schemas, values and batches for hypothesis to draw."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
 from hypothesis import strategies as some
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.columns import column_of
-from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourcePartition
-from headrace.connect.record import SourceRecord
+from headrace.connect.record import Header, SourceRecord
 from headrace.connect.schema import (
     BOOLEAN,
     BYTES,
@@ -31,9 +28,7 @@ from headrace.connect.schema import (
     SchemaType,
     decimal,
 )
-from headrace.connect.transforming import ColumnarTransform
 from headrace.slot.batching import batches_of
-from headrace.slot.plain_rows import plain_row
 
 Typed = tuple[Schema, some.SearchStrategy[Any]]
 """A schema and its values."""
@@ -132,84 +127,40 @@ def _map(items: Typed) -> Typed:
 
 
 @some.composite
-def records(draw: some.DrawFn, of: some.SearchStrategy[Typed]) -> Sequence[SourceRecord]:
-    """Some records of one schema, with the same for keys and for values, null where it may be."""
-    schema, values = draw(of)
+def batches(draw: some.DrawFn, of: some.SearchStrategy[Typed] | None = None) -> SourceBatch:
+    """A batch of some rows with values of one schema, and keys of the same; null where they may be."""
+    schema, values = draw(structs() if of is None else of)
     schema = dataclasses.replace(schema, optional=draw(some.booleans()))
-    drawn = draw(
-        some.lists((some.none() | values) if schema.optional else values, min_size=1, max_size=4)
-    )
-    return [record(value, schema, key=value, key_schema=schema) for value in drawn]
+    values = (some.none() | values) if schema.optional else values
+    stamps = draw(some.sampled_from([some.integers(-1, 4_000_000_000_000), some.none()]))
+    more = {
+        "partition": draw(some.none() | some.just(3)),
+        "headers": draw(some.sampled_from([(), (Header("h", "v", STRING), Header("i", 5, INT64))])),
+        "key_schema": schema,
+    }
+    rows = draw(some.lists(some.tuples(values, values, stamps), min_size=1, max_size=4))
+    records = [
+        record(value, schema, key=key, timestamp=stamp, **more) for value, key, stamp in rows
+    ]
+    ((batch, _),) = batches_of(records)
+    if batch.timestamps is not None and draw(some.booleans()):
+        batch = dataclasses.replace(batch, timestamps=draw(stamps))
+    return batch
+
+
+def batch_of(values: Sequence[Any], schema: Schema | None = None) -> SourceBatch:
+    """A batch of *values*."""
+    ((batch, _),) = batches_of([record(each, schema) for each in values])
+    return batch
 
 
 def record(value: object, schema: Schema | None = None, **more: Any) -> SourceRecord:  # noqa: ANN401 (fields of a record)
     """A record with a value."""
     return SourceRecord(
-        topic="t",
+        topic="top",
         value=value,
         value_schema=schema,
         source_partition=SourcePartition(file="f"),
         source_offset={"line": 1},
         **more,
     )
-
-
-def check_both_ways(transform: ColumnarTransform, given: Sequence[SourceRecord]) -> None:
-    """Fails unless ``apply_batch`` gives for a batch of *given* what ``apply`` gives for each of its rows."""
-    for batch, _ in batches_of(given):
-        _check_batch(transform, batch)
-        if len(batch) > 1:
-            # Columns that begin within others, too.
-            _check_batch(transform, batch.slice(1, len(batch) - 1))
-
-
-def _check_batch(transform: ColumnarTransform, batch: SourceBatch) -> None:
-    try:
-        expected = [_sendable(transform.apply(plain_row(batch, row))) for row in range(len(batch))]
-    except RecordError:
-        assert _refused(transform, batch)
-        return
-    changed = transform.apply_batch(batch)
-    if changed is None:
-        return
-    assert sum(map(len, changed)) == len(batch)
-    rows = iter(expected)
-    for each in changed:
-        same = [next(rows) for _ in range(len(each))]
-        assert _columns(same) == _shown(each)
-        assert {_schemas(row) for row in same} == {_schemas(each)}
-
-
-def _sendable(changed: SourceRecord | None) -> SourceRecord:
-    """*changed*, which fits a column; raises :class:`~headrace.connect.errors.RecordError` otherwise."""
-    assert changed is not None
-    _columns([changed])
-    return changed
-
-
-def _refused(transform: ColumnarTransform, batch: SourceBatch) -> bool:
-    try:
-        return transform.apply_batch(batch) is None
-    except RecordError:
-        return True
-
-
-def _schemas(of: SourceRecord | SourceBatch) -> str:
-    return repr((of.value_schema, of.key_schema))
-
-
-def _columns(rows: Sequence[SourceRecord]) -> str:
-    """*rows* as the columns that they would be sent as; text, in which each number is like itself only."""
-    first = rows[0]
-    values = column_of(first.value_schema, [row.value for row in rows])
-    keys = column_of(first.key_schema, [row.key for row in rows])
-    return _told(values, keys)
-
-
-def _shown(batch: SourceBatch) -> str:
-    keys = pa.nulls(len(batch)) if batch.keys is None else batch.keys
-    return _told(batch.values, keys)
-
-
-def _told(values: pa.Array, keys: pa.Array) -> str:
-    return repr([(str(each.type), each.to_pylist()) for each in (values, keys)])

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from headrace.connect.record import SourceRecord
+from headrace.connect.batch import SourceBatch
 from headrace.transforms.cast_spec import TARGETS
 from transforms.applied import made
-from transforms.generated import NAMES, check_both_ways, records, structs, typed
+from transforms.both_ways import check_both_ways
+from transforms.generated import NAMES, batches, typed
 
 FIELDS = some.lists(some.sampled_from(NAMES), max_size=2, unique=True).map(",".join)
 FIELD = some.sampled_from(NAMES)
@@ -43,7 +44,7 @@ SETTINGS = {
     "SetSchemaMetadata": {"schema.name": FIELD, "replace.null.with.default": NULLS},
     "ValueToKey": {"fields": FIELDS.filter(bool), "replace.null.with.default": NULLS},
 }
-ANY = records(structs()) | records(typed())
+ANY = batches() | batches(typed())
 MASKED = {
     "fields": FIELDS.filter(bool),
     "replacement": some.sampled_from(["x", "7", "1.23", "3e2"]),
@@ -51,18 +52,18 @@ MASKED = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@given(drawn=some.data(), rows=ANY, side=some.sampled_from(["$Key", "$Value"]))
+@given(drawn=some.data(), batch=ANY, side=some.sampled_from(["$Key", "$Value"]))
 def test_batches_and_records_become_the_same(
-    name: str, drawn: some.DataObject, rows: Sequence[SourceRecord], side: str
+    name: str, drawn: some.DataObject, batch: SourceBatch, side: str
 ) -> None:
     """A batch becomes what its rows become, schemas included, or its rows have to go one by one."""
     config = drawn.draw(some.fixed_dictionaries(SETTINGS[name]))
     place = "" if name == "ValueToKey" else side
 
-    check_both_ways(made(f"{name}{place}", config), rows)
+    check_both_ways(made(f"{name}{place}", config), batch)
 
 
-@given(rows=records(structs()), config=some.fixed_dictionaries(MASKED))
-def test_replacements_are_the_same(rows: Sequence[SourceRecord], config: Mapping[str, str]) -> None:
+@given(batch=batches(), config=some.fixed_dictionaries(MASKED))
+def test_replacements_are_the_same(batch: SourceBatch, config: Mapping[str, str]) -> None:
     """A custom replacement masks a column as it masks its values."""
-    check_both_ways(made("MaskField$Value", config), rows)
+    check_both_ways(made("MaskField$Value", config), batch)

@@ -7,13 +7,6 @@ import dataclasses
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.transforms.generated_times import (
-    assert_both_ways_agree,
-    batch_of,
-    batches,
-    record,
-    rows_of,
-)
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.columns import JSON_NULL
@@ -27,6 +20,9 @@ from headrace.transforms.catalogue import make_transform
 from headrace.transforms.drop_headers import DropHeadersConfig
 from headrace.transforms.header_from import HeaderFrom, HeaderFromConfig
 from headrace.transforms.insert_header import InsertHeaderConfig
+from transforms.applied import made
+from transforms.both_ways import check_both_ways, rows_of
+from transforms.generated import NAMES, batch_of, batches, record
 
 A = Schema(type=SchemaType.INT32, optional=True, default=7, doc="q")
 STRUCT = Schema(
@@ -59,7 +55,7 @@ def columns(batch: SourceBatch) -> SourceBatch:
 def test_an_inserted_header_comes_last() -> None:
     """Also where there is one of its name; what looks like a number is one."""
     made = make_transform("InsertHeader", {"header": "x", "value.literal": "1"})
-    after = made.apply(record(None, "v", headers=XYX))
+    after = made.apply(record("v", headers=XYX))
 
     assert after is not None
     assert (*XYX, Header("x", 1, Schema(type=SchemaType.INT8))) == after.headers
@@ -68,7 +64,7 @@ def test_an_inserted_header_comes_last() -> None:
 def test_all_headers_of_a_name_are_dropped() -> None:
     """The others stay in order."""
     made = make_transform("DropHeaders", {"headers": "x,z"})
-    after = made.apply(record(None, "v", headers=XYX))
+    after = made.apply(record("v", headers=XYX))
 
     assert after is not None
     assert XYX[1:2] == after.headers
@@ -76,7 +72,7 @@ def test_all_headers_of_a_name_are_dropped() -> None:
 
 def test_moved_fields_leave_the_struct() -> None:
     """Headers have the schemas of their fields; a null counts as the field's default."""
-    after = from_value("move", "a,b", "h1,h2").apply(record(STRUCT, VALUE, headers=XYX))
+    after = from_value("move", "a,b", "h1,h2").apply(record(VALUE, STRUCT, headers=XYX))
 
     assert (*XYX, Header("h1", 7, A), Header("h2", "bb", OPTIONAL_STRING)) == after.headers
     assert {} == after.value
@@ -86,7 +82,7 @@ def test_moved_fields_leave_the_struct() -> None:
 def test_copied_fields_stay() -> None:
     """The value does not change at all; and a null stays null where defaults are not wanted."""
     made = from_value("copy", "a,a", "h,i", **{"replace.null.with.default": "false"})
-    after = made.apply(record(STRUCT, VALUE))
+    after = made.apply(record(VALUE, STRUCT))
 
     assert (Header("h", None, A), Header("i", None, A)) == after.headers
     assert (STRUCT, VALUE) == (after.value_schema, after.value)
@@ -97,7 +93,7 @@ def test_without_schema_a_missing_field_is_a_header_of_null(
     operation: str, left: dict[str, int]
 ) -> None:
     """Two headers may have one name."""
-    before = record(None, {"a": 1})
+    before = record({"a": 1})
     after = from_value(operation, "a,z", "h,h").apply(before)
 
     assert (Header("h", 1), Header("h", None)) == after.headers
@@ -130,7 +126,7 @@ def test_without_schema_a_missing_field_is_a_header_of_null(
 def test_what_has_no_fields_is_refused(schema: Schema | None, value: object, told: str) -> None:
     """Nulls, too, unlike in other transformations."""
     with pytest.raises(RecordError) as refused:
-        from_value("copy", "a,zz", "h,i").apply(record(schema, value))
+        from_value("copy", "a,zz", "h,i").apply(record(value, schema))
 
     assert told == refused.value.reason
 
@@ -182,7 +178,7 @@ def test_settings_that_cannot_work_are_told(
 
 def test_headers_of_a_batch_stay_columns() -> None:
     """Fields become columns of headers without a look at any row."""
-    (changed,) = from_value("move", "b", "h").apply_batch(batch_of(STRUCT, [VALUE, VALUE])) or ()
+    (changed,) = from_value("move", "b", "h").apply_batch(batch_of([VALUE, VALUE], STRUCT)) or ()
 
     assert isinstance(changed.headers, HeaderColumns)
     assert ["bb", "bb"] == [each.headers[0].value for each in rows_of([changed])]
@@ -205,14 +201,14 @@ def test_batches_become_what_their_rows_become(
     *, batch: SourceBatch, as_columns: bool, transform: tuple[str, dict[str, str]]
 ) -> None:
     """Whether their headers are columns or not."""
-    assert assert_both_ways_agree(*transform, columns(batch) if as_columns else batch)
+    assert check_both_ways(made(*transform), columns(batch) if as_columns else batch)
 
 
 @given(
     batch=batches(),
     as_columns=st.booleans(),
     side=st.sampled_from(["Key", "Value"]),
-    fields=st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map(",".join),
+    fields=st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map(",".join),
     operation=st.sampled_from(["move", "copy"]),
     defaults=st.sampled_from(["true", "false"]),
 )
@@ -226,8 +222,8 @@ def test_fields_of_batches_become_the_headers_that_those_of_rows_become(
         "operation": operation,
         "replace.null.with.default": defaults,
     }
-    at_once = assert_both_ways_agree(
-        f"HeaderFrom${side}", config, columns(batch) if as_columns else batch
+    at_once = check_both_ways(
+        made(f"HeaderFrom${side}", config), columns(batch) if as_columns else batch
     )
 
     schema = batch.key_schema if side == "Key" else batch.value_schema
@@ -241,7 +237,7 @@ def test_a_map_that_became_a_header_is_written_as_a_map() -> None:
     """At once as well as one by one."""
     field = Schema(type=SchemaType.MAP, key_schema=STRING, value_schema=STRING)
     schema = Schema(type=SchemaType.STRUCT, fields=(Field("m", field),))
-    batch = batch_of(schema, [{"m": {"k": "v"}}])
+    batch = batch_of([{"m": {"k": "v"}}], schema)
     (changed,) = from_value("move", "m", "h").apply_batch(batch) or ()
     assert isinstance(changed.headers, HeaderColumns)
     (column,) = changed.headers.columns

@@ -7,7 +7,6 @@ import datetime as dt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.transforms.generated_times import assert_both_ways_agree, batches, record
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.columns import JSON_NULL
@@ -24,6 +23,9 @@ from headrace.connect.schema import (
 )
 from headrace.transforms.catalogue import make_transform
 from headrace.transforms.insert_field import InsertFieldConfig
+from transforms.applied import made
+from transforms.both_ways import check_both_ways
+from transforms.generated import batches, record
 
 STRUCT = Schema(
     type=SchemaType.STRUCT,
@@ -53,7 +55,7 @@ def inserted(before: SourceRecord, **config: str) -> SourceRecord:
 def test_fields_are_put_behind_the_others_in_a_fixed_order() -> None:
     """Topic, partition, timestamp, static; the struct loses that it is optional, as in Kafka Connect."""
     after = inserted(
-        record(STRUCT, VALUE, partition=1, timestamp=5),
+        record(VALUE, STRUCT, partition=1, timestamp=5),
         static_field="s",
         static_value="sv",
         timestamp_field="ts!",
@@ -80,7 +82,7 @@ def test_fields_are_put_behind_the_others_in_a_fixed_order() -> None:
 
 def test_a_null_stays_null_when_defaults_are_not_wanted() -> None:
     """The field itself keeps its default."""
-    after = inserted(record(STRUCT, VALUE), topic_field="t", replace_null_with_default="false")
+    after = inserted(record(VALUE, STRUCT), topic_field="t", replace_null_with_default="false")
 
     assert {"a": None, "b": "bb", "t": "top"} == after.value
 
@@ -88,12 +90,12 @@ def test_a_null_stays_null_when_defaults_are_not_wanted() -> None:
 @pytest.mark.parametrize("key", ["partition_field", "timestamp_field"])
 def test_what_a_record_does_not_have_is_null(key: str) -> None:
     """Whether its field is required or not, as in Kafka Connect."""
-    assert {"a": 7, "b": "bb", "x": None} == inserted(record(STRUCT, VALUE), **{key: "x!"}).value
+    assert {"a": 7, "b": "bb", "x": None} == inserted(record(VALUE, STRUCT), **{key: "x!"}).value
 
 
 def test_without_schema_entries_are_replaced_and_times_are_numbers() -> None:
     """What the record does not have is left out."""
-    before = record(None, {"a": 1}, timestamp=9)
+    before = record({"a": 1}, timestamp=9)
     after = inserted(before, topic_field="a", partition_field="p!", timestamp_field="t!")
 
     assert {"a": "top", "t": 9} == after.value
@@ -103,14 +105,14 @@ def test_without_schema_entries_are_replaced_and_times_are_numbers() -> None:
 @pytest.mark.parametrize("schema", [None, STRUCT])
 def test_a_record_without_value_goes_on_as_it_is(schema: Schema | None) -> None:
     """Its schema, too."""
-    before = record(schema, None)
+    before = record(None, schema)
 
     assert before is inserted(before, topic_field="t")
 
 
 def test_the_document_null_counts_as_null() -> None:
     """It is null for Kafka Connect, whose converters know no other."""
-    before = record(None, JSON_NULL)
+    before = record(JSON_NULL)
 
     assert before is inserted(before, topic_field="t")
 
@@ -139,7 +141,7 @@ def test_what_cannot_be_inserted_into_is_refused(
 ) -> None:
     """In Kafka Connect's words."""
     with pytest.raises(RecordError) as refused:
-        inserted(record(schema, value), topic_field=field)
+        inserted(record(value, schema), topic_field=field)
 
     assert told == refused.value.reason
 
@@ -192,7 +194,7 @@ def test_batches_become_what_their_rows_become(
     """At once or one by one, also where rows are null."""
     config = {**names, "static.value": "sv", "replace.null.with.default": defaults}
 
-    at_once = assert_both_ways_agree(f"InsertField${side}", config, batch)
+    at_once = check_both_ways(made(f"InsertField${side}", config), batch)
 
     field_names = [name.rstrip("!?") for name in names.values()]
     clear = not {"a", ""} & set(field_names) and len(set(field_names)) == len(field_names)

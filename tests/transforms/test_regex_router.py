@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.transforms.generated_times import record
 
 from headrace.transforms.catalogue import make_transform
 from headrace.transforms.regex_router import RegexRouterConfig
+from transforms.generated import record
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_a_topic_that_matches_as_a_whole_has_its_first_match_replaced(
 ) -> None:
     """Another one keeps its name."""
     made = make_transform("RegexRouter", {"regex": regex, "replacement": replacement})
-    after = made.apply(record(None, "v"))
+    after = made.apply(record("v"))
 
     assert after is not None
     assert topic == after.topic

@@ -9,13 +9,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.transforms.generated_times import (
-    SCALARS,
-    assert_both_ways_agree,
-    batch_of,
-    batches,
-    record,
-)
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.columns import JSON_NULL
@@ -33,6 +26,9 @@ from headrace.connect.schema import (
 )
 from headrace.transforms.catalogue import make_transform
 from headrace.transforms.timestamp_converter import TimestampConverter, TimestampConverterConfig
+from transforms.applied import made
+from transforms.both_ways import check_both_ways
+from transforms.generated import LEAVES, NAMES, batch_of, batches, record
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 AT_FIVE = EPOCH + dt.timedelta(milliseconds=5)
@@ -70,7 +66,7 @@ def converter(**config: str) -> TimestampConverter:
 
 def test_a_field_changes_its_schema_and_keeps_its_place() -> None:
     """It loses its default and doc, but not that it is optional; a null counts as the default that it had."""
-    after = converter(field="t", target_type="unix").apply(record(STRUCT, VALUE))
+    after = converter(field="t", target_type="unix").apply(record(VALUE, STRUCT))
 
     assert {"t": 5, "s": "2020-01-02", "a": 7} == after.value
     assert after.value_schema == replace(
@@ -82,7 +78,7 @@ def test_a_null_stays_null_when_defaults_are_not_wanted() -> None:
     """In every field."""
     made = converter(field="t", target_type="unix", replace_null_with_default="false")
 
-    assert VALUE == made.apply(record(STRUCT, VALUE)).value
+    assert VALUE == made.apply(record(VALUE, STRUCT)).value
 
 
 def test_a_struct_that_is_null_gets_the_changed_schema() -> None:
@@ -93,7 +89,7 @@ def test_a_struct_that_is_null_gets_the_changed_schema() -> None:
         fields=(Field("t", TIMESTAMP),),
         default={"t": AT_FIVE},
     )
-    after = converter(field="t", target_type="unix").apply(record(schema, None))
+    after = converter(field="t", target_type="unix").apply(record(None, schema))
 
     assert after.value is None
     assert replace(schema, fields=(Field("t", INT64),), default={"t": 5}) == after.value_schema
@@ -169,7 +165,7 @@ def test_values_are_converted_as_java_does(
     schema: Schema | None, value: object, config: dict[str, str], expected: object
 ) -> None:
     """Digits below a unit are cut towards zero, also before 1970."""
-    after = converter(**config).apply(record(schema, value))
+    after = converter(**config).apply(record(value, schema))
 
     assert expected == after.value
 
@@ -182,8 +178,8 @@ def test_a_whole_value_is_optional_when_it_was(target: str, schema: Schema) -> N
     """And has nothing else of the schema that it had."""
     made = converter(target_type=target, format="yyyy")
 
-    assert schema.as_optional() == made.apply(record(STAMP, AT_FIVE)).value_schema
-    assert schema == made.apply(record(TIMESTAMP, AT_FIVE)).value_schema
+    assert schema.as_optional() == made.apply(record(AT_FIVE, STAMP)).value_schema
+    assert schema == made.apply(record(AT_FIVE, TIMESTAMP)).value_schema
 
 
 @pytest.mark.parametrize(
@@ -247,7 +243,7 @@ def test_what_is_no_time_is_refused(
 ) -> None:
     """In Kafka Connect's words, where it has some."""
     with pytest.raises(RecordError) as refused:
-        converter(target_type="Timestamp", **config).apply(record(schema, value))
+        converter(target_type="Timestamp", **config).apply(record(value, schema))
 
     assert refused.value.reason.startswith(told)
 
@@ -296,23 +292,19 @@ def test_settings_that_cannot_work_are_told(config: dict[str, str], key: str, to
 )
 def test_texts_that_are_not_as_wide_as_their_pattern_go_one_by_one(text: str) -> None:
     """Java's lenient reading of them is the same either way."""
-    batch = batch_of(STRING, ["2021-02-03", text])
+    batch = batch_of(["2021-02-03", text], STRING)
     config = {"target.type": "Timestamp", "format": "yyyy-MM-dd"}
 
-    at_once = assert_both_ways_agree("TimestampConverter$Value", config, batch)
+    at_once = check_both_ways(made("TimestampConverter$Value", config), batch)
 
     assert (text == "2020-01-02") is at_once
 
 
-TIMES = st.sampled_from(["date", "time", "timestamp", "int64"]).flatmap(
-    lambda kind: st.just(SCALARS[kind])
-)
+TIMES = [each for each in LEAVES if each[0] in (DATE, TIME, TIMESTAMP, INT64)]
 
 
 @given(
-    batch=batches(
-        TIMES.flatmap(lambda made: st.just((made[0].as_optional(), st.none() | made[1])))
-    ),
+    batch=batches(st.sampled_from(TIMES)),
     target=st.sampled_from(["string", "unix", "Date", "Time", "Timestamp"]),
     unit=st.sampled_from(["seconds", "milliseconds", "microseconds", "nanoseconds"]),
     form=st.sampled_from(
@@ -325,12 +317,12 @@ def test_whole_columns_become_what_their_rows_become(
     """From every form into every form, where the column can go at once."""
     config = {"target.type": target, "unix.precision": unit, "format": form}
 
-    assert_both_ways_agree("TimestampConverter$Value", config, batch)
+    check_both_ways(made("TimestampConverter$Value", config), batch)
 
 
 @given(
     batch=batches(),
-    field=st.sampled_from("abcd"),
+    field=st.sampled_from(NAMES),
     target=st.sampled_from(["string", "unix", "Date", "Time", "Timestamp"]),
     defaults=st.sampled_from(["true", "false"]),
 )
@@ -345,7 +337,7 @@ def test_fields_of_columns_become_what_those_of_rows_become(
         "replace.null.with.default": defaults,
     }
 
-    assert_both_ways_agree("TimestampConverter$Key", config, batch)
+    check_both_ways(made("TimestampConverter$Key", config), batch)
 
 
 @given(
@@ -355,7 +347,7 @@ def test_fields_of_columns_become_what_those_of_rows_become(
 def test_texts_of_a_fixed_form_are_read_at_once(stamps: list[int], form: str) -> None:
     """What was written is read again."""
     column = pa.array(stamps).view(pa.timestamp("ms", tz="UTC"))
-    batch = replace(batch_of(TIMESTAMP, [EPOCH] * len(stamps)), values=column)
+    batch = replace(batch_of([EPOCH] * len(stamps), TIMESTAMP), values=column)
     (texts,) = converter(target_type="string", format=form).apply_batch(batch) or ()
 
     (back,) = converter(target_type="Timestamp", format=form).apply_batch(texts) or ()
@@ -366,7 +358,7 @@ def test_texts_of_a_fixed_form_are_read_at_once(stamps: list[int], form: str) ->
 def test_a_number_that_is_too_wide_stays_at_the_end() -> None:
     """As Java's units do."""
     after = converter(target_type="unix", unix_precision="nanoseconds").apply(
-        record(TIMESTAMP, dt.datetime(9999, 1, 1, tzinfo=dt.UTC))
+        record(dt.datetime(9999, 1, 1, tzinfo=dt.UTC), TIMESTAMP)
     )
 
     assert 2**63 - 1 == after.value
@@ -374,7 +366,7 @@ def test_a_number_that_is_too_wide_stays_at_the_end() -> None:
 
 def test_records_without_a_key_go_on_at_once() -> None:
     """There is nothing to convert."""
-    batch = batch_of(STRING, ["v"])
+    batch = batch_of(["v"], STRING)
     config = {"target.type": "unix"}
 
-    assert assert_both_ways_agree("TimestampConverter$Key", config, batch)
+    assert check_both_ways(made("TimestampConverter$Key", config), batch)

@@ -8,18 +8,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.transforms.generated_times import (
-    assert_both_ways_agree,
-    batch_of,
-    batches,
-    rows_of,
-)
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import OPTIONAL_STRING
 from headrace.transforms.catalogue import make_transform
 from headrace.transforms.timestamp_router import TimestampRouter, TimestampRouterConfig
+from transforms.both_ways import check_both_ways, rows_of
+from transforms.generated import batch_of, batches
 
 NAME = "org.apache.kafka.connect.transforms.TimestampRouter"
 DAY = 86_400_000
@@ -35,7 +31,7 @@ def router(**config: str) -> TimestampRouter:
 def stamped(*millis: int | None) -> SourceBatch:
     """A batch of records of a topic with these timestamps."""
     stamps = pa.array(millis, pa.int64())
-    return replace(batch_of(OPTIONAL_STRING, ["x"] * len(millis)), timestamps=stamps)
+    return replace(batch_of(["x"] * len(millis), OPTIONAL_STRING), timestamps=stamps)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +102,4 @@ def test_batches_become_what_their_rows_become(batch: SourceBatch, pattern: str)
     """At once or one by one, whatever the timestamps are."""
     stamped = batch.timestamps is not None
 
-    assert stamped is assert_both_ways_agree(NAME, {"timestamp.format": pattern}, batch)
+    assert stamped is check_both_ways(router(timestamp_format=pattern), batch)

@@ -6,7 +6,8 @@ import pytest
 
 from headrace.connect.schema import INT32, STRING, Schema, SchemaType
 from transforms.applied import Settings, made, problems, refusal, struct
-from transforms.generated import check_both_ways, record
+from transforms.both_ways import check_both_ways
+from transforms.generated import batch_of, record
 
 NAME = "ValueToKey"
 FIVE = Schema(type=SchemaType.INT32, optional=True, default=5)
@@ -29,7 +30,7 @@ def test_a_key_is_made_of_fields(config: Settings, key: object, schema: Schema) 
     assert changed is not None
     assert (key, schema) == (changed.key, changed.key_schema)
     assert (given.value, ROW) == (changed.value, changed.value_schema)
-    check_both_ways(made(NAME, config), [given])
+    check_both_ways(made(NAME, config), batch_of([given.value], ROW))
 
 
 def test_a_key_is_made_of_entries() -> None:
