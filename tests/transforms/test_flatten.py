@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -73,6 +74,7 @@ def test_null_keeps_its_schema() -> None:
     [
         (5, INT32, "Only Struct objects supported for [flattening], found: java.lang.Integer"),
         ([], None, "Only Map objects supported in absence of schema for [flattening], found: java.util.ArrayList"),
+        ({"a": Decimal(1)}, None, "Flatten transformation was passed a value of type class java.math.BigDecimal which is not supported by Connect's data API"),
         ({"m": {}}, struct(("m", Schema(type=SchemaType.MAP, key_schema=STRING, value_schema=STRING))), "Flatten transformation does not support MAP for record with schemas (for field m)."),
         ({"a.b": 1, "a": {"b": 2}}, struct(("a.b", INT32), ("a", struct(("b", INT32)))), "Cannot create field because of field name duplication a.b"),
     ],
@@ -80,5 +82,5 @@ def test_null_keeps_its_schema() -> None:
 def test_what_cannot_be_flattened_is_refused(
     value: object, schema: Schema | None, told: str
 ) -> None:
-    """Maps within structs, and fields that would have one name."""
+    """Maps within structs, fields that would have one name, and what has no type without a schema."""
     assert told == refusal(NAME, {}, value, schema)

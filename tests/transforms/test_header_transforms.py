@@ -131,6 +131,20 @@ def test_what_has_no_fields_is_refused(schema: Schema | None, value: object, tol
     assert told == refused.value.reason
 
 
+def test_a_null_is_no_header_where_its_schema_has_to_have_a_value() -> None:
+    """Its default would be one, but is not to be put."""
+    schema = Schema(
+        type=SchemaType.STRUCT, fields=(Field("a", dataclasses.replace(A, optional=False)),)
+    )
+    copying = from_value("copy", "a", "h", **{"replace.null.with.default": "false"})
+
+    with pytest.raises(RecordError) as refused:
+        copying.apply(record({"a": None}, schema))
+
+    assert "A null value requires an optional schema but was Schema{INT32}" == refused.value.reason
+    assert not check_both_ways(copying, batch_of([{"a": None}], schema))
+
+
 @pytest.mark.parametrize(
     ("kind", "config", "key", "told"),
     [

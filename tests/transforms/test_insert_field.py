@@ -134,6 +134,12 @@ def test_the_document_null_counts_as_null() -> None:
         ),
         (STRUCT, VALUE, "a", "Cannot create field because of field name duplication a"),
         (STRUCT, VALUE, "!", "fieldName cannot be null."),
+        (
+            Schema(type=SchemaType.STRUCT, fields=(Field("a", INT32),)),
+            {"a": None},
+            "t",
+            'Invalid value: null used for required field: "a", schema type: INT32',
+        ),
     ],
 )
 def test_what_cannot_be_inserted_into_is_refused(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -102,6 +103,16 @@ def test_nulls_keep_their_schema_among_structs() -> None:
         (ROW, [None, None]),
         (kept, [{"a": 2}]),
     ] == [(each.value_schema, each.values.to_pylist()) for each in changed]
+
+
+def test_a_null_is_refused_where_there_has_to_be_a_value() -> None:
+    """Its default would be one, but is not to be put."""
+    row = struct(("a", dataclasses.replace(FIVE, optional=False)))
+    config = {"replace.null.with.default": "false"}
+
+    told = refusal(NAME, config, {"a": None}, row)
+
+    assert 'Invalid value: null used for required field: "a", schema type: INT32' == told
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.columns import JSON_NULL
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import (
+    BOOLEAN,
     DATE,
     INT64,
     OPTIONAL_STRING,
@@ -362,6 +363,28 @@ def test_a_number_that_is_too_wide_stays_at_the_end() -> None:
     )
 
     assert 2**63 - 1 == after.value
+
+
+def test_a_field_of_what_is_no_struct_is_refused() -> None:
+    """A null of it, too."""
+    text = Schema(type=SchemaType.STRING, optional=True, default="x")
+
+    with pytest.raises(RecordError) as refused:
+        converter(field="t", target_type="unix").apply(record(None, text))
+
+    told = "Only Struct objects supported for [converting timestamp formats], found: null"
+    assert told == refused.value.reason
+
+
+def test_a_null_struct_passes_whatever_its_field_is() -> None:
+    """Only a struct that is there shows that a field is no time."""
+    schema = Schema(type=SchemaType.STRUCT, optional=True, fields=(Field("t", BOOLEAN),))
+    config = {"field": "t", "target.type": "unix"}
+
+    check_both_ways(made("TimestampConverter$Value", config), batch_of([None], schema))
+    after = converter(field="t", target_type="unix").apply(record(None, schema))
+
+    assert after.value is None
 
 
 def test_records_without_a_key_go_on_at_once() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.config import Config, setting
@@ -16,9 +18,13 @@ from headrace.transforms.field_way import FieldWay
 from headrace.transforms.fields import FieldReader, field_readers
 from headrace.transforms.operand import Operand
 from headrace.transforms.plans import Plans
+from headrace.transforms.requiring import java_class
 from headrace.transforms.struct_change import StructChange
 from headrace.transforms.struct_plan import StructPlan, struct_plan
 from headrace.transforms.struct_schemas import struct_like
+
+# What Kafka Connect has schemas for only: without one, it knows no type of these.
+_UNKNOWN: Final = (dt.date, dt.time, Decimal)
 
 
 class FlattenConfig(Config):
@@ -60,6 +66,11 @@ class Flatten:
             joined = self._joined(prefix, name)
             if isinstance(value, Mapping):
                 yield from self._entries(value, joined)
+            elif isinstance(value, _UNKNOWN):
+                raise RecordError(
+                    f"Flatten transformation was passed a value of type class {java_class(value)} "
+                    "which is not supported by Connect's data API"
+                )
             else:
                 yield joined, value
 

@@ -19,7 +19,7 @@ from headrace.transforms.header_appending import with_headers
 from headrace.transforms.operand import Operand
 from headrace.transforms.plans import Plans
 from headrace.transforms.requiring import required_map, required_struct
-from headrace.transforms.struct_plan import StructPlan, struct_plan
+from headrace.transforms.struct_plan import StructPlan, is_short, struct_plan
 from headrace.transforms.struct_schemas import struct_like
 
 
@@ -95,10 +95,12 @@ class HeaderFrom:
         if column.null_count:
             required_struct(schema, None, self._purpose)
         plan = self._plans.of(schema)
-        added = [
-            HeaderColumn(key=header, values=reader.column(column), schema=reader.schema)
-            for reader, header in plan.chosen
-        ]
+        added = list[HeaderColumn]()
+        for reader, header in plan.chosen:
+            values = reader.column(column)
+            if is_short(reader.field, values, column):
+                return None
+            added.append(HeaderColumn(key=header, values=values, schema=reader.schema))
         changed = with_headers(batch, added)
         if not self._moves:
             return [changed]
@@ -118,9 +120,7 @@ class HeaderFrom:
         self, record: SourceRecord, schema: Schema, struct: Mapping[str, Any]
     ) -> SourceRecord:
         plan = self._plans.of(schema)
-        headers = [
-            Header(header, reader.value(struct), reader.schema) for reader, header in plan.chosen
-        ]
+        headers = [_header(reader, header, struct) for reader, header in plan.chosen]
         changed = dataclasses.replace(record, headers=(*record.headers, *headers))
         if not self._moves:
             return changed
@@ -136,3 +136,11 @@ class HeaderFrom:
             [(readers[name], header) for name, header in self._pairs],
             struct_plan(struct_like(schema, [each.field for each in left]), left),
         )
+
+
+def _header(reader: FieldReader, name: str, struct: Mapping[str, Any]) -> Header:
+    value, schema = reader.value(struct), reader.schema
+    if value is None and not schema.optional:
+        told = f"{schema.name}:{schema.type.name}" if schema.name else schema.type.name
+        raise RecordError(f"A null value requires an optional schema but was Schema{{{told}}}")
+    return Header(name, value, schema)

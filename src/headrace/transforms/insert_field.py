@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from headrace.transforms.operand import Operand
 from headrace.transforms.plans import Plans
 from headrace.transforms.presence import is_absent, is_all_null, where_present
 from headrace.transforms.requiring import required_map, required_struct
-from headrace.transforms.struct_plan import struct_column
+from headrace.transforms.struct_plan import fitting, is_short, struct_column
 from headrace.transforms.struct_schemas import struct_like
 
 _PURPOSE: Final = "field insertion"
@@ -107,7 +108,7 @@ class InsertField:
             return self._operand.replaced(record, None, entries)
         struct = required_struct(schema, value, _PURPOSE)
         plan = self._plans.of(schema)
-        fields = {each.name: each.value(struct) for each in plan.readers}
+        fields = {each.name: fitting(each.field, each.value(struct)) for each in plan.readers}
         fields |= {each.field.name: each.of_record(record) for each in self._insertions}
         return self._operand.replaced(record, plan.schema, fields)
 
@@ -120,6 +121,8 @@ class InsertField:
             return None
         plan = self._plans.of(schema)
         columns = [each.column(column) for each in plan.readers]
+        if any(map(is_short, schema.fields, columns, repeat(column))):
+            return None
         columns += [each.of_batch(batch) for each in self._insertions]
         inserted = struct_column(arrow_type(plan.schema), columns, column)
         changed = self._operand.replaced_column(batch, plan.schema, inserted)

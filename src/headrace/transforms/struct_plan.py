@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.schema import Schema, arrow_type
+from headrace.connect.errors import RecordError
+from headrace.connect.schema import Field, Schema, arrow_type
 
 
 class Member(Protocol):
@@ -35,17 +36,35 @@ class StructPlan:
     def value(self, struct: Mapping[str, Any]) -> Mapping[str, Any]:
         """What *struct* becomes."""
         named = zip(self.schema.fields, self.members, strict=True)
-        return {field.name: member.value(struct) for field, member in named}
+        return {field.name: fitting(field, member.value(struct)) for field, member in named}
 
     def column(self, structs: pa.StructArray) -> pa.StructArray | None:
-        """What *structs* become, null for a null one; ``None`` when a member has no way."""
+        """What *structs* become, null for a null one; ``None`` when a member has no way, or a row is refused."""
         columns = list[pa.Array]()
-        for member in self.members:
+        for field, member in zip(self.schema.fields, self.members, strict=True):
             column = member.column(structs)
-            if column is None:
+            if column is None or is_short(field, column, structs):
                 return None
             columns.append(column)
         return struct_column(self.arrow, columns, structs)
+
+
+def fitting(field: Field, value: Any) -> Any:  # noqa: ANN401 (whatever the field holds)
+    """*value* for *field* of a struct that is made: there a default stands for no null, as in Kafka Connect. Pure.
+
+    Raises :class:`~headrace.connect.errors.RecordError` for a null where there has to be a value.
+    """
+    if value is None and not field.schema.optional:
+        told = (
+            f'null used for required field: "{field.name}", schema type: {field.schema.type.name}'
+        )
+        raise RecordError(f"Invalid value: {told}")
+    return value
+
+
+def is_short(field: Field, column: pa.Array, structs: pa.Array) -> bool:
+    """Whether *column* has a null for *field* where *structs* are there and it has to have a value. Pure."""
+    return column.null_count > structs.null_count and not field.schema.optional
 
 
 def struct_column(

@@ -19,7 +19,7 @@ from headrace.transforms.date_reading import DateReader
 from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers
 from headrace.transforms.operand import Operand
 from headrace.transforms.plans import Plans
-from headrace.transforms.presence import is_absent
+from headrace.transforms.presence import is_absent, is_all_null
 from headrace.transforms.requiring import required_map, required_struct
 from headrace.transforms.struct_plan import Member, StructPlan, struct_plan
 from headrace.transforms.struct_schemas import struct_like
@@ -103,7 +103,8 @@ class TimestampConverter:
         if not self._field:
             form = form_of_schema(schema)
             return self._operand.replaced(record, self._wholes.of(schema), self._of(value, form))
-        struct = None if value is None else required_struct(schema, value, _PURPOSE)
+        is_null_struct = value is None and schema.type is SchemaType.STRUCT
+        struct = None if is_null_struct else required_struct(schema, value, _PURPOSE)
         plan = self._structs.of(schema)
         fields = None if struct is None else plan.value(struct)
         return self._operand.replaced(record, plan.schema, fields)
@@ -118,7 +119,7 @@ class TimestampConverter:
         if not self._field:
             whole = converted_column(column, form_of_schema(schema), self._target, self._settings)
             return self._replaced(batch, self._wholes.of(schema), whole)
-        if schema.type is not SchemaType.STRUCT:
+        if schema.type is not SchemaType.STRUCT or is_all_null(column):
             return None
         plan = self._structs.of(schema)
         return self._replaced(batch, plan.schema, plan.column(column))
@@ -158,7 +159,7 @@ class TimestampConverter:
         return dataclasses.replace(plan, schema=changed)
 
     def _member(self, reader: FieldReader) -> _Member:
-        return _Member(reader, form_of_schema(reader.schema), self._target, self._settings)
+        return _Member(reader, self._target, self._settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +167,19 @@ class _Member:
     """The field that is converted. Pure."""
 
     reader: FieldReader
-    form: TimeForm
     target: TimeForm
     settings: TimeSettings
 
     def value(self, struct: Mapping[str, Any]) -> object:
-        return converted(self.reader.value(struct), self.form, self.target, self.settings)
+        return converted(self.reader.value(struct), self._form(), self.target, self.settings)
 
     def column(self, structs: pa.StructArray) -> pa.Array | None:
-        return converted_column(self.reader.column(structs), self.form, self.target, self.settings)
+        held = self.reader.column(structs)
+        return converted_column(held, self._form(), self.target, self.settings)
+
+    def _form(self) -> TimeForm:
+        # Found out for a struct that is there only: null ones pass, whatever the field is.
+        return form_of_schema(self.reader.schema)
 
 
 def _struct(default: object) -> Mapping[str, Any]:
