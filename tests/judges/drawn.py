@@ -98,7 +98,7 @@ def typed(draw: some.DrawFn, depth: int = 2, *, has_place: bool = True) -> Typed
     kinds = ["leaf", "struct", "array", "map", "pairs"] if depth else ["leaf"]
     schema, values = draw(_of_kind(draw(some.sampled_from(kinds)), depth))
     if draw(some.booleans()):
-        schema = draw(_described(schema))
+        schema = draw(described(schema))
     # Connect takes two structs for different when only one schema has a default: no struct can be one.
     has_default = schema.type is not SchemaType.STRUCT and draw(some.booleans())
     if has_default:
@@ -111,7 +111,8 @@ def typed(draw: some.DrawFn, depth: int = 2, *, has_place: bool = True) -> Typed
 
 
 @some.composite
-def _described(draw: some.DrawFn, schema: Schema) -> Schema:
+def described(draw: some.DrawFn, schema: Schema) -> Schema:
+    """The same with a name, a version, a doc and parameters, where it has none of its own."""
     more = draw(some.dictionaries(TEXT, TEXT, max_size=2))
     return dataclasses.replace(
         schema,
