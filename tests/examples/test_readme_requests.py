@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -93,7 +94,7 @@ class Terminal:
     def shows(self, each: Typed) -> bool:
         """Whether the command prints what the page shows."""
         own = each.command.replace("localhost:8083", self.address)
-        own = own.replace("headrace ", f"{sys.executable} -m headrace ", 1)
+        own = own.replace("headrace ", f"{shlex.quote(sys.executable)} -m headrace ", 1)
         done = subprocess.run(
             ["bash", "-c", own],
             cwd=self.folder,
