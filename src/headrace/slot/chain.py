@@ -64,17 +64,7 @@ class Chain:
         for stage in self._stages:
             changed = list[Piece]()
             for piece in pieces:
-                try:
-                    behind = stage.changed_piece(piece)
-                except ConnectError as error:
-                    if isinstance(error, RecordError | RetriableError):
-                        # One by one it is found which record that is, and tried again.
-                        return None
-                    raise
-                except Exception:  # noqa: BLE001 (authors write transformations)
-                    # What `apply` says of its records counts; a batch is only its shorter way.
-                    _log.debug("Rows go one by one behind this error of a batch", exc_info=True)
-                    return None
+                behind = _changed_piece(stage, piece)
                 if behind is None:
                     return None
                 changed += behind
@@ -150,6 +140,21 @@ class Chain:
         if self._tolerates:
             return Refused(frame, refused.error, refused.by)
         return Failed(located(refused.error, frame.batch))
+
+
+def _changed_piece(stage: Stage, piece: Piece) -> list[Piece] | None:
+    """*piece* behind *stage*; ``None`` when its rows have to go one by one."""
+    try:
+        return stage.changed_piece(piece)
+    except (RecordError, RetriableError):
+        # One by one it is found which record that is, and tried again.
+        return None
+    except ConnectError:
+        raise
+    except Exception:  # noqa: BLE001 (authors write transformations)
+        # What `apply` says of its records counts; a batch is only its shorter way.
+        _log.debug("Rows go one by one behind this error of a batch", exc_info=True)
+        return None
 
 
 def _behind(frame: Records, piece: Piece) -> Records:
