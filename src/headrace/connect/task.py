@@ -121,7 +121,8 @@ class SourceTask(ABC):
         looks at ``context.stopping()`` at least once a second while it does. A planned task returns
         ``None`` only when its share is finished; an empty sequence means "call again". Never return
         ``None`` because reading failed: raise. The usual mistake is an offset that points *at* a record
-        and not behind it: the runtime resumes after what the offset says.
+        and not behind it: the runtime resumes after what the offset says. Records of one poll that share an
+        offset follow each other, and are then committed together.
         """
 
     def is_idle(self) -> bool:
@@ -170,7 +171,8 @@ class SourceTask(ABC):
     def commit_batch(self, batch: SourceBatch) -> None:
         """Called after the commit that covers *batch*: the place to acknowledge it upstream.
 
-        Batches are told in the order of ``poll``; one that a transaction's end cut is told in pieces. Plain
+        Batches are told in the order of ``poll``; one that a transaction's end cut, or that is very large, is
+        told in pieces. Plain
         records that ``poll`` returned are told as the batches that the runtime made of them; one that fits no
         batch, and was passed over, as a row of its own with neither key nor value.
         """

@@ -139,7 +139,7 @@ class Chain:
         refused.error.row = 0
         if self._tolerates:
             return Refused(frame, refused.error, refused.by)
-        return Failed(located(refused.error, frame.batch))
+        return Failed(located(refused.error, frame.batch), frame.begins_at)
 
 
 def _changed_piece(stage: Stage, piece: Piece) -> list[Piece] | None:

@@ -9,9 +9,12 @@ import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
-from headrace.connect.partition import SourceOffset
+from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets
+
+Place = tuple[SourcePartition, SourceOffset | None]
+"""A source partition, and an offset in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,12 @@ class Records:
     def of_task(self) -> SourceBatch:
         """The rows as the task knows them."""
         return self.batch if self.returned is None else self.returned
+
+    @property
+    def begins_at(self) -> Place | None:
+        """Where its first row comes from; ``None`` without rows."""
+        batch = self.batch
+        return (batch.source_partition, batch.offset_at(0)) if len(batch) else None
 
     def slice(self, start: int, length: int) -> Records:
         """*length* rows from *start*, without copying."""
@@ -65,6 +74,11 @@ class Refused:
     error: RecordError
     by: object
 
+    @property
+    def begins_at(self) -> Place | None:
+        """Where its row comes from."""
+        return self.records.begins_at
+
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
@@ -75,6 +89,12 @@ class DeadLetter:
 
     error: RecordError
     original: SourceRecord | None = None
+
+    @property
+    def begins_at(self) -> Place | None:
+        """Where the record comes from."""
+        bad = self.error.bad
+        return None if bad is None else (bad.source_partition, bad.source_offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +127,10 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Reading failed here; what precedes it keeps its place."""
+    """Reading failed here; what precedes it keeps its place. *at* is the record that failed, where it is one."""
 
     error: Exception
+    at: Place | None = None
 
 
 Frame = (

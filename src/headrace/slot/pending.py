@@ -26,6 +26,10 @@ class PendingOffsets:
         """Note several offsets."""
         self._offsets.update(offsets)
 
+    def end_at(self, partition: SourcePartition, offset: SourceOffset | None) -> bool:
+        """Whether *offset* is the newest one of *partition*; not if the last commit took it."""
+        return partition in self._offsets and self._offsets[partition] == offset
+
     def so_far(self) -> Offsets:
         """What a commit would take now; it does not change later."""
         return dict(self._offsets)

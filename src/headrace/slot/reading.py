@@ -13,7 +13,8 @@ from headrace.connect.record import SourceRecord
 from headrace.connect.task import Polled, SourceTask
 from headrace.slot.batching import batches_of
 from headrace.slot.boundary import BoundaryRequests
-from headrace.slot.frames import Abort, Commit, DeadLetter, EndOfPoll, Failed, Frame, Records
+from headrace.slot.cutting import pieces
+from headrace.slot.frames import Abort, Commit, DeadLetter, EndOfPoll, Failed, Frame, Place, Records
 from headrace.slot.lease import Lease
 from headrace.slot.throttle import Throttle
 from headrace.slot.tolerance import untolerated
@@ -93,7 +94,7 @@ class ReadingHalf:
                     return
                 yield from self._frames_of(polled)
         except Exception as error:  # noqa: BLE001 - whatever the task raised is for the writing half
-            yield Failed(untolerated(error) if self._rules.tolerates else error)
+            yield Failed(untolerated(error) if self._rules.tolerates else error, _place_of(error))
 
     def _should_end(self) -> bool:
         if self._lease.should_end():
@@ -229,10 +230,11 @@ class ReadingHalf:
         self, batch: SourceBatch, originals: Sequence[SourceRecord] | None = None
     ) -> Iterator[Frame]:
         start = 0
-        for piece in self._throttle.paced(batch, self._lease.wait):
-            end = start + len(piece)
-            yield Records(piece, None if originals is None else originals[start:end])
-            start = end
+        for piece in pieces(batch):
+            for paced in self._throttle.paced(piece, self._lease.wait):
+                end = start + len(paced)
+                yield Records(paced, None if originals is None else originals[start:end])
+                start = end
 
     def _plain_frames(self, records: Sequence[SourceRecord]) -> Iterator[Frame]:
         requests = self._rules.requests
@@ -267,3 +269,8 @@ def _records_in(frame: Frame) -> int:
     if isinstance(frame, Records):
         return len(frame.batch)
     return int(isinstance(frame, DeadLetter))
+
+
+def _place_of(error: Exception) -> Place | None:
+    bad = error.bad if isinstance(error, RecordError) else None
+    return None if bad is None else (bad.source_partition, bad.source_offset)

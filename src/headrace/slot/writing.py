@@ -28,6 +28,7 @@ from headrace.slot.frames import (
     Filtered,
     Frame,
     OffsetsOnly,
+    Place,
     Records,
     Refused,
 )
@@ -45,6 +46,8 @@ _log = logging.getLogger(__name__)
 # So few rows are tried at first behind a bad one: what is refused costs no more than what is sent.
 _FEW_ROWS = 16
 _GROWTH = 4
+
+FrameOfPoll = Records | Filtered | Refused | DeadLetter | OffsetsOnly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +117,7 @@ class WritingHalf:
     def _write(self, frame: Frame) -> None:
         match frame:
             case Records() | Filtered() | Refused() | DeadLetter() | OffsetsOnly():
-                self._go_on_with_poll()
+                self._go_on_with_poll(frame)
                 self._write_of_poll(frame)
             case EndOfPoll():
                 self._updates.inside_poll = False
@@ -127,12 +130,10 @@ class WritingHalf:
                 self._abort_and_move_on()
             case Failed():
                 self._updates.inside_poll = True
-                self._end()
+                self._end_before(frame.at)
                 raise frame.error
 
-    def _write_of_poll(
-        self, frame: Records | Filtered | Refused | DeadLetter | OffsetsOnly
-    ) -> None:
+    def _write_of_poll(self, frame: FrameOfPoll) -> None:
         match frame:
             case Records():
                 self._send(frame)
@@ -150,14 +151,24 @@ class WritingHalf:
         self._uncommitted = True
         self._hooks.passed_over(frame.records)
 
-    def _go_on_with_poll(self) -> None:
-        """Something of a poll is to be written; commit what precedes it of the same poll, if that is due.
+    def _go_on_with_poll(self, frame: FrameOfPoll) -> None:
+        """*frame* is to be written; commit what precedes it of the same poll, if that is due.
 
-        Not directly behind each piece: behind the last one the poll is at its end.
+        Not directly behind each piece: behind the last one the poll is at its end. Nor where the offset of
+        what precedes it says that *frame* has been read as well.
         """
-        if self._updates.inside_poll:
+        if self._updates.inside_poll and not self._shares_offset(frame):
             self._commit_if(due=self._outlet.boundary.due_inside_poll(self._clock()))
         self._updates.inside_poll = True
+
+    def _shares_offset(self, frame: FrameOfPoll) -> bool:
+        if isinstance(frame, Filtered | OffsetsOnly):
+            return False
+        return self._would_pass(frame.begins_at)
+
+    def _would_pass(self, place: Place | None) -> bool:
+        """Whether a commit would say of the record from *place*, which is not sent yet, that it has been read."""
+        return place is not None and self._pending.end_at(*place)
 
     def _is_due_after_poll(self) -> bool:
         boundary = self._outlet.boundary
@@ -173,7 +184,7 @@ class WritingHalf:
             return
         if not isinstance(error, TooLargeError):
             self._send_up_to(error, frame)
-            self._end()
+            self._end_before(frame.slice(error.row or 0, 1).begins_at)
         raise located(error, frame.batch) from error
 
     def _tried(self, frame: Records) -> RecordError | None:
@@ -267,6 +278,11 @@ class WritingHalf:
     def _commit_if(self, *, due: bool) -> None:
         if due:
             self._commit()
+
+    def _end_before(self, place: Place | None) -> None:
+        """End before the record from *place* that fails: with a commit, if it will then be read again."""
+        if not self._would_pass(place):
+            self._end()
 
     def _end(self) -> None:
         if self._outlet.boundary.commits_by_itself:
