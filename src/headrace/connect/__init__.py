@@ -63,6 +63,7 @@ from headrace.connect.task import (
     Split,
     TaskContext,
     TransactionContext,
+    TransactionScope,
 )
 from headrace.connect.transforming import (
     ColumnarPredicate,
@@ -135,6 +136,7 @@ __all__ = [
     "TaskContext",
     "TaskFailedError",
     "TransactionContext",
+    "TransactionScope",
     "TransactionTimedOutError",
     "Transform",
     "arrow_type",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
 from headrace.connect.batch import SourceBatch
@@ -18,22 +19,35 @@ Polled = SourceBatch | Sequence[SourceBatch] | Sequence[SourceRecord] | None
 """What ``poll`` returns: one batch, several, plain records in order, or ``None``."""
 
 
+class TransactionScope(Enum):
+    """What a request of a task is about that names no record."""
+
+    POLL = "poll"
+    """All that the next ``poll`` to return returns."""
+
+
 class TransactionContext(Protocol):
     """Lets a task place the ends of transactions (KIP-618); there with ``transaction.boundary=connector``.
 
-    Called from ``poll``, on the slot's thread. A request for a batch takes effect after all that this
-    ``poll`` returns, a request for a record directly after that record. Asking for a commit and an abort
-    of the same scope raises :class:`~headrace.connect.errors.TaskFailedError`.
+    Called from ``poll``, on the slot's thread. A request for a poll takes effect after all that this
+    ``poll`` returns, a request for a record directly after the next record that equals it, also one that a
+    transformation drops; it comes before that for the poll. A task that asks at records returns plain records
+    and no batches. Asking for a commit and an abort of the same scope, or of a record that is ``None``, raises
+    :class:`~headrace.connect.errors.TaskFailedError`.
     """
 
-    def commit_transaction(self, record: SourceRecord | None = None) -> None:
+    def commit_transaction(
+        self, record: SourceRecord | TransactionScope = TransactionScope.POLL
+    ) -> None:
         """Commit after *record*, or after what this ``poll`` returns."""
         ...
 
-    def abort_transaction(self, record: SourceRecord | None = None) -> None:
+    def abort_transaction(
+        self, record: SourceRecord | TransactionScope = TransactionScope.POLL
+    ) -> None:
         """Throw away what is in the transaction, up to and including *record* or what this ``poll`` returns.
 
-        The offsets of what was thrown away are committed, so it is not read again.
+        The offsets of what was thrown away are committed, so it is not read again: raise for that.
         """
         ...
 

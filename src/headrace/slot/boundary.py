@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.record import SourceRecord
+from headrace.connect.task import TransactionScope
 from headrace.slot.work import BoundaryKind
 
 
@@ -47,23 +48,27 @@ class BoundaryRequests:
     _commit_records: list[SourceRecord] = field(default_factory=list[SourceRecord])
     _abort_records: list[SourceRecord] = field(default_factory=list[SourceRecord])
 
-    def commit_transaction(self, record: SourceRecord | None = None) -> None:
+    def commit_transaction(
+        self, record: SourceRecord | TransactionScope = TransactionScope.POLL
+    ) -> None:
         """Commit after *record*, or after what this ``poll`` returns."""
-        if record is None:
+        if record is TransactionScope.POLL:
             self._commit_batch = True
-            self._refuse(both=self._abort_batch)
+            self._refuse_both_of_poll()
         else:
-            self._commit_records.append(record)
-            self._refuse(record, both=record in self._abort_records)
+            self._commit_records.append(_named(record))
+            self._refuse_both_of(record)
 
-    def abort_transaction(self, record: SourceRecord | None = None) -> None:
+    def abort_transaction(
+        self, record: SourceRecord | TransactionScope = TransactionScope.POLL
+    ) -> None:
         """Abort after *record*, or after what this ``poll`` returns."""
-        if record is None:
+        if record is TransactionScope.POLL:
             self._abort_batch = True
-            self._refuse(both=self._commit_batch)
+            self._refuse_both_of_poll()
         else:
-            self._abort_records.append(record)
-            self._refuse(record, both=record in self._commit_records)
+            self._abort_records.append(_named(record))
+            self._refuse_both_of(record)
 
     def cuts_at_records(self) -> bool:
         """Whether a record's own end of transaction was asked for."""
@@ -92,16 +97,23 @@ class BoundaryRequests:
         commits, aborts = self.take_batch_commit(), self.take_batch_abort()
         return commits or aborts
 
-    def _refuse(self, record: SourceRecord | None = None, *, both: bool) -> None:
-        if not both:
-            return
-        if record is None:
+    def _refuse_both_of_poll(self) -> None:
+        if self._commit_batch and self._abort_batch:
             raise TaskFailedError("Connector requested both commit and abort of same transaction")
-        place = f"{record.topic}/{record.partition}"
-        raise TaskFailedError(
-            "Connector requested both commit and abort of same record against "
-            f"topic/partition {place}"
-        )
+
+    def _refuse_both_of(self, record: SourceRecord) -> None:
+        if record in self._commit_records and record in self._abort_records:
+            partition = "null" if record.partition is None else record.partition
+            raise TaskFailedError(
+                "Connector requested both commit and abort of same record against "
+                f"topic/partition {record.topic}/{partition}"
+            )
+
+
+def _named(record: SourceRecord | None) -> SourceRecord:
+    if record is None:
+        raise TaskFailedError("Source record used to define transaction boundaries may not be null")
+    return record
 
 
 def _taken(records: list[SourceRecord], record: SourceRecord) -> bool:

@@ -33,8 +33,8 @@ class Commits(Protocol):
         """Make everything sent so far, and *offsets*, permanent; ``False`` when there was nothing to do."""
         ...
 
-    def abort(self) -> None:
-        """Throw away what was sent since the last commit, as far as that is possible."""
+    def abort(self) -> bool:
+        """Throw away what was sent since the last commit, as far as that is possible; whether anything was."""
         ...
 
 
@@ -76,11 +76,13 @@ class TransactionalCommits:
         self._open = False
         return True
 
-    def abort(self) -> None:
-        """Abort the open transaction, if there is one."""
-        if self._open:
-            self._sender.abort()
-            self._open = False
+    def abort(self) -> bool:
+        """Abort the open transaction; whether there was one."""
+        if not self._open:
+            return False
+        self._sender.abort()
+        self._open = False
+        return True
 
 
 class AcknowledgedCommits:
@@ -115,8 +117,9 @@ class AcknowledgedCommits:
         self._store(entries)
         return True
 
-    def abort(self) -> None:
+    def abort(self) -> bool:
         """Nothing can be taken back; the offsets just do not move."""
+        return False
 
 
 def stored_in_topic(sender: Sender, topic: str) -> StoreOffsets:

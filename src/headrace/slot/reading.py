@@ -32,6 +32,11 @@ _GROWTH = 4
 # So many bad records without an offset may look the same, one directly behind the other.
 _MOST_ALIKE = 100
 
+_NO_RECORDS = (
+    "poll returned batches, and the task asked for the end of a transaction at a record: return plain records, or "
+    "ask for the end of all that poll returns."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingRules:
@@ -222,6 +227,8 @@ class ReadingHalf:
         plain = [each for each in polled if not isinstance(each, SourceBatch)]
         if batches and plain:
             raise TypeError("poll returned batches and plain records in one list: return one kind.")
+        if batches and self._rules.requests is not None and self._rules.requests.cuts_at_records():
+            raise TaskFailedError(_NO_RECORDS)
         for batch in batches:
             yield from self._paced(batch)
         yield from self._plain_frames(plain)
@@ -241,12 +248,14 @@ class ReadingHalf:
         if requests is None or not requests.cuts_at_records():
             yield from self._batched(records)
             return
-        for left, record in zip(range(len(records) - 1, -1, -1), records, strict=True):
-            yield from self._batched([record])
-            if requests.aborts_after(record):
-                yield Abort(ends_poll=not left)
-            if requests.commits_after(record):
-                yield Commit(ends_poll=not left)
+        start = 0
+        for end, record in enumerate(records, 1):
+            ends = list(_ends_after(record, requests, ends_poll=end == len(records)))
+            if ends:
+                yield from self._batched(records[start:end])
+                yield from ends
+                start = end
+        yield from self._batched(records[start:])
 
     def _batched(self, records: Sequence[SourceRecord]) -> Iterator[Frame]:
         """*records* in batches; those that do not fit their schemas are passed over, if that is asked for."""
@@ -269,6 +278,15 @@ def _records_in(frame: Frame) -> int:
     if isinstance(frame, Records):
         return len(frame.batch)
     return int(isinstance(frame, DeadLetter))
+
+
+def _ends_after(
+    record: SourceRecord, requests: BoundaryRequests, *, ends_poll: bool
+) -> Iterator[Frame]:
+    if requests.aborts_after(record):
+        yield Abort(ends_poll=ends_poll)
+    if requests.commits_after(record):
+        yield Commit(ends_poll=ends_poll)
 
 
 def _place_of(error: Exception) -> Place | None:

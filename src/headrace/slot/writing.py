@@ -47,6 +47,11 @@ _log = logging.getLogger(__name__)
 _FEW_ROWS = 16
 _GROWTH = 4
 
+_NOTHING_OPEN = (
+    "The task asked to abort its transaction, and none is open: nothing was sent since the last one ended. Offsets "
+    "that have moved since are committed."
+)
+
 FrameOfPoll = Records | Filtered | Refused | DeadLetter | OffsetsOnly
 
 
@@ -317,7 +322,8 @@ class WritingHalf:
             _log.exception("update_offsets raised; it is asked again at the next commit")
 
     def _abort_and_move_on(self) -> None:
-        self._outlet.commits.abort()
+        if not self._outlet.commits.abort():
+            _log.warning(_NOTHING_OPEN)
         self._sent.forget()
         self._hooks.dropped()
         self._outlet.tolerance.dropped()
