@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from headrace.connect.errors import TaskFailedError
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry, Sender
 from headrace.storage.offset_codec import encoded_entries
+
+_OWN_OFFSETS = (
+    "Source tasks may not produce to their own offsets topics when exactly-once support is enabled. A record of "
+    "connector {connector} is for topic {topic!r}, which holds its source offsets: change the topic, or the "
+    "transformation that names it."
+)
 
 StoreOffsets = Callable[[Sequence[OffsetEntry]], None]
 """Hands acknowledged offsets to the driver, and returns when it has stored them."""
@@ -21,8 +28,11 @@ class Commits(Protocol):
     in_transactions: bool
     """Whether a commit is one transaction with all its records."""
 
-    def before_records(self) -> None:
-        """Called before records are handed to the sender."""
+    def before_records(self, topic: str) -> None:
+        """Called before records for *topic* are handed to the sender.
+
+        Raises :class:`~headrace.connect.errors.TaskFailedError` for a topic that they must not go to.
+        """
         ...
 
     def settle(self) -> None:
@@ -55,11 +65,11 @@ class TransactionalCommits:
         self._offsets_topic = offsets_topic
         self._open = False
 
-    def before_records(self) -> None:
-        """Begin a transaction unless one is open."""
-        if not self._open:
-            self._sender.begin()
-            self._open = True
+    def before_records(self, topic: str) -> None:
+        """Begin a transaction unless one is open; refuses the topic that holds the offsets."""
+        if topic == self._offsets_topic:
+            raise TaskFailedError(_OWN_OFFSETS.format(connector=self._connector, topic=topic))
+        self._begin()
 
     def settle(self) -> None:
         """Nothing: the transaction settles everything at once."""
@@ -69,7 +79,7 @@ class TransactionalCommits:
         entries = encoded_entries(self._connector, offsets)
         if not entries and not self._open:
             return False
-        self.before_records()
+        self._begin()
         if entries:
             self._sender.send_offsets(self._offsets_topic, entries)
         self._sender.commit()
@@ -83,6 +93,11 @@ class TransactionalCommits:
         self._sender.abort()
         self._open = False
         return True
+
+    def _begin(self) -> None:
+        if not self._open:
+            self._sender.begin()
+            self._open = True
 
 
 class AcknowledgedCommits:
@@ -101,7 +116,7 @@ class AcknowledgedCommits:
         self._connector = connector
         self._store = store
 
-    def before_records(self) -> None:
+    def before_records(self, topic: str) -> None:
         """Nothing: there is no transaction."""
 
     def settle(self) -> None:

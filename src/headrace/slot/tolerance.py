@@ -64,7 +64,7 @@ class Tolerance:
     def pass_over(self, passed: PassedOver) -> None:
         """Send the record's dead letter, or skip it. Raises ``TaskFailedError`` when the letter is refused."""
         if self._letters is not None:
-            self._commits.before_records()
+            self._commits.before_records(self._letters.topic)
             self._send(self._letters, passed)
         self._waiting += 1
         self._quarantined += passed.bad.quarantines

@@ -261,7 +261,7 @@ class WritingHalf:
         if not len(encoded):
             return None
         self._lease.check()
-        self._outlet.commits.before_records()
+        self._outlet.commits.before_records(encoded.topic)
         self._sent.note(frame.batch, encoded)
         try:
             if self._hooks.wants_records:
