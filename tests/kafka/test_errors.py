@@ -46,6 +46,17 @@ def test_an_old_transaction_has_timed_out(name: str) -> None:
     assert str(told).startswith("The task c-0 was unable to finish writing records to Kafka before")
 
 
+@pytest.mark.parametrize("was_away", [True, False])
+@pytest.mark.parametrize("name", ["_FENCED", "_MSG_TIMED_OUT"])
+def test_a_late_transaction_says_whether_the_broker_was_away(name: str, *, was_away: bool) -> None:
+    """Then the next one may be faster; a record that waited for all its time tells of lateness, too."""
+    old = Context(open_seconds=60.1, timeout_seconds=60, was_away=was_away)
+    told = translated(error(name), old)
+
+    assert isinstance(told, TransactionTimedOutError)
+    assert (60.1, 60, was_away) == (told.open_seconds, told.timeout_seconds, told.in_outage)
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -129,7 +129,19 @@ class FencedError(ReplanError):
 
 
 class TransactionTimedOutError(ReplanError):
-    """The broker ended a transaction that stayed open longer than ``transaction.timeout.ms``."""
+    """The broker ended a transaction that stayed open longer than ``transaction.timeout.ms``.
+
+    It was open for *open_seconds*, and could be for *timeout_seconds*. *in_outage* says that the broker was
+    away meanwhile, so that another transaction may well be faster.
+    """
+
+    def __init__(
+        self, message: str, *, open_seconds: float, timeout_seconds: float, in_outage: bool
+    ) -> None:
+        self.open_seconds = open_seconds
+        self.timeout_seconds = timeout_seconds
+        self.in_outage = in_outage
+        super().__init__(message)
 
 
 class StaleTokenError(ReplanError):

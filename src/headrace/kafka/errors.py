@@ -22,7 +22,8 @@ class Context:
 
     *doing* completes "Kafka refused …", such as ``writing to``. *open_seconds* is how long the
     transaction has been open by a monotonic clock, ``None`` without one; *timeout_seconds* is its
-    ``transaction.timeout.ms``. *owner* is who was doing it, such as ``task c-0``.
+    ``transaction.timeout.ms``. *owner* is who was doing it, such as ``task c-0``. *was_away* says that the
+    broker could not be reached at some time.
     """
 
     doing: str = "a request"
@@ -31,6 +32,7 @@ class Context:
     owner: str | None = None
     open_seconds: float | None = None
     timeout_seconds: float | None = None
+    was_away: bool = False
 
 
 def kafka_error(error: KafkaError | KafkaException) -> KafkaError:
@@ -46,6 +48,8 @@ def translated(error: KafkaError | KafkaException, context: Context) -> ConnectE
     inner = kafka_error(error)
     if inner.name() in _FENCED:
         return _fenced(context)
+    if inner.name() == "_MSG_TIMED_OUT" and _outlived(context):
+        return timed_out(context)
     if inner.name() in _ADVICE:
         return TaskFailedError(f"{_told(inner, context)} {_ADVICE[inner.name()]}")
     if is_retriable(inner):
@@ -83,7 +87,12 @@ def _outlived(context: Context) -> bool:
 def timed_out(context: Context) -> TransactionTimedOutError:
     """The error for a transaction that stayed open too long, with Connect's advice."""
     owner = _owner(context)
-    return TransactionTimedOutError(_TIMED_OUT.format(owner=owner[0].upper() + owner[1:]))
+    return TransactionTimedOutError(
+        _TIMED_OUT.format(owner=owner[0].upper() + owner[1:]),
+        open_seconds=context.open_seconds or 0.0,
+        timeout_seconds=context.timeout_seconds or 0.0,
+        in_outage=context.was_away,
+    )
 
 
 def _owner(context: Context) -> str:

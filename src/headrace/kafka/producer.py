@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
@@ -129,7 +130,14 @@ class TrackedProducer:
     def settle(self, call: Callable[[float], None], doing: str) -> None:
         """End the transaction by *call*, trying until its time-out, when only the store knows its end."""
         deadline = Deadline.after(self._timeout_seconds, self._clock)
-        self.persist(call, doing, deadline, late=lambda: timed_out(self._context(doing)))
+        waiting = len(self.raw)
+
+        def late() -> ConnectError:
+            # A broker that has taken none of what waited does not answer at all.
+            was_away = self._said.was_away or len(self.raw) >= waiting
+            return timed_out(replace(self._context(doing), was_away=was_away))
+
+        self.persist(call, doing, deadline, late=late)
         self.began = None
         self._topics.clear()
 
@@ -238,6 +246,7 @@ class TrackedProducer:
             owner=self._owner,
             open_seconds=None if self.began is None else self._clock() - self.began,
             timeout_seconds=self._timeout_seconds,
+            was_away=self._said.was_away,
         )
 
     def on_delivery(self, error: KafkaError | None, message: Delivered) -> None:

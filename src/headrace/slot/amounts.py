@@ -21,6 +21,11 @@ class Amounts:
         self._bytes += batch.nbytes
         self._topics.add(batch.topic)
 
+    @property
+    def in_transaction(self) -> int:
+        """The records that were sent since the last commit."""
+        return self._records
+
     def dropped(self) -> None:
         """What is in the transaction counts no more."""
         self._records = 0

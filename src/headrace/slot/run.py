@@ -30,6 +30,7 @@ from headrace.slot.commits import (
 from headrace.slot.encoding import Encoder
 from headrace.slot.hooks import overrides
 from headrace.slot.lease import Lease
+from headrace.slot.outliving import TransactionTooLongError
 from headrace.slot.reading import ReadingHalf, ReadingRules
 from headrace.slot.retrying import Retrying
 from headrace.slot.stages import made_stage
@@ -102,7 +103,12 @@ class SlotRun:
             self._progress,
             stored=ChannelOffsets(self._client),
         )
-        writing.write(self._chain().frames(reading.frames()))
+        try:
+            writing.write(self._chain().frames(reading.frames()))
+        except TransactionTooLongError as error:
+            # A newer owner looks the same; then it is not for this slot to fail the connector.
+            self._check_token("The token was withdrawn while a transaction was open.")
+            raise TaskFailedError(str(error)) from error
         if writing.left_open and reading.outcome is Outcome.FINISHED:
             raise TaskFailedError(
                 f"Task {self._work.connector}-{self._work.task} has finished its share without ending "
@@ -146,9 +152,12 @@ class SlotRun:
         )
         sender.open()
         # Whoever was held between its claim and here may have fenced a newer slot, but must not write.
-        if self._client.ask("valid")["valid"] is not True:
-            raise StaleTokenError("The token was withdrawn before the first transaction.")
+        self._check_token("The token was withdrawn before the first transaction.")
         return sender
+
+    def _check_token(self, withdrawn: str) -> None:
+        if self._client.ask("valid")["valid"] is not True:
+            raise StaleTokenError(withdrawn)
 
     def _still_ours(self, waited_for: str) -> None:
         self._progress.waiting_for = waited_for

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
-from headrace.connect.errors import RecordError
+from headrace.connect.errors import RecordError, TransactionTimedOutError
 from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask
 from headrace.kafka.sender import EncodedRecords, RecordSender, TooLargeError, UnsendableError
@@ -35,6 +35,7 @@ from headrace.slot.frames import (
 from headrace.slot.hooks import CommitHooks
 from headrace.slot.lease import Lease
 from headrace.slot.offset_updates import OffsetUpdates
+from headrace.slot.outliving import OpenTransaction, too_long_again
 from headrace.slot.pending import PendingOffsets
 from headrace.slot.raw_rows import raw_key, raw_value
 from headrace.slot.sent import SentRows
@@ -98,6 +99,7 @@ class WritingHalf:
         self._sent = SentRows()
         self._hooks = CommitHooks(task)
         self._uncommitted = False
+        self._held_back = False
         self._amounts = Amounts(progress)
         self.left_open = False
         """Whether records were thrown away at the end, because the connector had not ended their transaction."""
@@ -114,10 +116,22 @@ class WritingHalf:
             self._end()
         except LateRefusalError as error:
             raise self._outlet.tolerance.too_late(self._sent.located(error)) from error
+        except TransactionTimedOutError as error:
+            too_long = too_long_again(error, self._open_transaction())
+            if too_long is None:
+                raise
+            raise too_long from error
 
     def abandon(self) -> None:
         """Throw away what is not committed; its offsets do not move, so it will be read again."""
         self._outlet.commits.abort()
+
+    def _open_transaction(self) -> OpenTransaction:
+        return OpenTransaction(
+            boundary=self._outlet.boundary.kind,
+            records=self._amounts.in_transaction,
+            held_back=self._held_back,
+        )
 
     def _write(self, frame: Frame) -> None:
         match frame:
@@ -162,8 +176,9 @@ class WritingHalf:
         Not directly behind each piece: behind the last one the poll is at its end. Nor where the offset of
         what precedes it says that *frame* has been read as well.
         """
-        if self._updates.inside_poll and not self._shares_offset(frame):
-            self._commit_if(due=self._outlet.boundary.due_inside_poll(self._clock()))
+        due = self._updates.inside_poll and self._outlet.boundary.due_inside_poll(self._clock())
+        self._held_back = due and self._shares_offset(frame)
+        self._commit_if(due=due and not self._held_back)
         self._updates.inside_poll = True
 
     def _shares_offset(self, frame: FrameOfPoll) -> bool:
