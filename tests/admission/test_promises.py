@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import TypeVar, cast
+
+import pytest
 
 from admission.judged import (
     CONNECTOR,
@@ -16,6 +18,8 @@ from headrace.admission.validation import validation
 from headrace.connect.connector import ExactlyOnceSupport
 from headrace.connectors.file_stream import FileStreamSourceConnector
 from headrace.runtime.providers.resolution import resolution
+
+T = TypeVar("T")
 
 
 def test_exactly_once_is_refused_by_who_cannot():
@@ -37,34 +41,104 @@ def test_exactly_once_is_refused_by_who_cannot():
     ] == errors(validated({"transaction.boundary": "connector"}))["transaction.boundary"]
 
 
-class Hesitant(FileStreamSourceConnector):
-    """Says nothing, or raises, when it is asked what it can."""
+Said = ExactlyOnceSupport | Exception | None
 
-    def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport:
-        """Fails."""
-        raise OSError(props["file"])
+
+class Hesitant(FileStreamSourceConnector):
+    """Says of itself what a test wants: an answer, nothing, or an exception."""
+
+    def __init__(self, support: Said = None, *, boundaries: bool | Exception | None = None) -> None:
+        self._support, self._boundaries = support, boundaries
+
+    def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
+        """As given."""
+        return _answer(self._support)
 
     def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> bool:
-        """Forgets to answer."""
-        return cast("bool", None)
+        """As given; who forgets to answer returns None."""
+        return cast("bool", _answer(self._boundaries))
 
 
-def test_a_hook_that_raises_or_says_nothing_is_a_problem():
-    """Of the key that asked it."""
+def _answer(said: T | Exception) -> T:
+    if isinstance(said, Exception):
+        raise said
+    return said
+
+
+def told_of(connector: Hesitant, key: str, **settings: str) -> list[str]:
+    """What is said of *key*; in the names of *settings* an underscore stands for a dot."""
     worker = checked_worker(WORKER)
-    infos = validation(
-        resolution(
-            {**CONNECTOR, "exactly.once.support": "required", "transaction.boundary": "connector"},
-            {},
-        ),
-        Hesitant(),
-        worker,
-        Plugins(worker),
+    props = {**CONNECTOR, **{name.replace("_", "."): value for name, value in settings.items()}}
+    return errors(validation(resolution(props, {}), connector, worker, Plugins(worker))).get(
+        key, []
     )
 
-    found = errors(infos)
-    assert ["An unexpected error occurred during validation: /nowhere"] == found[
-        "exactly.once.support"
-    ]
-    [told] = found["transaction.boundary"]
-    assert told.startswith("This connector has returned a null value from its canDefine")
+
+SEE_LOGS = (
+    "An unexpected error occurred during validation; please see the worker logs for more details."
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (ExactlyOnceSupport.SUPPORTED, None),
+        (ExactlyOnceSupport.UNSUPPORTED, "The connector does not support exactly-once semantics"),
+        (None, "The connector does not implement the API required for preflight validation"),
+        (OSError("no disk"), "An unexpected error occurred during validation: no disk"),
+        (OSError(), SEE_LOGS),
+    ],
+)
+@pytest.mark.parametrize("wanted", ["required", "REQUIRED"])
+def test_a_connector_that_must_be_exactly_once_is_asked(
+    said: Said, told: str | None, wanted: str
+) -> None:
+    """No answer is no promise; whoever raises is told of, with the log where the exception says nothing."""
+    found = told_of(Hesitant(said), "exactly.once.support", exactly_once_support=wanted)
+
+    assert ([told] if told else []) == [each[: len(told or "")] for each in found]
+
+
+def test_a_connector_that_says_nothing_may_be_asked_for_less() -> None:
+    """The sentence says which value disables the check, and with it nothing is asked."""
+    connector = Hesitant(None)
+
+    [told] = told_of(connector, "exactly.once.support", exactly_once_support="required")
+    assert 'to use the value "requested" for this property' in told
+    assert [] == told_of(connector, "exactly.once.support", exactly_once_support="requested")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (True, None),
+        (False, "The connector does not support connector-defined transaction boundaries"),
+        (None, "This connector has returned a null value from its canDefineTransactionBoundaries"),
+        (OSError("no disk"), "An unexpected error occurred during validation: no disk"),
+        (OSError(), SEE_LOGS),
+    ],
+)
+@pytest.mark.parametrize("wanted", ["connector", "Connector"])
+def test_a_connector_that_is_to_place_the_ends_of_transactions_is_asked(
+    *, said: bool | Exception | None, told: str | None, wanted: str
+) -> None:
+    """As above; no answer counts as "cannot"."""
+    found = told_of(Hesitant(boundaries=said), "transaction.boundary", transaction_boundary=wanted)
+
+    assert ([told] if told else []) == [each[: len(told or "")] for each in found]
+
+
+@pytest.mark.parametrize("boundary", ["poll", "interval"])
+def test_other_boundaries_need_no_promise(boundary: str) -> None:
+    """The connector is not asked."""
+    connector = Hesitant(boundaries=OSError("asked"))
+
+    assert [] == told_of(connector, "transaction.boundary", transaction_boundary=boundary)
+
+
+def test_a_hook_that_raises_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """With its trace, for the sentence that sends people there."""
+    told_of(Hesitant(OSError()), "exactly.once.support", exactly_once_support="required")
+
+    [record] = [each for each in caplog.records if each.exc_info]
+    assert "hook failed during validation" in record.message
