@@ -1,4 +1,4 @@
-"""Prints what is in a topic, with another client library: python examples/read.py TOPIC [HOST:PORT]."""
+"""Prints what is in a topic, with another client library: python examples/read.py TOPIC [HOST:PORT] [--keys] [--headers]."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ _DEFAULT = "127.0.0.1:9092"
 
 
 def main() -> None:
-    """Print the value of each committed record in a line; exits with 1 where there is no such topic."""
+    """Print the value of each committed record in a line; exits with 1 where there is no such topic.
+
+    ``--keys`` puts the key and a tabulator before it, ``--headers`` a line for each header behind it.
+    """
     # So that `| head` ends it quietly.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if len(sys.argv) not in (2, 3):
-        sys.exit("Say which topic to print: python examples/read.py TOPIC [HOST:PORT]")
-    topic, bootstrap = [*sys.argv[1:], _DEFAULT][:2]
+    options = {each for each in sys.argv[1:] if each.startswith("--")}
+    named = [each for each in sys.argv[1:] if each not in options]
+    if len(named) not in (1, 2) or options - {"--keys", "--headers"}:
+        sys.exit(
+            "Say which topic to print: python examples/read.py TOPIC [HOST:PORT] [--keys] [--headers]"
+        )
+    topic, bootstrap = [*named, _DEFAULT][:2]
     try:
         known = _topics(bootstrap)
     except (KafkaError, OSError, ValueError) as error:
@@ -28,7 +35,13 @@ def main() -> None:
     if topic not in known:
         sys.exit(f"{bootstrap}: There is no topic {topic!r} here. It has {_listed(known)}.")
     for record in committed_records(bootstrap, topic):
-        print((record.value or b"").decode(errors="replace"))
+        print(f"{_text(record.key)}\t" if "--keys" in options else "", _text(record.value), sep="")
+        for name, value in record.headers if "--headers" in options else ():
+            print(f"  {name}: {_text(value)}")
+
+
+def _text(content: bytes | None) -> str:
+    return "(null)" if content is None else content.decode(errors="replace")
 
 
 def _topics(bootstrap: str) -> set[str]:
