@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.connect.batch import BatchOffsets, SourceBatch
+from headrace.connect.converting import Converter
 from headrace.connect.errors import (
     StaleTokenError,
 )
@@ -22,6 +23,7 @@ from headrace.slot.boundary import Boundary, BoundaryRequests
 from headrace.slot.chain import Chain
 from headrace.slot.commits import AcknowledgedCommits, Commits, TransactionalCommits
 from headrace.slot.encoding import Encoder
+from headrace.slot.frames import Place
 from headrace.slot.reading import ReadingHalf, ReadingRules
 from headrace.slot.retrying import Retrying
 from headrace.slot.stages import Stage
@@ -92,6 +94,8 @@ class HeldLease:
     end: bool = False
     lost: bool = False
     asked_to_end: str | None = None
+    waited: float = 0.0
+    meanwhile: Callable[[], object] = lambda: None
 
     def should_end(self) -> bool:
         """As set."""
@@ -103,7 +107,9 @@ class HeldLease:
             raise StaleTokenError("lost")
 
     def wait(self, seconds: float) -> None:
-        """Time does not pass here."""
+        """Time passes at once, and something else happens."""
+        self.waited += seconds
+        self.meanwhile()
 
 
 @dataclass
@@ -116,6 +122,7 @@ class Loop:
     transactional: bool = True
     planned: bool = True
     value_converter: str = "string"
+    converter: Converter | None = None
     errors: ErrorPolicy = field(default_factory=ErrorPolicy)
     stages: Sequence[Stage] = ()
     times: Iterator[float] | None = None
@@ -146,7 +153,7 @@ class Loop:
             throttle=Throttle(None),
             clock=lambda: 0.0,  # type: ignore[arg-type]
         )
-        writing = WritingHalf(
+        writing = self.writing = WritingHalf(
             self.task,
             self._outlet(),
             self.lease,  # type: ignore[arg-type]
@@ -157,12 +164,7 @@ class Loop:
         try:
             chain = Chain(
                 self.stages,
-                retrying=Retrying(
-                    self.errors,
-                    wait=self.lease.wait,
-                    ending=self.lease.should_end,
-                    clock=lambda: 0.0,
-                ),
+                retrying=self._retrying(),
                 tolerates=self.errors.tolerate,
             )
             writing.write(chain.frames(reading.frames()))
@@ -171,13 +173,27 @@ class Loop:
             self.left_open = writing.left_open
         return reading.outcome
 
+    def _retrying(self) -> Retrying:
+        return Retrying(
+            self.errors,
+            self.progress,
+            wait=self._wait_to_retry,
+            ending=self.lease.should_end,
+            clock=lambda: self.lease.waited,
+        )
+
+    def _wait_to_retry(self, seconds: float, waits_from: Place | None) -> None:
+        self.writing.commit_meanwhile(waits_from)
+        self.lease.wait(seconds)
+
     def _outlet(self) -> Outlet:
         commits = self._commits()
         return Outlet(
             encoder=Encoder(
                 make_converter("string", {}, is_key=True),
-                make_converter(self.value_converter, {}, is_key=False),
+                self.converter or make_converter(self.value_converter, {}, is_key=False),
                 make_header_converter("simple", {}),
+                retrying=self._retrying(),
             ),
             sender=self.sender,
             commits=commits,

@@ -223,6 +223,24 @@ def test_what_may_pass_is_tried_again():
     assert ["A"] == running.values()
 
 
+def test_what_is_tried_again_is_not_passed_by_its_offset():
+    """A commit meanwhile does not ask the task, whose position is behind the record by then."""
+    running = loop(
+        batch("a", end=1),
+        stages=[Stage(transform=Flaky(3))],
+        errors=ErrorPolicy(retry_seconds=None),
+        kind=BoundaryKind.INTERVAL,
+    )
+    running.interval = 0.0
+    running.task.update = lambda _: {FILE: {"position": 9}}  # type: ignore[attr-defined]
+    positions = list[int | None]()
+    running.lease.meanwhile = lambda: positions.append(running.position())
+
+    running.run()
+
+    assert ([None] * 3, 9) == (positions, running.position())
+
+
 def test_without_a_retry_timeout_the_work_is_planned_again():
     """Nothing is sent, and nothing is lost."""
     running = loop(batch("a", end=1), stages=[Stage(transform=Flaky(1))])

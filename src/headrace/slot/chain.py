@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from headrace.connect.errors import ConnectError, RecordError, RetriableError
 from headrace.connect.record import SourceRecord
 from headrace.slot.batching import batches_of
 from headrace.slot.encoding import located
-from headrace.slot.frames import Failed, Filtered, Frame, Records, Refused
+from headrace.slot.frames import Failed, Filtered, Frame, Place, Records, Refused
 from headrace.slot.plain_rows import plain_row
 from headrace.slot.retrying import Retrying
 from headrace.slot.stages import Piece, Stage
@@ -77,7 +78,8 @@ class Chain:
         left = np.zeros(len(frame.batch), dtype=bool)
         for row in range(len(frame.batch)):
             try:
-                record = self._through(frame.batch, row)
+                first = rows[0] if rows else row
+                record = self._through(frame.batch, row, partial(_place, frame, first))
             except _NotTransformed as refused:
                 yield from self._batched(frame, behind, rows)
                 behind, rows = [], []
@@ -107,12 +109,14 @@ class Chain:
                 yield self._refused(frame.slice(rows[done], 1), refused)
                 done += 1
 
-    def _through(self, batch: SourceBatch, row: int) -> SourceRecord | None:
+    def _through(
+        self, batch: SourceBatch, row: int, waits_from: Callable[[], Place | None]
+    ) -> SourceRecord | None:
         changed = self._read(batch, row)
         for stage in self._stages:
             if changed is None:
                 return None
-            changed = self._behind(stage, changed)
+            changed = self._behind(stage, changed, waits_from)
         return changed
 
     def _read(self, batch: SourceBatch, row: int) -> SourceRecord | None:
@@ -121,9 +125,11 @@ class Chain:
         except RecordError as error:
             raise _NotTransformed(error, self._stages[0].transform) from error
 
-    def _behind(self, stage: Stage, record: SourceRecord) -> SourceRecord | None:
+    def _behind(
+        self, stage: Stage, record: SourceRecord, waits_from: Callable[[], Place | None]
+    ) -> SourceRecord | None:
         try:
-            return self._retrying.call(lambda: stage.changed(record))
+            return self._retrying.call(lambda: stage.changed(record), waits_from)
         except RecordError as error:
             raise _NotTransformed(error, stage.transform) from error
         except ConnectError:
@@ -140,6 +146,10 @@ class Chain:
         if self._tolerates:
             return Refused(frame, refused.error, refused.by)
         return Failed(located(refused.error, frame.batch), frame.begins_at)
+
+
+def _place(frame: Records, row: int) -> Place | None:
+    return frame.slice(row, 1).begins_at
 
 
 def _changed_piece(stage: Stage, piece: Piece) -> list[Piece] | None:

@@ -9,22 +9,37 @@ import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.converting import ColumnarHeaderConverter, Converter, HeaderConverter
-from headrace.connect.errors import RecordError
+from headrace.connect.errors import RecordError, RetriableError
 from headrace.connect.header_columns import HeaderColumn, HeaderColumns
 from headrace.connect.record import Headers
 from headrace.kafka.sender import EncodedHeaders, EncodedRecords
+from headrace.slot.frames import Records
+from headrace.slot.retrying import Retrying
 
 
 class Encoder:
-    """Converts batches with one slot's converters."""
+    """Converts batches with one slot's converters; what may pass is tried again as *retrying* says, if at all."""
 
-    def __init__(self, keys: Converter, values: Converter, headers: HeaderConverter) -> None:
+    def __init__(
+        self,
+        keys: Converter,
+        values: Converter,
+        headers: HeaderConverter,
+        *,
+        retrying: Retrying | None = None,
+    ) -> None:
         self._keys = keys
         self._values = values
         self._headers = headers
+        self._retrying = retrying
 
     def encoded(self, batch: SourceBatch) -> EncodedRecords:
         """*batch* as bytes. Raises :class:`~headrace.connect.errors.RecordError` with its row."""
+        if self._retrying is None:
+            return self._encoded(batch)
+        return self._retrying.call(lambda: self._encoded(batch), lambda: Records(batch).begins_at)
+
+    def _encoded(self, batch: SourceBatch) -> EncodedRecords:
         return EncodedRecords(
             topic=batch.topic,
             partition=batch.partition,
@@ -43,7 +58,7 @@ class Encoder:
         for stage, converter, attempt in attempts:
             try:
                 attempt(batch)
-            except RecordError:
+            except (RecordError, RetriableError):
                 return stage, converter
         return "VALUE_CONVERTER", self._values
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from headrace.connect.errors import RecordError, RetriableError
-from headrace.slot.work import ErrorPolicy
+from headrace.slot.frames import Place
+from headrace.slot.work import ErrorPolicy, Progress
 
 _T = TypeVar("_T")
 
@@ -18,29 +19,32 @@ _FIRST_SECONDS = 0.3
 class Retrying:
     """Calls what may raise :class:`~headrace.connect.errors.RetriableError`; used by the slot's thread.
 
-    *wait* may return early, when the slot should end. Without ``errors.retry.timeout`` the error passes as it
+    *wait* gets seconds, and where the first row comes from that waits; it may return early, when the slot should end. *progress* tells what is waited for, and how often it was
+    tried again. Without ``errors.retry.timeout`` the error passes as it
     is: the work is then planned again, which loses nothing and needs no limit.
     """
 
     def __init__(
         self,
         policy: ErrorPolicy,
+        progress: Progress,
         *,
-        wait: Callable[[float], None],
+        wait: Callable[[float, Place | None], None],
         ending: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._timeout = policy.retry_seconds
+        self._progress = progress
         self._most_delay = policy.retry_delay_seconds
         self._wait = wait
         self._ending = ending
         self._clock = clock
 
-    def call(self, attempt: Callable[[], _T]) -> _T:
-        """What *attempt* returns in the end.
+    def call(self, attempt: Callable[[], _T], waits_from: Callable[[], Place | None]) -> _T:
+        """What *attempt* returns in the end; no row from the place *waits_from* on is written yet.
 
-        Raises :class:`~headrace.connect.errors.RecordError` when the time is over, so that ``errors.tolerance``
-        decides; ``RetriableError`` when the slot should end before.
+        Raises :class:`~headrace.connect.errors.RecordError` of the first row when the time is over, so that
+        ``errors.tolerance`` decides; ``RetriableError`` when the slot should end before.
         """
         if self._timeout == 0:
             return attempt()
@@ -48,20 +52,28 @@ class Retrying:
         delay = _FIRST_SECONDS
         while True:
             try:
-                return attempt()
+                done = attempt()
             except RetriableError as error:
-                left = None if deadline is None else deadline - self._clock()
-                if left is not None and left <= 0:
-                    raise RecordError(
-                        f"{error} It was tried again for {self._timeout:g} s (errors.retry.timeout)."
-                    ) from error
-                if self._ending():
-                    raise
-                self._wait(self._pause(delay, left))
+                self._wait(self._pause(error, delay, deadline), waits_from())
+                self._progress.retries += 1
                 delay *= 2
+            else:
+                self._progress.waiting_for = None
+                return done
 
-    def _pause(self, delay: float, left: float | None) -> float:
-        """Seconds to wait: *delay* up to the longest, from there on anything below it, as Kafka Connect does."""
-        if delay > self._most_delay:
-            delay = random.uniform(0, self._most_delay)
+    def _pause(self, error: RetriableError, delay: float, deadline: float | None) -> float:
+        """Seconds to wait behind *error*, which is told meanwhile; raises where nothing is tried again."""
+        left = None if deadline is None else deadline - self._clock()
+        if left is not None and left <= 0:
+            raise RecordError(
+                f"{error} It was tried again for {self._timeout:g} s (errors.retry.timeout).", row=0
+            ) from error
+        if self._ending():
+            raise error
+        self._progress.waiting_for = str(error) or type(error).__name__
+        delay = self._bounded(delay)
         return delay if left is None else min(delay, left)
+
+    def _bounded(self, delay: float) -> float:
+        """*delay* up to the longest, from there on anything below it, as Kafka Connect does."""
+        return delay if delay <= self._most_delay else random.uniform(0, self._most_delay)

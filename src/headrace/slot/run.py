@@ -28,6 +28,7 @@ from headrace.slot.commits import (
     stored_in_topic,
 )
 from headrace.slot.encoding import Encoder
+from headrace.slot.frames import Place
 from headrace.slot.hooks import overrides
 from headrace.slot.lease import Lease
 from headrace.slot.outliving import TransactionTooLongError
@@ -186,11 +187,22 @@ class SlotRun:
     def _chain(self) -> Chain:
         return Chain(
             [made_stage(each) for each in self._work.transforms],
-            retrying=Retrying(
-                self._work.errors, wait=self._lease.wait, ending=self._lease.should_end
-            ),
+            retrying=self._retrying(),
             tolerates=self._work.errors.tolerate,
         )
+
+    def _retrying(self) -> Retrying:
+        return Retrying(
+            self._work.errors,
+            self._progress,
+            wait=self._wait_to_retry,
+            ending=self._lease.should_end,
+        )
+
+    def _wait_to_retry(self, seconds: float, waits_from: Place | None) -> None:
+        if self._writing is not None:
+            self._writing.commit_meanwhile(waits_from)
+        self._lease.wait(seconds)
 
     def _outlet(self, sender: Sender) -> Outlet:
         work = self._work
@@ -222,6 +234,7 @@ class SlotRun:
                 make_header_converter(
                     work.header_converter.class_name, work.header_converter.config
                 ),
+                retrying=self._retrying(),
             ),
         )
 

@@ -133,6 +133,15 @@ class WritingHalf:
             held_back=self._held_back,
         )
 
+    def commit_meanwhile(self, next_from: Place | None) -> None:
+        """Commit what is written, if that is due: the next rows, *next_from* there, are long in coming.
+
+        A transaction would time out. They are of a poll, so the task is not asked for updates: its position is
+        behind them.
+        """
+        self._updates.inside_poll = True
+        self._commit_inside_poll(next_from)
+
     def _write(self, frame: Frame) -> None:
         match frame:
             case Records() | Filtered() | Refused() | DeadLetter() | OffsetsOnly():
@@ -176,15 +185,15 @@ class WritingHalf:
         Not directly behind each piece: behind the last one the poll is at its end. Nor where the offset of
         what precedes it says that *frame* has been read as well.
         """
-        due = self._updates.inside_poll and self._outlet.boundary.due_inside_poll(self._clock())
-        self._held_back = due and self._shares_offset(frame)
-        self._commit_if(due=due and not self._held_back)
+        if self._updates.inside_poll:
+            passes = isinstance(frame, Filtered | OffsetsOnly)
+            self._commit_inside_poll(None if passes else frame.begins_at)
         self._updates.inside_poll = True
 
-    def _shares_offset(self, frame: FrameOfPoll) -> bool:
-        if isinstance(frame, Filtered | OffsetsOnly):
-            return False
-        return self._would_pass(frame.begins_at)
+    def _commit_inside_poll(self, next_from: Place | None) -> None:
+        due = self._outlet.boundary.due_inside_poll(self._clock())
+        self._held_back = due and self._would_pass(next_from)
+        self._commit_if(due=due and not self._held_back)
 
     def _would_pass(self, place: Place | None) -> bool:
         """Whether a commit would say of the record from *place*, which is not sent yet, that it has been read."""
