@@ -59,7 +59,6 @@ LEFT_OUT = """
 | `…-rate` | Prometheus finds them: `rate(kafka_connect_source_task_metrics_source_record_write_total[1m])`. |
 | `task-startup-…` | Left out: a task starts with each micro-batch. |
 | `running-ratio`, `pause-ratio`, `offset-commit-success-percentage`, `offset-commit-failure-percentage`, `source-record-active-count-max`, `source-record-active-count-avg` | Not measured. |
-| `total-record-failures`, `total-record-errors`, `total-retries`, `total-errors-logged`, `deadletterqueue-produce-failures` | Not measured; a dead letter that cannot be written fails its task. |
 | `connect-worker-rebalance-metrics`, `connect-coordinator-metrics` | A standalone worker has no group. |
 """
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+
+import pytest
+
 from headrace.observe.counts import Counts
 from headrace.observe.events import (
     ConnectorFailed,
@@ -47,6 +51,28 @@ def test_totals_go_on_over_micro_batches():
 
     assert 6 == counts.seen().tasks[KEY].total(lambda each: each.polled)
     assert 0 == counts.seen().tasks[KEY].now.polled
+
+
+@pytest.mark.parametrize(
+    "count",
+    [
+        "polled",
+        "committed",
+        "dead_lettered",
+        "skipped",
+        "moved_offsets",
+        "record_errors",
+        "retries",
+        "errors_logged",
+        "letters_refused",
+    ],
+)
+def test_every_count_that_only_grows_is_summed(count: str):
+    """None is forgotten where a micro-batch ends."""
+    begun = MicroBatchStarted(connector="c", slots=1)
+    counts = counted(begun, progress(**{count: 3}), begun, progress(**{count: 1}))
+
+    assert 4 == counts.seen().tasks[KEY].total(operator.attrgetter(count))
 
 
 def test_a_connector_that_fails_before_it_runs_is_a_failed_start():

@@ -135,4 +135,8 @@ def _summed(done: TaskTotals) -> TaskCounts:
         dead_lettered=before.dead_lettered + now.dead_lettered,
         skipped=before.skipped + now.skipped,
         moved_offsets=before.moved_offsets + now.moved_offsets,
+        record_errors=before.record_errors + now.record_errors,
+        retries=before.retries + now.retries,
+        errors_logged=before.errors_logged + now.errors_logged,
+        letters_refused=before.letters_refused + now.letters_refused,
     )

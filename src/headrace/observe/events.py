@@ -69,6 +69,10 @@ class TaskCounts:
     *polled* counts bad records, too; *polls* and *batches* are about polls that returned anything. Of the bad
     ones that were passed over, *dead_lettered* are in the topic of dead letters, *skipped* nowhere. *moved_offsets*
     were committed without a record, by ``update_offsets``.
+
+    *record_errors* are all that could not be read, converted or sent, those that failed the task included;
+    *errors_logged* of them are in the log. *retries* count what was tried again, *letters_refused* dead letters
+    that could not be written. What is done again after a failure counts again.
     """
 
     task: int
@@ -77,6 +81,10 @@ class TaskCounts:
     dead_lettered: int = 0
     skipped: int = 0
     moved_offsets: int = 0
+    record_errors: int = 0
+    retries: int = 0
+    errors_logged: int = 0
+    letters_refused: int = 0
     polls: Amounts = Amounts()
     batches: Amounts = Amounts()
     commits: Amounts = Amounts()

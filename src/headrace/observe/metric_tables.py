@@ -244,14 +244,39 @@ OF_TASK: Final = (
         _of_batch(lambda c: c.transaction_sizes, _average),
     ),
     _errors(
+        "total-record-failures",
+        "How often reading, transforming, converting or sending failed: `total-record-errors` and `total-retries`.",
+        _total(lambda c: c.record_errors + c.retries),
+    ),
+    _errors(
+        "total-record-errors",
+        "Bad records that were found, those that failed the task included; one that is read again counts again.",
+        _total(lambda c: c.record_errors),
+    ),
+    _errors(
         "total-records-skipped",
         "Bad records that were passed over, dead letters included.",
         _total(lambda c: c.skipped + c.dead_lettered),
     ),
     _errors(
+        "total-retries",
+        "How often records or batches were tried again, as `errors.retry.timeout` says.",
+        _total(lambda c: c.retries),
+    ),
+    _errors(
+        "total-errors-logged",
+        "Bad records that were told in the log, as `errors.log.enable` says.",
+        _total(lambda c: c.errors_logged),
+    ),
+    _errors(
         "deadletterqueue-produce-requests",
         "Records in the topic of dead letters.",
         _total(lambda c: c.dead_lettered),
+    ),
+    _errors(
+        "deadletterqueue-produce-failures",
+        "Dead letters that could not be written; each fails the task.",
+        _total(lambda c: c.letters_refused),
     ),
     _errors(
         "last-error-timestamp",

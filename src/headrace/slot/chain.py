@@ -143,9 +143,12 @@ class Chain:
 
     def _refused(self, frame: Records, refused: _NotTransformed) -> Frame:
         refused.error.row = 0
-        if self._tolerates:
-            return Refused(frame, refused.error, refused.by)
-        return Failed(located(refused.error, frame.batch), frame.begins_at)
+        found = Refused(frame, refused.error, refused.by)
+        return (
+            found
+            if self._tolerates
+            else Failed(located(found.error, frame.batch), frame.begins_at, found)
+        )
 
 
 def _place(frame: Records, row: int) -> Place | None:

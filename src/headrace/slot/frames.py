@@ -127,10 +127,14 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Reading failed here; what precedes it keeps its place. *at* is the record that failed, where it is one."""
+    """Reading failed here, or transforming the row that is *refused*; what precedes it keeps its place.
+
+    *at* is the record that failed, where it is one.
+    """
 
     error: Exception
     at: Place | None = None
+    refused: Refused | None = None
 
 
 Frame = (

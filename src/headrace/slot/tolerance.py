@@ -8,7 +8,7 @@ from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
 from headrace.kafka.sender import Sender, TooLargeError
 from headrace.observe.hidden import Hidden
 from headrace.slot.commits import Commits
-from headrace.slot.dead_letters import DeadLetters, PassedOver
+from headrace.slot.dead_letters import DeadLetters, PassedOver, class_name
 from headrace.slot.work import ErrorPolicy, Progress
 
 _log = logging.getLogger(__name__)
@@ -63,13 +63,20 @@ class Tolerance:
 
     def pass_over(self, passed: PassedOver) -> None:
         """Send the record's dead letter, or skip it. Raises ``TaskFailedError`` when the letter is refused."""
+        self._progress.record_errors += 1
         if self._letters is not None:
             self._commits.before_records(self._letters.topic)
             self._send(self._letters, passed)
         self._waiting += 1
         self._quarantined += passed.bad.quarantines
-        if self._policy.log:
-            self._tell(passed)
+        where = self._policy.dead_letters
+        fate = f"It is a dead letter in topic {where!r}." if where else "It is skipped."
+        self._note(passed.error, passed.stage, passed.class_name, passed.bad.raw, fate=fate)
+
+    def failing(self, error: ConnectError, *, stage: str, by: object, raw: bytes | None) -> None:
+        """*error* of a record that holds *raw* is about to fail the task."""
+        self._progress.record_errors += 1
+        self._note(error, stage, class_name(by), raw, fate="It fails the task.")
 
     def committed(self) -> None:
         """What was passed over is behind for good."""
@@ -96,23 +103,29 @@ class Tolerance:
             except TooLargeError as error:
                 refused = error
             except RecordError as error:
-                raise _unsent(letters.topic, error, passed) from error
+                refused = error
+                break
             else:
                 return
+        self._progress.letters_refused += 1
         raise _unsent(letters.topic, refused, passed) from refused
 
-    def _tell(self, passed: PassedOver) -> None:
-        where = self._policy.dead_letters
-        fate = f"It is a dead letter in topic {where!r}." if where else "It is skipped."
+    def _note(
+        self, error: ConnectError, stage: str, by: str, raw: bytes | None, *, fate: str
+    ) -> None:
+        """Tell of a record that is not sent in the log, if that is asked for."""
+        if not self._policy.log:
+            return
+        self._progress.errors_logged += 1
         shown = ""
-        if self._policy.log_content and passed.bad.raw is not None:
-            shown = f" It holds {passed.bad.raw[:_SHOWN_BYTES]!r}."
+        if self._policy.log_content and raw is not None:
+            shown = f" It holds {raw[:_SHOWN_BYTES]!r}."
         _log.warning(
             "Error encountered in task %s. Executing stage '%s' with class '%s'. %s %s%s",
             self._owner,
-            passed.stage,
-            passed.class_name,
-            passed.error,
+            stage,
+            by,
+            str(error).removesuffix(".") + ".",
             fate,
             shown,
         )

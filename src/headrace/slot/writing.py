@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
-from headrace.connect.errors import RecordError, TransactionTimedOutError
+from headrace.connect.errors import ConnectError, RecordError, TransactionTimedOutError
 from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask
 from headrace.kafka.sender import EncodedRecords, RecordSender, TooLargeError, UnsendableError
@@ -67,7 +67,7 @@ class Outlet:
     tolerance: Tolerance
 
     def refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, object]:
-        """The stage (KIP-298) in which the only row of *batch* is refused, and what refuses it."""
+        """The stage (KIP-298) in which a row of *batch* is refused, and what refuses it."""
         if isinstance(error, UnsendableError):
             return "KAFKA_PRODUCE", self.sender
         return self.encoder.refused_by(batch)
@@ -115,7 +115,9 @@ class WritingHalf:
                 self._write(frame)
             self._end()
         except LateRefusalError as error:
-            raise self._outlet.tolerance.too_late(self._sent.located(error)) from error
+            told = self._sent.located(error)
+            self._fail(told, None, "KAFKA_PRODUCE", self._outlet.sender)
+            raise self._outlet.tolerance.too_late(told) from error
         except TransactionTimedOutError as error:
             too_long = too_long_again(error, self._open_transaction())
             if too_long is None:
@@ -159,6 +161,7 @@ class WritingHalf:
             case Failed():
                 self._updates.inside_poll = True
                 self._end_before(frame.at)
+                self._tell_failed(frame)
                 raise frame.error
 
     def _write_of_poll(self, frame: FrameOfPoll) -> None:
@@ -214,7 +217,9 @@ class WritingHalf:
         if not isinstance(error, TooLargeError):
             self._send_up_to(error, frame)
             self._end_before(frame.slice(error.row or 0, 1).begins_at)
-        raise located(error, frame.batch) from error
+        told = located(error, frame.batch)
+        self._fail(told, frame.batch, *self._outlet.refused_by(error, frame.batch))
+        raise told from error
 
     def _tried(self, frame: Records) -> RecordError | None:
         """Send all of *frame*; or nothing of it, and return why one of its rows is refused."""
@@ -298,11 +303,28 @@ class WritingHalf:
             return error
         except RecordError as error:
             # Rows behind the refused one may be in the queue: nothing of this transaction may stay.
-            raise located(error, frame.batch) from error
+            told = located(error, frame.batch)
+            self._fail(told, frame.batch, "KAFKA_PRODUCE", self._outlet.sender)
+            raise told from error
         self._uncommitted = True
         self._amounts.sent(frame.batch)
         self._pending.put(frame.batch.source_partition, frame.batch.offset_at(-1))
         return None
+
+    def _tell_failed(self, frame: Failed) -> None:
+        if frame.refused is not None and isinstance(frame.error, RecordError):
+            self._fail(frame.error, frame.refused.records.batch, "TRANSFORMATION", frame.refused.by)
+        elif isinstance(frame.error, RecordError):
+            bad = frame.error.bad
+            self._outlet.tolerance.failing(
+                frame.error, stage="TASK_POLL", by=self._task, raw=bad and bad.raw
+            )
+
+    def _fail(self, error: ConnectError, batch: SourceBatch | None, stage: str, by: object) -> None:
+        """*error* is about the row of *batch* that it names, if that is known, and will be raised."""
+        row = error.row if isinstance(error, RecordError) else None
+        raw = None if batch is None or row is None else raw_value(batch.slice(row, 1))
+        self._outlet.tolerance.failing(error, stage=stage, by=by, raw=raw)
 
     def _commit_if(self, *, due: bool) -> None:
         if due:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.observe.events import Event, Waiting
+from headrace.observe.events import Event, SlotProgress, TaskCounts, Waiting
 from headrace.runtime.running.batch_telling import BatchTelling
 from headrace.runtime.running.micro_batch import MicroBatch
 from headrace.runtime.running.source_waits import SourceWaits
-from headrace.slot.work import Delivery, Outcome, PluginChoice, SlotReport, SlotWork
+from headrace.slot.work import Delivery, Outcome, PluginChoice, Progress, SlotReport, SlotWork
 
 STRINGS = PluginChoice(class_name="string")
 
@@ -47,3 +47,39 @@ def test_a_job_that_does_not_return_is_told_with_its_slots(batch: MicroBatch) ->
     running, ended = [each.reason for each in heard if isinstance(each, Waiting)]
     assert "The slots of a job that was given up are still taken (task 0 on h)." == running
     assert ended.startswith("All slots of a job that was given up have ended, but Spark has not")
+
+
+def test_what_a_task_counts_is_told_for_metrics(batch: MicroBatch) -> None:
+    """Each number under its own name."""
+    heard = list[Event]()
+    (token,) = batch.tokens()
+    batch.claim(token, pid=1, host="h")
+    done = Progress(
+        polled_records=1,
+        committed_records=2,
+        dead_lettered=3,
+        skipped=4,
+        moved_offsets=5,
+        record_errors=6,
+        retries=7,
+        errors_logged=8,
+        letters_refused=9,
+    )
+    batch.beat(token, done.as_message())
+
+    BatchTelling("c", batch, heard.append, waits=SourceWaits()).progress()
+
+    (told,) = [each for each in heard if isinstance(each, SlotProgress)]
+    expected = TaskCounts(
+        task=0,
+        polled=1,
+        committed=2,
+        dead_lettered=3,
+        skipped=4,
+        moved_offsets=5,
+        record_errors=6,
+        retries=7,
+        errors_logged=8,
+        letters_refused=9,
+    )
+    assert (expected,) == told.tasks

@@ -219,11 +219,20 @@ def test_what_happens_to_bad_records_is_kafka_connects_keys():
     )
 
 
+@pytest.mark.parametrize(("told", "seconds"), [("-1", None), ("0", 0.0), ("1500", 1.5)])
+def test_a_retry_timeout_is_without_end_none_or_so_long(told: str, seconds: float | None):
+    """And 60 seconds lie between two tries at most, if nothing else is said."""
+    config = ConnectorConfig.parse({**_LEAST, "errors.retry.timeout": told})
+
+    assert ErrorPolicy(retry_seconds=seconds, retry_delay_seconds=60.0) == config.errors
+
+
 @pytest.mark.parametrize(
     ("props", "words"),
     [
         ({"errors.deadletterqueue.topic.name": "dead"}, "has no effect"),
         ({"errors.tolerance": "all"}, "are skipped"),
+        ({"errors.log.include.messages": "true"}, "errors.log.enable is false"),
         ({"errors.tolerance": "all", "errors.deadletterqueue.topic.name": "dead"}, None),
         ({}, None),
     ],

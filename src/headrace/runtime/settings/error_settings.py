@@ -67,7 +67,7 @@ class ErrorSettings(Config):
     )
     errors_log_enable: bool = setting(
         default=False,
-        doc="Whether each record that is passed over is told in the log.",
+        doc="Whether each bad record is told in the log with its stage, passed over or not.",
         group="Error Handling",
         order=4,
         width="SHORT",
@@ -148,4 +148,9 @@ def error_warnings(settings: ErrorSettings) -> Iterator[str]:
         yield (
             "errors.tolerance is all, and errors.deadletterqueue.topic.name is not set: records that cannot be "
             "read, converted or sent are skipped. Only their number is told."
+        )
+    if policy.log_content and not policy.log:
+        yield (
+            "errors.log.include.messages has no effect, because errors.log.enable is false: bad records are not "
+            "told one by one."
         )
