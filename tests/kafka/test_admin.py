@@ -11,6 +11,7 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import EncodedRecords
+from headrace.testing.waiting import until
 
 pytestmark = pytest.mark.broker
 
@@ -54,6 +55,21 @@ def test_a_plain_topic_is_made_once(kafka_admin: KafkaAdmin, new_topic: str) -> 
 
     assert [True, False] == made
     assert [0, 1] == kafka_admin.partitions(name, Deadline.after(10))
+
+
+def test_a_topic_may_have_the_brokers_own_numbers(kafka_admin: KafkaAdmin, new_topic: str) -> None:
+    """-1 asks for them, as topic.creation.* may say."""
+    name = f"{new_topic}-own"
+
+    made = kafka_admin.ensure_topic(name, Deadline.after(10), partitions=-1, replication=-1)
+
+    # The broker answers before it knows the topic itself.
+    until(
+        lambda: (
+            not kafka_admin.ensure_topic(name, Deadline.after(10), partitions=-1, replication=-1)
+        )
+    )
+    assert made
 
 
 def test_a_topic_that_a_broker_has_not_heard_of_is_there(
