@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,8 +22,6 @@ SHOWN_BROKER = "127.0.0.1:9092"
 SHOWN_FOLDER = "/srv"
 _BLOCK = re.compile(r"((?:^.+\n)*)\n*^```(\w+)\n((?:.*\n)*?)```$", re.MULTILINE)
 _FILE = re.compile(r"`([\w./-]+\.(?:csv|json|jsonl|log|properties|py|sql|txt))`")
-# A Spark starts in a quarter of a minute where nothing else runs.
-_COMMAND_SECONDS = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,20 +108,29 @@ class Reader:
 
     def _type(self, typed: Typed) -> None:
         """What fails must be shown; then the errors are part of what is printed."""
-        done = subprocess.run(
-            ["bash", "-c", self._own(typed.command)],
+        command = ["bash", "-c", self._own(typed.command)]
+        with subprocess.Popen(
+            command,
             cwd=self.folder,
             env=self._environment(),
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-            timeout=_COMMAND_SECONDS,
-        )
-        failed = done.returncode != 0
-        printed = self._shown(done.stdout + (done.stderr if failed else ""))
-        is_right = matches(typed.printed, printed) and (typed.printed or not failed)
+            start_new_session=True,
+        ) as process:
+            try:
+                printed, errors = process.communicate()
+            except BaseException:
+                # The test's time is over, or it was interrupted: what the command has started ends with it.
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        self._compare(typed, printed, errors, failed=process.returncode != 0)
+
+    def _compare(self, typed: Typed, printed: str, errors: str, *, failed: bool) -> None:
+        seen = self._shown(printed + (errors if failed else ""))
+        is_right = matches(typed.printed, seen) and (typed.printed or not failed)
         assert is_right, (
-            f"$ {typed.command}\n{printed}\nThe page shows:\n{typed.printed}\nErrors:\n{done.stderr}"
+            f"$ {typed.command}\n{seen}\nThe page shows:\n{typed.printed}\nErrors:\n{errors}"
         )
 
     def _environment(self) -> dict[str, str]:

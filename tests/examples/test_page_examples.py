@@ -68,7 +68,7 @@ def test_a_page_that_shows_something_else_fails(wrong: str, tmp_path: Path):
 
 @pytest.mark.broker
 @pytest.mark.spark
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_its_reader_sees(page: str, tmp_path: Path):
     """With a broker that is new, as the reader's is."""
