@@ -10,11 +10,12 @@ import pytest
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.columns import column_of
-from headrace.connect.errors import RecordError, RetriableError
+from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
 from headrace.connect.record import SourceRecord
 from headrace.connect.transforming import Predicate, Transform
 from headrace.slot.stages import Stage
 from headrace.slot.work import BoundaryKind, ErrorPolicy
+from headrace.testing.memory_sender import MemorySender
 from headrace.transforms.filter import Filter
 from headrace.transforms.predicates import RecordIsTombstone
 from slot.loop import FILE, Loop, ScriptedTask, batch, record
@@ -239,6 +240,30 @@ def test_what_is_tried_again_is_not_passed_by_its_offset():
     running.run()
 
     assert ([None] * 3, 9) == (positions, running.position())
+
+
+@pytest.mark.parametrize("error", [OSError("broken"), RecordError("broken")])
+def test_a_commit_that_fails_meanwhile_is_not_blamed_on_the_record(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+):
+    """Which would be passed over for it otherwise."""
+    running = loop(
+        [batch("a", end=1), batch("b", end=2)],
+        stages=[Stage(transform=Flaky(9), predicate=Equals("b"))],
+        errors=ErrorPolicy(retry_seconds=5.0, tolerate=True),
+        kind=BoundaryKind.INTERVAL,
+    )
+    running.interval = 0.0
+
+    def commit(_sender: MemorySender) -> None:
+        raise error
+
+    # The first piece is committed where the second one is tried again.
+    monkeypatch.setattr(MemorySender, "commit", commit)
+    with pytest.raises(TaskFailedError, match="broken"):
+        running.run()
+
+    assert 0 == running.progress.record_errors
 
 
 def test_without_a_retry_timeout_the_work_is_planned_again():

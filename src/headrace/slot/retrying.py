@@ -58,7 +58,8 @@ class Retrying:
                 self._progress.retries += 1
                 delay *= 2
             else:
-                self._progress.waiting_for = None
+                if delay > _FIRST_SECONDS:
+                    self._progress.waiting_for = None
                 return done
 
     def _pause(self, error: RetriableError, delay: float, deadline: float | None) -> float:

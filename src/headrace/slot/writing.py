@@ -9,7 +9,12 @@ from dataclasses import dataclass
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
-from headrace.connect.errors import ConnectError, RecordError, TransactionTimedOutError
+from headrace.connect.errors import (
+    ConnectError,
+    RecordError,
+    TaskFailedError,
+    TransactionTimedOutError,
+)
 from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask
 from headrace.kafka.sender import EncodedRecords, RecordSender, TooLargeError, UnsendableError
@@ -139,10 +144,18 @@ class WritingHalf:
         """Commit what is written, if that is due: the next rows, *next_from* there, are long in coming.
 
         A transaction would time out. They are of a poll, so the task is not asked for updates: its position is
-        behind them.
+        behind them. What goes wrong is no error of theirs, so it is never a ``RecordError``.
         """
         self._updates.inside_poll = True
-        self._commit_inside_poll(next_from)
+        try:
+            self._commit_inside_poll(next_from)
+        except RecordError as error:
+            raise TaskFailedError(str(error)) from error
+        except ConnectError:
+            raise
+        except Exception as error:
+            told = f"A commit failed while a record was tried again: {error!r}"
+            raise TaskFailedError(told) from error
 
     def _write(self, frame: Frame) -> None:
         match frame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.connect.errors import ConfigError
 from headrace.converters import converter_problems
 from headrace.runtime.settings.config_rules import connector_problems, connector_warnings
 from headrace.runtime.settings.connector_config import ConnectorConfig
@@ -216,6 +217,19 @@ def test_what_happens_to_bad_records_is_kafka_connects_keys():
 
     assert config.errors == ErrorPolicy(
         tolerate=True, dead_letters="dead", replication=-1, headers=True, log=True, log_content=True
+    )
+
+
+def test_a_misspelt_key_of_dead_letters_is_told_with_those_that_there_are():
+    """It would lose records otherwise, unseen."""
+    with pytest.raises(ConfigError) as caught:
+        ConnectorConfig.parse({**_LEAST, "errors.deadletterqueue.topc.name": "dead"})
+
+    ((key, sentence),) = caught.value.problems
+    assert "errors.deadletterqueue.topc.name" == key
+    assert sentence.endswith(
+        "If it is misspelt: there are errors.deadletterqueue.context.headers.enable, "
+        "errors.deadletterqueue.topic.name, errors.deadletterqueue.topic.replication.factor."
     )
 
 

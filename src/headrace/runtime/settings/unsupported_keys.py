@@ -5,7 +5,7 @@ A key that is silently ignored is worse than one that is refused: the user would
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from headrace.connect.config import Problem
@@ -99,7 +99,9 @@ def _refusals(
             if not _is_default(value, defaults[key]):
                 yield key, _sentence(key, defaults[key])
         elif key.startswith(prefixes):
-            yield key, _sentence(key, None)
+            prefix = next(each for each in prefixes if key.startswith(each))
+            beside = sorted(each for each in known if each.startswith(prefix))
+            yield key, f"{_sentence(key, None)}{_listed(beside)}"
 
 
 def _is_default(value: str, default: str | None) -> bool:
@@ -109,3 +111,7 @@ def _is_default(value: str, default: str | None) -> bool:
 def _sentence(key: str, default: str | None) -> str:
     allowed = f"only its default ({default}) can be set" if default else "leave it out"
     return f"{key} is a setting of Kafka Connect that is not supported yet; {allowed}."
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return f" If it is misspelt: there are {', '.join(keys)}." if keys else ""
