@@ -99,6 +99,15 @@ def test_every_relative_link_leads_somewhere(page: Path):
     assert [] == dead
 
 
+def test_the_readme_leads_to_every_page():
+    """A page that nothing leads to is not read."""
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text()))
+
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} == {
+        each for each in linked if each.endswith(".md")
+    }
+
+
 @pytest.mark.parametrize("config", HOMES, ids=lambda config: config.__name__)
 def test_every_setting_is_documented(config: type[Config]):
     """In a table of one of its pages."""
