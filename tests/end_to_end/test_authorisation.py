@@ -108,3 +108,37 @@ def test_the_right_to_create_is_not_needed_for_a_topic_that_is_there(life: Life)
     assert {} == life.run_once()
 
     assert numbers(10) == life.values(topic)
+
+
+def grant(bootstrap: str, kind: ResourceType, name: str, *operations: AclOperation) -> None:
+    """Anybody may do these *operations* with it, and nothing else."""
+    bindings = [
+        AclBinding(
+            kind, name, ResourcePatternType.LITERAL, "User:*", "*", each, AclPermissionType.ALLOW
+        )
+        for each in operations
+    ]
+    for done in AdminClient({"bootstrap.servers": bootstrap}).create_acls(bindings).values():
+        done.result()
+
+
+def test_the_rights_on_the_page_are_enough_for_exactly_once(life: Life) -> None:
+    """Those of docs/delivery.md, with topics that are there: no group, and no IdempotentWrite."""
+    topic = life.add(PLANNED, reading(life.next_name(), 10), tasks_max="1")
+    group = life.worker_props()["group.id"]
+    admin = AdminClient({"bootstrap.servers": life.bootstrap})
+    compacted = NewTopic(f"{group}-offsets", 2, 1, config={"cleanup.policy": "compact"})
+    for made in admin.create_topics([NewTopic(topic, 1, 1), compacted]).values():
+        made.result()
+    forbid(life.bootstrap, AclOperation.IDEMPOTENT_WRITE)
+    write = (AclOperation.WRITE, AclOperation.DESCRIBE)
+    grant(life.bootstrap, ResourceType.TRANSACTIONAL_ID, f"{group}-{topic}-0", *write)
+    grant(life.bootstrap, ResourceType.TOPIC, topic, *write)
+    grant(life.bootstrap, ResourceType.TOPIC, f"{group}-offsets", AclOperation.READ, *write)
+    # Who has rights on a group may do nothing else with it.
+    grant(life.bootstrap, ResourceType.GROUP, "*", AclOperation.DELETE)
+
+    assert {} == life.run_once()
+
+    grant(life.bootstrap, ResourceType.TOPIC, topic, AclOperation.READ)
+    assert numbers(10) == life.values(topic)
