@@ -118,7 +118,8 @@ def grant(bootstrap: str, kind: ResourceType, name: str, *operations: AclOperati
         )
         for each in operations
     ]
-    for done in AdminClient({"bootstrap.servers": bootstrap}).create_acls(bindings).values():
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for done in admin.create_acls(bindings).values():
         done.result()
 
 
