@@ -16,7 +16,7 @@ from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.task import Polled, SourceTask, Split
 from headrace.jvm.jars import class_path
 from headrace.jvm.java import find_java
-from headrace.observe.events import ConnectorFailed, Replanned, SlotProgress
+from headrace.observe.events import ConnectorFailed, SlotProgress
 from headrace.testing.puppets import PLANNED, SOURCE, Puppet, memory_of, next_number, numbered
 
 pytestmark = pytest.mark.broker
@@ -111,4 +111,3 @@ def test_a_poll_that_is_one_transaction_fails_when_it_takes_too_long(
     assert "transaction.timeout.ms is 5000; it would be as long when it is tried again." in told
     assert [] == sent(life, topic)
     assert 1 == len(life.heard(ConnectorFailed))
-    assert [] == life.heard(Replanned)

@@ -138,10 +138,37 @@ def test_a_transaction_that_outlived_its_time_is_told_as_such(quick_broker: Brok
     # The broker's abort marker is the second thing in the log.
     until(lambda: log_end.end_offsets("late", deadline) != {0: 1})
 
-    with pytest.raises(TransactionTimedOutError, match="The task c-0 was unable to finish writing"):
+    with pytest.raises(
+        TransactionTimedOutError, match="The task c-0 was unable to finish writing"
+    ) as told:
         sender.commit()
     sender.abort()
     sender.close()
+
+    assert not told.value.in_outage
+    assert told.value.open_seconds > told.value.timeout_seconds == 1
+
+
+def test_a_broker_that_does_not_answer_is_an_outage(quick_broker: Broker) -> None:
+    """It keeps its connections, so the client says nothing of it; the transaction was late for that."""
+    config = producer_config(
+        {"bootstrap.servers": quick_broker.bootstrap, "transaction.timeout.ms": "2000"},
+        transactional_id="frozen",
+    )
+    sender = make_sender(config)
+    sender.open()
+    sender.begin()
+    sender.send(records("frozen", 1))
+    sender.flush()
+    quick_broker.pause()
+    try:
+        with pytest.raises(TransactionTimedOutError) as told:
+            sender.commit()
+    finally:
+        quick_broker.resume()
+    sender.close()
+
+    assert told.value.in_outage
 
 
 def test_a_topic_that_is_not_there_yet_when_the_broker_dies_is_no_missing_topic(

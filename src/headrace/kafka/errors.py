@@ -23,7 +23,7 @@ class Context:
     *doing* completes "Kafka refused …", such as ``writing to``. *open_seconds* is how long the
     transaction has been open by a monotonic clock, ``None`` without one; *timeout_seconds* is its
     ``transaction.timeout.ms``. *owner* is who was doing it, such as ``task c-0``. *was_away* says that the
-    broker could not be reached at some time.
+    broker could not be reached at some time, or took nothing for half of the transaction's time.
     """
 
     doing: str = "a request"

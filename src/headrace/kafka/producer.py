@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
@@ -20,6 +19,7 @@ from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.errors import Context, is_retriable, kafka_error, timed_out, translated
 from headrace.kafka.last_said import LastSaid
 from headrace.kafka.refused import refused_settings
+from headrace.kafka.stall import Stall
 from headrace.kafka.undelivered import Undelivered
 
 Waiting = Callable[[str], None]
@@ -62,6 +62,7 @@ class TrackedProducer:
         self._fatal: KafkaError | None = None
         self._unsettled: str | None = None
         self._said = LastSaid()
+        self._stall = Stall(clock)
         settings: dict[str, object] = {
             **config.settings,
             # A batch counts as delivered when the queue has drained past it without a failure.
@@ -130,14 +131,15 @@ class TrackedProducer:
     def settle(self, call: Callable[[float], None], doing: str) -> None:
         """End the transaction by *call*, trying until its time-out, when only the store knows its end."""
         deadline = Deadline.after(self._timeout_seconds, self._clock)
-        waiting = len(self.raw)
+        self._stall.begin(len(self.raw))
 
-        def late() -> ConnectError:
-            # A broker that has taken none of what waited does not answer at all.
-            was_away = self._said.was_away or len(self.raw) >= waiting
-            return timed_out(replace(self._context(doing), was_away=was_away))
+        def watched(seconds: float) -> None:
+            try:
+                call(seconds)
+            finally:
+                self._stall.see(len(self.raw))
 
-        self.persist(call, doing, deadline, late=late)
+        self.persist(watched, doing, deadline, late=lambda: timed_out(self._context(doing)))
         self.began = None
         self._topics.clear()
 
@@ -202,8 +204,10 @@ class TrackedProducer:
         """Wait until a quarter of the queue has been acknowledged, so that refusals stay rare."""
         enough = len(self.raw) * 3 // 4
         tell_at = self._clock() + _STEP_SECONDS
+        self._stall.begin(len(self.raw))
         while len(self.raw) > enough:
             self.poll(0.1)
+            self._stall.see(len(self.raw))
             self.raise_undelivered()
             if self._clock() >= tell_at:
                 self.tell_waiting("room in the send queue")
@@ -246,7 +250,7 @@ class TrackedProducer:
             owner=self._owner,
             open_seconds=None if self.began is None else self._clock() - self.began,
             timeout_seconds=self._timeout_seconds,
-            was_away=self._said.was_away,
+            was_away=self._said.was_away or self._stall.longest > self._timeout_seconds / 2,
         )
 
     def on_delivery(self, error: KafkaError | None, message: Delivered) -> None:
