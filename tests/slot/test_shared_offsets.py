@@ -20,13 +20,13 @@ BAD = replace(record("bad", 1), topic="u")
 
 
 class Refusing:
-    """A transformation that cannot change what is bad."""
+    """A transformation that cannot change what is bad, and drops what is gone."""
 
     def apply(self, record: SourceRecord) -> SourceRecord | None:
-        """All but what is bad, as it is."""
+        """All else as it is."""
         if record.value == "bad":
             raise RecordError("It is bad.")
-        return record
+        return None if record.value == "gone" else record
 
 
 def always_due(*script: object, transactional: bool, stages: Sequence[Stage] = ()) -> Loop:
@@ -99,6 +99,22 @@ def test_what_shares_its_offset_with_what_cannot_be_transformed_is_read_again(
     loop = always_due([PAIR[0], BAD], transactional=transactional, stages=[stage])
 
     with pytest.raises(RecordError, match="It is bad"):
+        loop.run()
+
+    assert loop.position() is None
+
+
+@both_modes
+def test_what_is_dropped_between_records_of_one_offset_lets_no_commit_in(
+    *, transactional: bool
+) -> None:
+    """The last of them is still to be sent."""
+    stage = Stage(transform=Refusing())  # type: ignore[arg-type]
+    polled = [record("a", 1), record("gone", 1), replace(record("c", 1), topic="u")]
+    loop = always_due(polled, transactional=transactional, stages=[stage])
+    loop.sender.refuses.add(b"c")
+
+    with pytest.raises(RecordError):
         loop.run()
 
     assert loop.position() is None

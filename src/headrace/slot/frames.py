@@ -65,6 +65,11 @@ class Filtered:
     records: Records
     offset: SourceOffset | None
 
+    @property
+    def ends_at(self) -> Place:
+        """Where it leaves its source partition."""
+        return self.records.batch.source_partition, self.offset
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:

@@ -191,7 +191,7 @@ class WritingHalf:
                 self._pending.put_all(frame.offsets)
 
     def _let_pass(self, frame: Filtered) -> None:
-        self._pending.put(frame.records.batch.source_partition, frame.offset)
+        self._pending.put(*frame.ends_at)
         self._uncommitted = True
         self._hooks.passed_over(frame.records)
 
@@ -202,8 +202,7 @@ class WritingHalf:
         what precedes it says that *frame* has been read as well.
         """
         if self._updates.inside_poll:
-            passes = isinstance(frame, Filtered | OffsetsOnly)
-            self._commit_inside_poll(None if passes else frame.begins_at)
+            self._commit_inside_poll(_decisive_place(frame))
         self._updates.inside_poll = True
 
     def _commit_inside_poll(self, next_from: Place | None) -> None:
@@ -388,3 +387,15 @@ class WritingHalf:
         self._outlet.tolerance.dropped()
         self._amounts.dropped()
         self._commit()
+
+
+def _decisive_place(frame: FrameOfPoll) -> Place | None:
+    """The place of *frame* whose offset must not be behind a commit that precedes it."""
+    match frame:
+        case OffsetsOnly():
+            return None
+        case Filtered():
+            # Nothing of it is sent, but what comes behind it may share its last offset.
+            return frame.ends_at
+        case _:
+            return frame.begins_at
