@@ -8,6 +8,7 @@ import pytest
 
 from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.connect.task import Polled
+from headrace.slot.boundary import BoundaryRequests
 from headrace.slot.frames import Failed, Frame, Records
 from headrace.slot.reading import ReadingHalf, ReadingRules
 from headrace.slot.throttle import Throttle
@@ -34,6 +35,7 @@ class Reading:
     task: ScriptedTask
     planned: bool = False
     once: bool = False
+    requests: BoundaryRequests | None = None
     lease: PassingLease = field(default_factory=PassingLease)
 
     def read(self) -> list[Frame]:
@@ -43,6 +45,7 @@ class Reading:
             linger_seconds=None if self.planned else LINGER_SECONDS,
             grace_seconds=5.0,
             once=self.once,
+            requests=self.requests,
         )
         self.half = ReadingHalf(
             self.task,
@@ -173,3 +176,18 @@ def test_a_slot_that_waits_for_a_cheap_end_still_looks_at_its_lease() -> None:
     assert ["a"] == values(frames)
     assert isinstance(frames[-1], Failed)
     assert isinstance(frames[-1].error, StaleTokenError)
+
+
+@pytest.mark.parametrize(("once", "outcome"), [(False, Outcome.ASKED), (True, Outcome.IDLE)])
+def test_an_open_transaction_keeps_a_task_unless_there_is_no_later(
+    *, once: bool, outcome: Outcome
+) -> None:
+    """The connector may end it when more comes; a run that ends with its work would never end."""
+    task = ScriptedTask(batch("a", end=1))
+    reading = Reading(task, once=once, requests=BoundaryRequests())
+    end = iter(range(1000))
+    task.script.extend([lambda: reading.lease.__setattr__("end", next(end) >= 500)] * 600)
+
+    reading.read()
+
+    assert outcome is reading.half.outcome

@@ -154,3 +154,15 @@ def test_a_transaction_context_is_there_when_the_connector_places_the_ends(
 
     assert slot._task is not None
     assert has_one is isinstance(slot._task.context.transaction, BoundaryRequests)
+
+
+def test_a_transaction_that_is_left_open_at_the_end_of_a_run_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nothing of it is there, and nothing of it counts as read."""
+    slot = run(boundary=BoundaryKind.CONNECTOR, planned=False, once=True, linger_seconds=0.0)
+
+    assert Outcome.IDLE is slot.run()
+    assert slot.close()
+    assert "read again by the next run" in caplog.text
+    assert "commit" not in STEPS

@@ -116,7 +116,8 @@ class ReadingHalf:
         return self._rules.once or self._task.resumes_cheaply()
 
     def _at_boundary_if_it_matters(self) -> bool:
-        return self._rules.requests is None or self._at_boundary
+        # A run that ends with its work has no later in which the connector might end its transaction.
+        return self._rules.requests is None or self._at_boundary or self._rules.once
 
     def _waits_for_boundary(self) -> bool:
         if self._rules.requests is None or self._at_boundary or not self._lease.asked_to_end:

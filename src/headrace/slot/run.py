@@ -43,6 +43,11 @@ from headrace.slot.writing import Outlet, WritingHalf
 
 _log = logging.getLogger(__name__)
 
+_LEFT_OPEN = (
+    "There is nothing more to read, and the connector has not ended its last transaction (transaction.boundary is "
+    "connector). What is in it is thrown away, and read again by the next run."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotContext:
@@ -116,6 +121,8 @@ class SlotRun:
                 "its last transaction, and transaction.boundary is connector: it would read it again "
                 "for ever."
             )
+        if writing.left_open and reading.outcome is Outcome.IDLE:
+            _log.warning(_LEFT_OPEN)
         return reading.outcome
 
     def close(self) -> bool:
