@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.connect.columns import JsonNull, column_of
+from headrace.connect.columns import column_of
+from headrace.connect.json_document import JsonNull
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema, SchemaType
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from headrace.connect import columns
 from headrace.connect.converting import ColumnarHeaderConverter
 from headrace.connect.errors import RecordError
 from headrace.connect.record import Header
@@ -30,6 +31,18 @@ def ours(name: str, values: Sequence[Told], **config: str) -> Answers:
         if len(values) == 1:
             return [Refusal(error.reason)]
         return [answer for each in values for answer in ours(name, [each], **config)]
+
+
+def our_plain(name: str, values: Sequence[Told], **config: str) -> Answers:
+    """What our converter gives for each of *values* as Python has it, without any schema."""
+    converter = make_converter(name, _dotted(config), is_key=False)
+    found: Answers = []
+    for row in column_of(values).to_pylist(maps_as_pydicts="strict"):
+        try:
+            found += converter.encode("t", None, columns.column_of(None, [row])).to_pylist()
+        except RecordError as error:
+            found.append(Refusal(error.reason))
+    return found
 
 
 def our_headers(name: str, values: Sequence[Told], **config: str) -> Answers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,32 +9,11 @@ from hypothesis import strategies as some
 
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import Header, SourceRecord
-from headrace.connect.schema import (
-    BOOLEAN,
-    BYTES,
-    DATE,
-    FLOAT64,
-    INT64,
-    STRING,
-    TIME,
-    TIMESTAMP,
-    Field,
-    Schema,
-    SchemaType,
-    decimal,
-)
+from headrace.connect.schema import INT64, STRING, Schema
 from judges.answered import with_plain_defaults
 from judges.comparing import column_of
-from judges.drawn import LEAVES, Typed, described, typed
+from judges.drawn_operands import leaves, loose, seldom_null, structs
 from judges.told import Told, record_told, untyped
-
-NAMES = ["a", "b", "c", "a.b"]
-_WORDS = ["", "7", "-3", "1.5", "1e3", "TRUE", "300", "2020-01-02", "2020-01-02T03:04:05", "x"]
-_SPOKEN: Typed = (STRING, some.sampled_from(_WORDS))
-_SMALL: Typed = (INT64, some.integers(-3, 10**12))
-# What Python has without a schema: one kind of whole numbers, and one of others.
-_FREE = [STRING, BYTES, BOOLEAN, INT64, FLOAT64, DATE, TIME, TIMESTAMP, decimal(3)]
-_LOOSE_LEAVES = [_SPOKEN, _SMALL, *(each for each in LEAVES if each[0] in _FREE)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +56,12 @@ class Drawn:
 @some.composite
 def records(draw: some.DrawFn) -> list[Drawn]:
     """A few records with keys and values of one schema, or without."""
-    has_schema = draw(some.booleans() | some.just(value=True))
-    schema, values = draw((structs() | structs() | _named_leaf()) if has_schema else _loose())
+    kind = draw(
+        some.sampled_from(["struct", "struct", "struct", "struct", "loose", "loose", "leaf"])
+    )
+    has_schema = kind != "loose"
+    schema, values = draw({"struct": structs(), "loose": loose(), "leaf": leaves()}[kind])
+    values = values if has_schema else seldom_null(values)
     parts = values.map(lambda value: Told(schema, value, schema if has_schema else None))
     headers = some.lists(some.tuples(some.sampled_from(["h", "i"]), _HEADERS), max_size=2)
     record = some.builds(
@@ -94,43 +76,6 @@ def records(draw: some.DrawFn) -> list[Drawn]:
 
 
 _HEADERS = some.sampled_from([Told(STRING, "x", STRING), untyped(INT64, 5)])
-
-
-@some.composite
-def structs(draw: some.DrawFn, depth: int = 2) -> Typed:
-    """A struct, and its values; null where it may be."""
-    names = draw(some.lists(some.sampled_from(NAMES), max_size=3, unique=True))
-    inner = _named_leaf(has_place=True) | typed(1) | (structs(depth - 1) if depth else typed(0))
-    members = {name: draw(inner) for name in names}
-    fields = tuple(Field(name, each) for name, (each, _) in members.items())
-    values = some.fixed_dictionaries({name: values for name, (_, values) in members.items()})
-    schema = draw(described(Schema(type=SchemaType.STRUCT, fields=fields)))
-    optional = draw(some.booleans())
-    schema = dataclasses.replace(schema, optional=optional)
-    return schema, (some.none() | values) if optional else values
-
-
-@some.composite
-def _named_leaf(draw: some.DrawFn, *, has_place: bool = False) -> Typed:
-    """Texts and numbers that something can be made of, and everything else that is not nested."""
-    schema, values = draw(some.sampled_from([_SPOKEN, _SPOKEN, _SMALL, *LEAVES]))
-    default = draw(some.none() | values)
-    optional = draw(some.booleans())
-    schema = dataclasses.replace(schema, optional=optional, default=default)
-    may_be_null = optional or (has_place and default is not None)
-    return schema, (some.none() | values) if may_be_null else values
-
-
-@some.composite
-def _loose(draw: some.DrawFn) -> Typed:
-    """Values of one type, alone, in a map or in a map of maps: the judge knows no other maps."""
-    schema, values = draw(some.sampled_from(_LOOSE_LEAVES))
-    for _ in range(draw(some.sampled_from([0, 1, 1, 2]))):
-        optional = schema.as_optional()
-        schema = Schema(type=SchemaType.MAP, key_schema=STRING, value_schema=optional)
-        entries = some.tuples(some.sampled_from(NAMES), some.none() | values)
-        values = some.lists(entries, max_size=3, unique_by=lambda pair: pair[0])
-    return schema, some.none() | values
 
 
 def _held(told: Told) -> Any:  # noqa: ANN401 (whatever its schema says)

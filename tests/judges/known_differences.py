@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from headrace.connect.schema import DATE, TIME, TIMESTAMP, Schema, decimal
+from headrace.connect.schema import DATE, TIME, TIMESTAMP, Schema, SchemaType, decimal
 from judges.drawn_records import Drawn
 
 Config = Mapping[str, str]
@@ -12,10 +12,30 @@ _LOGICAL = (DATE.name, TIME.name, TIMESTAMP.name, decimal(0).name)
 
 
 def is_known(name: str, config: Config, rows: Sequence[Drawn]) -> bool:
-    """Whether the transformation *name* is known to do something else with *rows*."""
-    differs = _KNOWN.get(name.rpartition(".")[2].partition("$")[0])
+    """Whether the transformation *name* is known to do something else with *rows*.
+
+    Decimals without schema, which are numbers of JSON with many digits, are cast as the doubles that they are
+    in Kafka Connect, where none of its own decimals is.
+    """
+    kind = name.rpartition(".")[2].partition("$")[0]
     schema = rows[0].value.schema
-    return differs is not None and schema is not None and differs(config, schema)
+    if schema is None:
+        return kind == "Cast" and decimal(0).name in repr(rows[0].value.of)
+    if kind != "Flatten" and _has_structs_by_default(schema, rows):
+        return True
+    differs = _KNOWN.get(kind)
+    return differs is not None and differs(config, schema)
+
+
+def _has_structs_by_default(schema: Schema, rows: Sequence[Drawn]) -> bool:
+    """The schema of a default that is a struct is not the field's: it is refused there, and goes on here."""
+    names = {
+        each.name
+        for each in schema.fields
+        if each.schema.type is SchemaType.STRUCT and each.schema.default is not None
+    }
+    structs = [part.value for row in rows for part in (row.key, row.value) if part.value]
+    return any(struct[name] is None for struct in structs for name in names)
 
 
 def _casts_all_of_a_logical_type(config: Config, schema: Schema) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 
-from headrace.connect.schema import DATE, TIME, TIMESTAMP
-from judges.comparing import JSON, ours
+from headrace.connect.schema import DATE, TIME, TIMESTAMP, decimal
+from judges.comparing import JSON, our_plain, ours
 from judges.drawn import LEAVES, Typed, one_of_each, typed
+from judges.drawn_operands import loose
 from judges.java_judge import JavaJudge
 from judges.told import Told
 
@@ -54,6 +55,21 @@ def test_any_value_without_schema(
     theirs = judge.converted(JSON, told, schemas_enable=enabled)
 
     assert theirs == ours("json", told, schemas_enable=enabled)
+
+
+@settings(max_examples=80, derandomize=True, database=None)
+@given(found=loose(), data=some.data(), enabled=some.sampled_from(["true", "false"]))
+def test_any_map_without_schema(
+    judge: JavaJudge, found: Typed, data: some.DataObject, enabled: str
+):
+    """Maps and lists of a connector's own: floating-point numbers, bytes, keys that are no strings."""
+    schema, values = found
+    assume(decimal(0).name not in repr(schema))
+    told = [Told(schema, row, None) for row in data.draw(some.lists(values, min_size=1))]
+
+    theirs = judge.converted(JSON, told, schemas_enable=enabled)
+
+    assert theirs == our_plain("json", told, schemas_enable=enabled)
 
 
 def test_values_of_another_type(judge: JavaJudge):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as some
 
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
+from headrace.connect.schema import SchemaType
 from headrace.connect.transforming import Transform
 from headrace.transforms.cast_spec import TARGETS
 from headrace.transforms.catalogue import (
@@ -20,7 +22,8 @@ from headrace.transforms.catalogue import (
     make_transform,
 )
 from judges.answered import has_strange_time, java_record, our_record
-from judges.drawn_records import NAMES, Drawn, records
+from judges.drawn_operands import NAMES
+from judges.drawn_records import Drawn, records
 from judges.java_judge import JavaJudge, Refusal
 from judges.known_differences import is_known
 
@@ -132,6 +135,10 @@ SETTINGS: Mapping[str, some.SearchStrategy[dict[str, str]]] = {
 }
 
 
+# What most may go wrong in: all of a schema is made anew, or all kinds of values become others.
+DEEP = [each for each in TRANSFORM_CLASSES if re.search(r"Cast|Flatten|MaskField", each)]
+
+
 @pytest.mark.parametrize("name", TRANSFORM_CLASSES)
 @settings(max_examples=40, derandomize=True, database=None)
 @given(data=some.data(), rows=records())
@@ -139,7 +146,21 @@ def test_records_become_the_same(
     judge: JavaJudge, name: str, data: some.DataObject, rows: Sequence[Drawn]
 ):
     """Topic, key, value, schemas, headers and timestamp; what is refused there is refused here."""
-    config = data.draw(SETTINGS[name.rpartition(".")[2].partition("$")[0]])
+    _check(judge, name, data.draw(SETTINGS[_kind(name)]), rows)
+
+
+@pytest.mark.parametrize("name", DEEP)
+@settings(max_examples=80, derandomize=True, database=None)
+@given(data=some.data(), rows=records())
+def test_structs_and_maps_become_the_same(
+    judge: JavaJudge, name: str, data: some.DataObject, rows: Sequence[Drawn]
+):
+    """More of them, where a transformation looks at every field, or at what a field holds."""
+    assume(rows[0].value.of.type is SchemaType.STRUCT)
+    _check(judge, name, data.draw(SETTINGS[_kind(name)]), rows)
+
+
+def _check(judge: JavaJudge, name: str, config: dict[str, str], rows: Sequence[Drawn]) -> None:
     assume(not is_known(name, config, rows))
     theirs = judge.transformed(name, [each.told() for each in rows], **config)
     expected = [_expected(each) for each in theirs]
@@ -147,6 +168,10 @@ def test_records_become_the_same(
     transform = make_transform(name, config)
 
     assert expected == [_answer(transform, each.ours()) for each in rows]
+
+
+def _kind(name: str) -> str:
+    return name.rpartition(".")[2].partition("$")[0]
 
 
 def _answer(transform: Transform, record: SourceRecord) -> dict[str, Any] | Refusal | None:

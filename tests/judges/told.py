@@ -12,6 +12,8 @@ from headrace.connect.schema import Schema, SchemaType
 _LOGICAL = "org.apache.kafka.connect.data."
 _DECIMAL = f"{_LOGICAL}Decimal"
 _NO_NUMBERS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+LOOSE_MAP = "judges.LooseMap"
+"""The name of a struct that is told as the members of a map: they may be of several types."""
 _NUMBERED = frozenset(f"{_LOGICAL}{name}" for name in ("Date", "Time", "Timestamp"))
 
 

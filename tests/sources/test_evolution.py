@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from headrace.connect.batch import BatchOffsets, SourceBatch
-from headrace.connect.columns import JSON_NULL, column_of
+from headrace.connect.columns import column_of
 from headrace.connect.errors import TaskFailedError
+from headrace.connect.json_document import JSON_NULL
 from headrace.sources import Context, EvolvingRecord, OffsetEntry
 from headrace.testing.task_runs import LocalContext, Stored, StoredOffsets, batches_of
 from sources.shelf import (

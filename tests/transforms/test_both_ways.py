@@ -34,6 +34,7 @@ SETTINGS = {
         "replace.null.with.default": NULLS,
     },
     "Flatten": {"delimiter": some.sampled_from([".", "_"])},
+    "HoistField": {"field": FIELD},
     "MaskField": {"fields": FIELDS.filter(bool), "replace.null.with.default": NULLS},
     "ReplaceField": {
         "exclude": FIELDS,

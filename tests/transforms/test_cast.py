@@ -172,13 +172,14 @@ def test_values_without_schema_are_cast(spec: str, value: object, changed: objec
         ("a:int8", 5, None, "Only Map objects supported in absence of schema for [cast types], found: java.lang.Long"),
         ("a:int8", 5, INT32, "Only Struct objects supported for [cast types], found: java.lang.Integer"),
         ("int8", {"a": 1}, None, "Cast transformation does not support casting from MAP; supported types are [INT8, INT16, INT32, INT64, FLOAT32, FLOAT64, BOOLEAN, STRING, BYTES]"),
+        ("string", dt.date(1970, 1, 2), None, "Cast transformation was passed a value of type class java.util.Date which is not supported by Connect's data API"),
         ("f:int8", {"f": b"x"}, struct(("f", BYTES)), "Unexpected type in Cast transformation: class [B"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_cast_is_refused(
     spec: str, value: object, schema: Schema | None, told: str
 ) -> None:
-    """Containers, and bytes as numbers."""
+    """Containers, times without schema, and bytes as numbers."""
     assert told == refusal(NAME, {"spec": spec}, value, schema)
 
 

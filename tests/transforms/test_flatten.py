@@ -38,6 +38,16 @@ def test_what_is_in_a_null_struct_is_null() -> None:
     assert ({"in_y": None, "b": 1}, struct(("in_y", FIVE), ("b", INT32.as_optional()))) == changed
 
 
+def test_a_null_struct_leaves_its_fields_to_their_defaults() -> None:
+    """They are null, and refused nowhere: what it has by default, they have."""
+    inner = struct(("x", INT32), default={"x": 9})
+
+    changed = become(NAME, {}, {"in": None}, struct(("in", inner)))
+
+    nine = Schema(type=SchemaType.INT32, default=9)
+    assert ({"in.x": None}, struct(("in.x", nine))) == changed
+
+
 def test_a_structs_default_becomes_that_of_its_fields() -> None:
     """Where these have none of their own."""
     inner = struct(("x", INT32), ("y", FIVE), default={"x": 9, "y": 8})
@@ -84,3 +94,11 @@ def test_what_cannot_be_flattened_is_refused(
 ) -> None:
     """Maps within structs, fields that would have one name, and what has no type without a schema."""
     assert told == refusal(NAME, {}, value, schema)
+
+
+@pytest.mark.parametrize("value", [{1: "x"}, {"a": {1: None}}])
+def test_keys_have_to_be_strings(value: object) -> None:
+    """They make a name; those of maps within arrays do not."""
+    told = refusal(NAME, {}, value)
+
+    assert "A key of a map has to be a string, found: java.lang.Long" == told

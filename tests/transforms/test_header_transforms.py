@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.columns import JSON_NULL
 from headrace.connect.config import Config
 from headrace.connect.errors import RecordError
 from headrace.connect.header_columns import HeaderColumn, HeaderColumns
+from headrace.connect.json_document import JSON_NULL
 from headrace.connect.record import Header, Headers
 from headrace.connect.schema import OPTIONAL_STRING, STRING, Field, Schema, SchemaType
 from headrace.converters.headers import SimpleHeaderConverter

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.columns import JSON_NULL
 from headrace.connect.errors import ConfigError, RecordError
+from headrace.connect.json_document import JSON_NULL
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import (
     INT32,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.connect.columns import JSON_NULL
+from headrace.connect.json_document import JSON_NULL
 from headrace.connect.schema import INT32, STRING, Schema, SchemaType
 from headrace.slot.batching import batches_of
 from transforms.applied import Settings, become, made, problems, refusal, struct

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.connect.columns import JSON_NULL
+from headrace.connect.json_document import JSON_NULL
 from headrace.connect.schema import INT32, Schema, SchemaType
 from headrace.slot.batching import batches_of
 from transforms.applied import Settings, become, made, problems, refusal, struct

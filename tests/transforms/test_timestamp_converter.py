@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.columns import JSON_NULL
 from headrace.connect.errors import RecordError
+from headrace.connect.json_document import JSON_NULL
 from headrace.connect.schema import (
     BOOLEAN,
     DATE,

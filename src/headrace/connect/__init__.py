@@ -2,7 +2,6 @@
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import BatchOffsets, SourceBatch
-from headrace.connect.columns import JSON_NULL
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.connector import (
     ConnectorContext,
@@ -27,6 +26,7 @@ from headrace.connect.errors import (
 )
 from headrace.connect.explained import Explained
 from headrace.connect.header_columns import HeaderColumn, HeaderColumns
+from headrace.connect.json_document import JSON_NULL
 from headrace.connect.partition import (
     KnownOffsets,
     OffsetReader,

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import BatchOffsets, SourceBatch
-from headrace.connect.columns import column_of, document
+from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError
+from headrace.connect.json_document import document
 from headrace.connect.partition import OffsetValue, SourceOffset, checked_values
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Schema

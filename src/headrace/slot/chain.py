@@ -15,7 +15,7 @@ from headrace.connect.errors import ConnectError, RecordError, RetriableError
 from headrace.connect.record import SourceRecord
 from headrace.slot.batching import batches_of
 from headrace.slot.encoding import located
-from headrace.slot.frames import Failed, Filtered, Frame, Place, Records, Refused
+from headrace.slot.frames import Failed, Filtered, Frame, Place, Records, Refused, Returned
 from headrace.slot.plain_rows import plain_row
 from headrace.slot.retrying import Retrying
 from headrace.slot.stages import Piece, Stage
@@ -102,7 +102,7 @@ class Chain:
             try:
                 for batch, group in batches_of(records[done:]):
                     taken = pa.array(rows[done : done + len(group)], pa.int64())
-                    yield _behind(frame, Piece(batch, taken))
+                    yield _behind(frame, _with_own_offsets(frame, Piece(batch, taken)))
                     done += len(group)
             except RecordError as error:
                 refused = _NotTransformed(error, self._stages[-1].transform)
@@ -171,16 +171,26 @@ def _changed_piece(stage: Stage, piece: Piece) -> list[Piece] | None:
 
 
 def _behind(frame: Records, piece: Piece) -> Records:
-    """*piece* of *frame* as it is sent: with the source's offsets, whatever transformations made of them."""
-    whole = len(piece.rows) == len(frame.batch)
-    source = Records(frame.of_task, frame.originals)
-    source = source if whole else source.take(piece.rows)
+    """*piece* of *frame* as it is sent, with what the task knows of its rows."""
+    before = frame.returned
+    rows = piece.rows if before is None else before.rows.take(piece.rows)
+    originals = frame.originals
+    return Records(
+        piece.batch,
+        None if originals is None else [originals[row] for row in piece.rows.to_pylist()],
+        Returned(frame.batch if before is None else before.batch, rows),
+    )
+
+
+def _with_own_offsets(frame: Records, piece: Piece) -> Piece:
+    """*piece* with the source's offsets, whatever a transformation made of them."""
+    offsets = frame.batch.offsets
     batch = dataclasses.replace(
         piece.batch,
-        source_partition=source.batch.source_partition,
-        offsets=source.batch.offsets,
+        source_partition=frame.batch.source_partition,
+        offsets=None if offsets is None else offsets.take(piece.rows),
     )
-    return Records(batch, source.originals, source.batch)
+    return Piece(batch, piece.rows)
 
 
 def _filtered(frame: Records, left: np.ndarray) -> Iterator[Frame]:

@@ -18,6 +18,19 @@ Place = tuple[SourcePartition, SourceOffset | None]
 
 
 @dataclass(frozen=True, slots=True)
+class Returned:
+    """Some *rows* of a batch as the task returned it; copied only for a task that asks for them."""
+
+    batch: SourceBatch
+    rows: pa.Int64Array
+
+    def taken(self) -> SourceBatch:
+        """The rows themselves."""
+        whole = len(self.rows) == len(self.batch)
+        return self.batch if whole else self.batch.take(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
 class Records:
     """Rows to send. *originals* are the plain records they were made from, if there were any.
 
@@ -26,12 +39,12 @@ class Records:
 
     batch: SourceBatch
     originals: Sequence[SourceRecord] | None = None
-    returned: SourceBatch | None = None
+    returned: Returned | None = None
 
     @property
     def of_task(self) -> SourceBatch:
-        """The rows as the task knows them."""
-        return self.batch if self.returned is None else self.returned
+        """The rows as the task knows them; a copy where they are not all of its batch."""
+        return self.batch if self.returned is None else self.returned.taken()
 
     @property
     def begins_at(self) -> Place | None:
@@ -45,7 +58,9 @@ class Records:
         return Records(
             self.batch.slice(start, length),
             None if originals is None else originals[start : start + length],
-            None if returned is None else returned.slice(start, length),
+            None
+            if returned is None
+            else Returned(returned.batch, returned.rows.slice(start, length)),
         )
 
     def take(self, rows: pa.Int64Array) -> Records:
@@ -54,7 +69,7 @@ class Records:
         return Records(
             self.batch.take(rows),
             None if originals is None else [originals[row] for row in rows.to_pylist()],
-            None if returned is None else returned.take(rows),
+            None if returned is None else Returned(returned.batch, returned.rows.take(rows)),
         )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.columns import JSON_NULL
 from headrace.connect.errors import RecordError
+from headrace.connect.json_document import JSON_NULL
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import JSON_DOCUMENT
 

@@ -19,6 +19,7 @@ from headrace.connect.transforming import (
     Predicate,
     Transform,
 )
+from headrace.slot.joined_headers import joined_headers
 from headrace.slot.work import PluginChoice, StageChoice
 from headrace.transforms.catalogue import make_predicate, make_transform
 
@@ -129,7 +130,7 @@ def _merged(pieces: Sequence[Piece]) -> list[Piece] | None:
     """One piece with the rows of all, in their order; ``None`` when they do not fit into one batch."""
     batches = [piece.batch for piece in pieces]
     first = batches[0]
-    if any(batch.headers is not None or _kind(batch) != _kind(first) for batch in batches):
+    if any(_kind(batch) != _kind(first) for batch in batches):
         return None
     rows = pa.concat_arrays([piece.rows for piece in pieces])
     order = pa.array(np.argsort(rows.to_numpy()))
@@ -138,6 +139,7 @@ def _merged(pieces: Sequence[Piece]) -> list[Piece] | None:
         values=pa.concat_arrays([batch.values for batch in batches]),
         keys=_joined([batch.keys for batch in batches]),
         timestamps=_joined([batch.timestamps for batch in batches]),
+        headers=joined_headers(batches),
         offsets=_joined_offsets([batch.offsets for batch in batches]),
     )
     return [Piece(together.take(order), rows.take(order))]

@@ -9,8 +9,8 @@ from typing import Any
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
-from headrace.connect.columns import JSON_NULL
 from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.json_document import JSON_NULL
 from headrace.connect.record import Header, Headers, SourceRecord
 from headrace.connect.schema import JSON_DOCUMENT, Schema
 from headrace.sources.destination import no_topic

@@ -54,7 +54,12 @@ def cast_value(schema: Schema | None, value: object, target: SchemaType) -> Any:
 
 
 def check_source(schema: Schema | None, value: object) -> None:
-    """Raises :class:`~headrace.connect.errors.RecordError` for arrays, maps and structs."""
+    """Raises :class:`~headrace.connect.errors.RecordError` for arrays, maps, structs, and times without schema."""
+    if schema is None and isinstance(value, dt.date | dt.time):
+        raise RecordError(
+            f"Cast transformation was passed a value of type class {java_class(value)} "
+            "which is not supported by Connect's data API"
+        )
     kind = _kind_without_schema(value) if schema is None else schema.type
     if kind is not None and kind in CONTAINERS:
         raise RecordError(

@@ -18,7 +18,7 @@ from headrace.transforms.field_way import FieldWay
 from headrace.transforms.fields import FieldReader, field_readers
 from headrace.transforms.operand import Operand
 from headrace.transforms.plans import Plans
-from headrace.transforms.requiring import java_class
+from headrace.transforms.requiring import java_class, required_name
 from headrace.transforms.struct_change import StructChange
 from headrace.transforms.struct_plan import StructPlan, struct_plan
 from headrace.transforms.struct_schemas import struct_like
@@ -63,7 +63,7 @@ class Flatten:
 
     def _entries(self, entries: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:
         for name, value in entries.items():
-            joined = self._joined(prefix, name)
+            joined = self._joined(prefix, required_name(name))
             if isinstance(value, Mapping):
                 yield from self._entries(value, joined)
             elif isinstance(value, _UNKNOWN):
@@ -82,7 +82,9 @@ class Flatten:
             self._leaves(schema, _Above(optional=schema.optional, default=schema.default))
         )
         changed = struct_like(schema, [field for field, _ in leaves])
-        return struct_plan(changed, [way for _, way in leaves])
+        plan = struct_plan(changed, [way for _, way in leaves])
+        # What was in a null struct is put nowhere: it has a default, if that struct had one.
+        return dataclasses.replace(plan, leaves_nulls=True)
 
     def _leaves(self, schema: Schema, above: _Above) -> Iterator[tuple[Field, FieldWay]]:
         for reader in field_readers(schema, defaults=True):

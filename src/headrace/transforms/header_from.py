@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.columns import JSON_NULL
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.errors import RecordError
 from headrace.connect.header_columns import HeaderColumn
+from headrace.connect.json_document import JSON_NULL
 from headrace.connect.record import Header, SourceRecord
 from headrace.connect.schema import Schema, SchemaType
 from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers

@@ -12,6 +12,7 @@ from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema, SchemaType, arrow_type
 from headrace.transforms.operand import Operand
 from headrace.transforms.presence import is_absent
+from headrace.transforms.struct_plan import fitting
 
 
 class HoistFieldConfig(Config):
@@ -24,7 +25,7 @@ class HoistFieldConfig(Config):
 
 
 class HoistField:
-    """Wraps an operand, nulls included."""
+    """Wraps an operand, nulls included where its schema allows them."""
 
     config_class = HoistFieldConfig
 
@@ -39,15 +40,17 @@ class HoistField:
         """*record* with its operand in a struct; in a map where it has no schema."""
         schema = self._operand.schema(record)
         value = self._operand.value(record)
-        hoisted = {self._field: None if is_absent(value) else value}
-        return self._operand.replaced(
-            record, None if schema is None else self._around(schema), hoisted
-        )
+        value = None if is_absent(value) else value
+        if schema is None:
+            return self._operand.replaced(record, None, {self._field: value})
+        around = self._around(schema)
+        (field,) = around.fields
+        return self._operand.replaced(record, around, {self._field: fitting(field, value)})
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
         """All rows at once where they have a schema."""
         column, schema = self._operand.column(batch), self._operand.column_schema(batch)
-        if column is None or schema is None:
+        if column is None or schema is None or (column.null_count and not schema.optional):
             return None
         around = self._around(schema)
         hoisted = pa.StructArray.from_arrays([column], fields=list(arrow_type(around)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.columns import JSON_NULL
+from headrace.connect.json_document import JSON_NULL
 from headrace.transforms.row_runs import runs
 
 

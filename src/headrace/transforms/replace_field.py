@@ -14,6 +14,7 @@ from headrace.transforms.fields import NULLS_DOC, field_readers
 from headrace.transforms.list_rules import PAIR, list_problems, parts_of
 from headrace.transforms.operand import Operand
 from headrace.transforms.plans import Plans
+from headrace.transforms.requiring import required_name
 from headrace.transforms.struct_change import StructChange
 from headrace.transforms.struct_plan import StructPlan, struct_plan
 from headrace.transforms.struct_schemas import struct_like
@@ -78,7 +79,7 @@ class ReplaceField:
         return self._change.apply_batch(batch)
 
     def _of_map(self, entries: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        named = ((self._names.new(name), value) for name, value in entries.items())
+        named = ((self._names.new(required_name(name)), value) for name, value in entries.items())
         return {name: value for name, value in named if name is not None}
 
     def _plan(self, schema: Schema) -> StructPlan:

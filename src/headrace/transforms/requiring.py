@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from headrace.connect.columns import JSON_NULL
 from headrace.connect.errors import RecordError
+from headrace.connect.json_document import JSON_NULL
 from headrace.connect.schema import Schema, SchemaType
 
 
@@ -28,6 +28,13 @@ def required_map(value: object, purpose: str) -> Mapping[Any, Any]:
     raise RecordError(
         f"Only Map objects supported in absence of schema for [{purpose}], found: {java_class(value)}"
     )
+
+
+def required_name(key: object) -> str:
+    """*key* of a map without schema; raises :class:`~headrace.connect.errors.RecordError` for what is no string."""
+    if isinstance(key, str):
+        return key
+    raise RecordError(f"A key of a map has to be a string, found: {java_class(key)}")
 
 
 _CLASSES: tuple[tuple[tuple[type, ...], str], ...] = (

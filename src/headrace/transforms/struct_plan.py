@@ -27,26 +27,37 @@ class Member(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StructPlan:
-    """One *member* for each field of *schema*, which has the Arrow type *arrow*. Pure."""
+    """One *member* for each field of *schema*, which has the Arrow type *arrow*. Pure.
+
+    A null of a field that is not optional is refused, though it has a default, as in Kafka Connect when it
+    is put into a struct. With *leaves_nulls* nobody puts it there, and the default stands for it.
+    """
 
     schema: Schema
     arrow: pa.DataType
     members: Sequence[Member]
+    leaves_nulls: bool = False
 
     def value(self, struct: Mapping[str, Any]) -> Mapping[str, Any]:
         """What *struct* becomes."""
         named = zip(self.schema.fields, self.members, strict=True)
-        return {field.name: fitting(field, member.value(struct)) for field, member in named}
+        return {field.name: self._fitting(field, member.value(struct)) for field, member in named}
 
     def column(self, structs: pa.StructArray) -> pa.StructArray | None:
         """What *structs* become, null for a null one; ``None`` when a member has no way, or a row is refused."""
         columns = list[pa.Array]()
         for field, member in zip(self.schema.fields, self.members, strict=True):
             column = member.column(structs)
-            if column is None or is_short(field, column, structs):
+            if column is None or (is_short(field, column, structs) and not self._leaves(field)):
                 return None
             columns.append(column)
         return struct_column(self.arrow, columns, structs)
+
+    def _fitting(self, field: Field, value: Any) -> Any:  # noqa: ANN401 (whatever the field holds)
+        return value if self._leaves(field) else fitting(field, value)
+
+    def _leaves(self, field: Field) -> bool:
+        return self.leaves_nulls and field.schema.default is not None
 
 
 def fitting(field: Field, value: Any) -> Any:  # noqa: ANN401 (whatever the field holds)

@@ -94,24 +94,28 @@ public class Judge {
         return NODES.objectNode().put("refused", String.valueOf(refused.getMessage()));
     }
 
-    private static Object value(JsonNode told) {
-        return Reading.value(Reading.schema(told.get("of")), told.get("value"));
+    /** What is told is built of the very schema that it is said to have, where the two are the same. */
+    private static Object value(JsonNode told, Schema schema) {
+        boolean isSame = told.get("of").equals(told.get("schema"));
+        return Reading.value(isSame ? schema : Reading.schema(told.get("of")), told.get("value"));
     }
 
     private static SourceRecord record(JsonNode told) {
         ConnectHeaders headers = new ConnectHeaders();
         for (Iterator each = told.get("headers").elements(); each.hasNext();) {
             JsonNode header = (JsonNode) each.next();
-            headers.add(header.get("name").textValue(), value(header), Reading.schema(header.get("schema")));
+            Schema schema = Reading.schema(header.get("schema"));
+            headers.add(header.get("name").textValue(), value(header, schema), schema);
         }
         JsonNode key = told.get("key");
         JsonNode value = told.get("value");
         Integer partition = told.get("partition").isNull() ? null : Integer.valueOf(told.get("partition").asInt());
         Long timestamp = told.get("timestamp").isNull() ? null : Long.valueOf(told.get("timestamp").asLong());
+        Schema keySchema = Reading.schema(key.get("schema"));
+        Schema valueSchema = Reading.schema(value.get("schema"));
         return new SourceRecord(
             new HashMap(), new HashMap(), told.get("topic").textValue(), partition,
-            Reading.schema(key.get("schema")), value(key),
-            Reading.schema(value.get("schema")), value(value), timestamp, headers);
+            keySchema, value(key, keySchema), valueSchema, value(value, valueSchema), timestamp, headers);
     }
 
     private static JsonNode told(SourceRecord record) {
