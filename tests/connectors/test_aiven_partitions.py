@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from connectors.vetoes import veto
 from headrace.connect import OffsetsError, SourcePartition
 from headrace.connect.task import Split
 from headrace.connectors.files.aiven.connector import AivenS3Connector
@@ -97,7 +98,7 @@ class TestOffsetsOfPeople:
         """Under bucket and key."""
         partition = SourcePartition({"bucket": "b", "objectKey": "k"})
 
-        AivenS3Connector().validate_offsets({}, {partition: offset})  # pyright: ignore[reportArgumentType]
+        assert None is veto(AivenS3Connector(), {partition: offset})  # pyright: ignore[reportArgumentType]
 
     @pytest.mark.parametrize(
         ("partition", "told"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from connectors.files_steps import Steps
+from connectors.vetoes import veto
 from headrace.connect import OffsetsError, SourceOffset, SourcePartition, TaskFailedError
 from headrace.connectors.files.connector import FilesConnector
 from headrace.testing.task_runs import LocalRun
@@ -411,4 +412,4 @@ def test_own_offsets_are_accepted(path: Path) -> None:
         SourcePartition({"filename": "/b", "from": 0, "to": 9}): None,
     }
 
-    FilesConnector().validate_offsets({}, {**stored, **more})
+    assert None is veto(FilesConnector(), {**stored, **more})

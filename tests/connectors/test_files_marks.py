@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from connectors.vetoes import veto
 from headrace.connect import (
     ConfigError,
     OffsetsError,
@@ -46,7 +47,7 @@ def altering(stored: Stored) -> FilesConnector:
 )
 def test_a_mark_may_be_set_and_removed(partition: SourcePartition, offset: SourceOffset | None):
     """As the connector itself writes it."""
-    FilesConnector().validate_offsets({}, {partition: offset})
+    assert None is veto(FilesConnector(), {partition: offset})
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,38 @@ def test_topics_are_made_as_their_groups_say(life: Life, exactly_once: str) -> N
     assert ([(None, b"0")], [(b"1", b"2")]) == (records(life, plain), records(life, kept))
 
 
+@pytest.mark.parametrize("exactly_once", ["enabled", "disabled"])
+def test_the_topic_of_a_renamed_record_is_made_by_the_group_of_its_new_name(
+    life: Life, exactly_once: str
+) -> None:
+    """Groups look at where a record goes, and the topic that it was given by its source is never made."""
+    life.worker["exactly.once.source.support"] = exactly_once
+    given = life.add(PLANNED, reading(topic=life.next_name(), total=10))
+    life.connectors[0] |= {
+        **MADE,
+        "transforms": "rename",
+        "transforms.rename.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.rename.regex": "(.*)",
+        "transforms.rename.replacement": "$1-renamed",
+        "topic.creation.groups": "old, new",
+        "topic.creation.old.include": given,
+        "topic.creation.old.partitions": "5",
+        "topic.creation.new.include": f"{given}-renamed",
+        "topic.creation.new.partitions": "2",
+        "topic.creation.new.retention.ms": "86400000",
+    }
+
+    assert {} == life.run_once()
+
+    renamed = f"{given}-renamed"
+    assert (2, "86400000") == (
+        partitions(life, renamed),
+        setting(life, renamed, "retention.ms"),
+    )
+    assert sorted(numbers(10)) == sorted(life.values(renamed))
+    assert given not in AdminClient({"bootstrap.servers": life.bootstrap}).list_topics().topics
+
+
 def records(life: Life, topic: str) -> list[tuple[bytes | None, bytes | None]]:
     """Keys and values of *topic*."""
     return [(each.key, each.value) for each in committed_records(life.bootstrap, topic)]

@@ -7,7 +7,6 @@ import logging
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -259,15 +258,24 @@ def connections() -> int:
     return sum("process_request_thread" in each.name for each in threading.enumerate())
 
 
+def wait_until_quiet_ones_are_closed(ticket: SlotTicket) -> None:
+    """Those that begin to be quiet only now, of which nothing is expected."""
+    before = connections()
+    with ChannelClient(ticket) as stranger:
+        stranger._connected()
+        until(lambda: connections() == before)
+
+
 @pytest.mark.parametrize("verb", ["valid", "store"])
 def test_a_slot_that_works_may_be_quiet(
     quick_to_close: Channel, batch: MicroBatch, verb: str
 ) -> None:
     """Its heartbeat has a connection of its own; a long micro-batch does not lose the slot's last word."""
-    with ChannelClient(quick_to_close.open(batch)[0]) as client:
+    (ticket,) = quick_to_close.open(batch)
+    with ChannelClient(ticket) as client:
         claim(client)
         connection = client._connection
-        time.sleep(5 * QUIET_SECONDS)
+        wait_until_quiet_ones_are_closed(ticket)
         client.ask(verb, entries=[])
 
         assert connection is client._connection

@@ -182,5 +182,8 @@ def test_what_is_left_out_of_an_update_changes_nothing(update: Offsets, before: 
 
 @given(offsets=OFFSETS)
 def test_an_update_that_returns_its_argument_is_the_argument(offsets: Offsets) -> None:
-    """What is read-only is accepted as a result, and is no change."""
-    assert {} == changed(checked_update(read_only(offsets)), offsets)
+    """What is read-only may be returned: it comes out equal, and is no change."""
+    update = checked_update(read_only(offsets))
+
+    assert offsets == update
+    assert {} == changed(update, offsets)

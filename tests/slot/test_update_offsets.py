@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.connect.errors import RecordError
+from headrace.connect.errors import RecordError, RetriableError
 from headrace.connect.task import Offsets
 from slot.loop import FILE, Loop, ScriptedTask, batch
 
@@ -52,24 +52,61 @@ def test_update_offsets_does_not_see_what_the_broker_has_refused() -> None:
     assert [] == task.shown
 
 
-def test_a_failing_update_offsets_fails_an_exactly_once_task() -> None:
-    """Nothing of the transaction is committed."""
+@pytest.mark.parametrize("planned", [True, False], ids=["planned", "polled"])
+def test_an_update_offsets_that_raises_fails_an_exactly_once_task(*, planned: bool) -> None:
+    """The sentence tells of the hook and of what comes of it, and nothing of the transaction is committed."""
     task = ScriptedTask(batch("a", end=1))
     task.update = lambda _: 1 / 0  # type: ignore[assignment,return-value]
-    loop = Loop(task)
+    loop = Loop(task, planned=planned)
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(RuntimeError) as raised:
         loop.run()
 
-    assert [] == loop.values()
+    assert (
+        "update_offsets raised ZeroDivisionError: division by zero. With exactly-once its result is part "
+        "of the commit, so nothing since the commit before was stored; it is read again after a restart."
+    ) == str(raised.value)
+    assert ([], 0) == (loop.values(), loop.sender.commits)
 
 
-def test_a_failing_update_offsets_is_only_logged_at_least_once() -> None:
-    """The old offsets are committed."""
+def test_a_retriable_error_of_update_offsets_stays_what_it_is() -> None:
+    """The work is planned again, as after one of any other step of a commit."""
     task = ScriptedTask(batch("a", end=1))
-    task.update = lambda _: 1 / 0  # type: ignore[assignment,return-value]
-    loop = Loop(task, transactional=False)
+    error = RetriableError("away")
+
+    def raising(_: Offsets) -> None:
+        raise error
+
+    task.update = raising
+
+    with pytest.raises(RetriableError) as raised:
+        Loop(task).run()
+
+    assert error is raised.value
+
+
+@pytest.mark.parametrize("planned", [True, False], ids=["planned", "polled"])
+def test_an_update_offsets_that_raises_is_asked_again_at_least_once(
+    caplog: pytest.LogCaptureFixture, *, planned: bool
+) -> None:
+    """The offsets of the records are stored meanwhile, and the log has the error."""
+    task = ScriptedTask(batch("a", end=1), batch("b", end=2))
+    loop = Loop(task, transactional=False, planned=planned)
+
+    def second_time(_: Offsets) -> Offsets:
+        if len(task.shown) == 1:
+            assert 1 / 0
+        return {FILE: {"position": 9}}
+
+    def stop() -> None:
+        loop.lease.asked_to_end = "stop"
+
+    positions = list[int]()
+    task.update = second_time
+    task.script.insert(1, lambda: positions.append(loop.position()))
+    task.script.append(stop)
 
     loop.run()
 
-    assert 1 == loop.position()
+    assert ([1], 9) == (positions, loop.position())
+    assert "ZeroDivisionError: division by zero" in caplog.text

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.partition import SourcePartition
-from headrace.connect.task import Split
+from headrace.connect.task import Offsets, Split
 from headrace.testing.puppets import SOURCE, PlannedPuppet, Puppet, puppet, reading
 from headrace.testing.task_runs import Delivered, LocalRun, Stored
 
@@ -16,13 +16,15 @@ OTHER = SourcePartition(source="other")
 WORK = Plan(shares=[[Split(partition=SOURCE)]])
 
 
-def run(behaviour: Puppet, stored: Stored | None = None) -> list[Delivered]:
+def run(
+    behaviour: Puppet, stored: Stored | None = None, *, stop_after: int | None = None
+) -> list[Delivered]:
     """What a planned connector delivers that does as told."""
     puppet("local", behaviour)
     given: Stored = {} if stored is None else stored
     connector = PlannedPuppet()
     connector.start = started(connector, behaviour)  # type: ignore[method-assign]
-    return LocalRun(connector, {"name": "local"}, given).until_idle()
+    return LocalRun(connector, {"name": "local"}, given, stop_after=stop_after).until_idle()
 
 
 def started(connector: PlannedPuppet, behaviour: Puppet) -> Callable[[object], None]:
@@ -59,3 +61,33 @@ def test_work_without_an_offset_does_not_end_the_run() -> None:
 def test_an_empty_plan_is_the_end() -> None:
     """All has been read by then."""
     assert 25 == len(run(reading("t", 25)))
+
+
+@pytest.mark.parametrize(
+    ("stop_after", "next_number"), [(25, 1000), (20, 1000), (13, 13)], ids=["all", "a poll", "half"]
+)
+def test_a_task_is_not_asked_for_offsets_in_the_middle_of_a_poll(
+    stop_after: int, next_number: int
+) -> None:
+    """It may tell its own position, which is ahead of the records that a dying process has committed."""
+    stored: Stored = {}
+    behaviour = reading("t", 25)
+    polled = iter([{"next": 10}, {"next": 1000}, {"next": 1000}])
+    behaviour.update = lambda _: {SOURCE: next(polled)}
+
+    run(behaviour, stored, stop_after=stop_after)
+
+    assert {SOURCE: {"next": next_number}} == stored
+
+
+def test_a_task_is_shown_offsets_as_in_a_slot() -> None:
+    """Read-only: what changes them in a test would not do so in a worker."""
+
+    def attempt(offsets: Offsets) -> None:
+        offsets[SOURCE] = {"next": 1}  # type: ignore[index]
+
+    behaviour = reading("t", 25)
+    behaviour.update = attempt
+
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        run(behaviour)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import cast
+from typing import NoReturn, cast
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import ConnectError, TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition, checked_values
 from headrace.connect.task import Offsets
 from headrace.storage.offset_codec import encoded_key, encoded_value
@@ -76,6 +76,19 @@ def checked_update(update: object) -> Offsets:
             )
         checked[partition] = _checked_offset(partition, offset)
     return checked
+
+
+def raise_failed_update(error: Exception) -> NoReturn:
+    """Raise that ``update_offsets`` has failed a task with exactly-once, for *error*.
+
+    What headrace raises speaks for itself; anything else is told as what it is, with the hook's name.
+    """
+    if isinstance(error, ConnectError):
+        raise error
+    raise RuntimeError(
+        f"update_offsets raised {type(error).__name__}: {error}. With exactly-once its result is part of the "
+        "commit, so nothing since the commit before was stored; it is read again after a restart."
+    ) from error
 
 
 def _checked_offset(partition: SourcePartition, offset: object) -> SourceOffset | None:

@@ -41,7 +41,7 @@ from headrace.slot.hooks import CommitHooks
 from headrace.slot.lease import Lease
 from headrace.slot.offset_updates import OffsetUpdates
 from headrace.slot.outliving import OpenTransaction, too_long_again
-from headrace.slot.pending import PendingOffsets
+from headrace.slot.pending import PendingOffsets, raise_failed_update
 from headrace.slot.raw_rows import raw_key, raw_value
 from headrace.slot.sent import SentRows
 from headrace.slot.tolerance import Tolerance
@@ -374,9 +374,9 @@ class WritingHalf:
     def _ask_for_updates(self) -> None:
         try:
             self._pending.put_all(self._updates.asked(self._pending.so_far()))
-        except Exception:
+        except Exception as error:  # noqa: BLE001 (raised again, or told and tried again)
             if self._outlet.commits.update_must_succeed:
-                raise
+                raise_failed_update(error)
             _log.exception("update_offsets raised; it is asked again at the next commit")
 
     def _abort_and_move_on(self) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
+import multiprocessing
+import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from multiprocessing.context import ForkServerProcess
 
 from headrace.connect.errors import RetriableError
 from headrace.slot.entry import run_slot
 from headrace.slot.work import SlotTicket
+
+# Not forks of the test's process, which has threads and a Kafka client: those of a server that has nothing but
+# the imports, and spares each slot most of its start.
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["__main__", __name__])
 
 
 class ProcessEngine:
@@ -24,61 +30,42 @@ class ProcessEngine:
         self.is_starting = False
         self._python_path = list(python_path)
         self._lock = threading.Lock()
-        self._children: list[subprocess.Popen[bytes]] = []
+        self._children: list[ForkServerProcess] = []
 
     def run(self, tickets: Sequence[SlotTicket]) -> None:
         """Run one process per ticket; raises ``RetriableError`` when one of them dies."""
-        children = [self._started(ticket) for ticket in tickets]
-        with self._lock:
-            self._children.extend(children)
-        left = list(children)
+        left = [self._started(ticket) for ticket in tickets]
         while left:
             for child in list(left):
-                try:
-                    code = child.wait(0.05)
-                except subprocess.TimeoutExpired:
+                child.join(0.05)
+                if child.exitcode is None:
                     continue
                 left.remove(child)
-                if code:
-                    raise RetriableError(f"The process {child.pid} of a slot ended with {code}.")
+                if child.exitcode:
+                    raise RetriableError(
+                        f"The process {child.pid} of a slot ended with {child.exitcode}."
+                    )
 
     def close(self) -> None:
         """Kill what is left."""
         with self._lock:
             for child in self._children:
                 child.kill()
-                child.wait()
+                child.join()
             self._children.clear()
 
-    def _started(self, ticket: SlotTicket) -> subprocess.Popen[bytes]:
-        words = {
-            "host": ticket.host,
-            "port": ticket.port,
-            "secret": ticket.secret.hex(),
-            "token": ticket.token,
-            "path": [*self._python_path, *sys.path],
-        }
-        # A program of its own and not a fork: the test's process has threads and a Kafka client.
-        child = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.PIPE)
-        if child.stdin is not None:
-            child.stdin.write(json.dumps(words).encode())
-            child.stdin.close()
+    def _started(self, ticket: SlotTicket) -> ForkServerProcess:
+        path = [*self._python_path, *sys.path]
+        child = _processes.Process(target=_run, args=(ticket, path, dict(os.environ)), daemon=True)
+        # The server's start is not for several threads, and neither is the list.
+        with self._lock:
+            child.start()
+            self._children.append(child)
         return child
 
 
-def main() -> None:
-    """A slot's process: reads its ticket from standard input and runs it."""
-    words = json.loads(sys.stdin.read())
-    sys.path[:] = words["path"]
-    run_slot(
-        SlotTicket(
-            host=words["host"],
-            port=words["port"],
-            secret=bytes.fromhex(words["secret"]),
-            token=words["token"],
-        )
-    )
-
-
-if __name__ == "__main__":
-    main()
+def _run(ticket: SlotTicket, path: Sequence[str], environment: Mapping[str, str]) -> None:
+    sys.path[:] = path
+    os.environ.clear()
+    os.environ.update(environment)
+    run_slot(ticket)

@@ -12,6 +12,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split, TransactionContext
 from headrace.slot.batching import batches_of as grouped
+from headrace.slot.pending import checked_update, read_only
 
 Stored = MutableMapping[SourcePartition, SourceOffset]
 """The store of a test: committed offsets by source partition."""
@@ -85,7 +86,8 @@ class LocalRun:
     """Runs *connector*, started with *props*, against *stored*, committing after each poll.
 
     With *stop_after* it ends like a process that dies: that many records are committed, and what the
-    task returned beyond them is lost. An error of a task ends the run like that, too. *wait* is called with
+    task returned beyond them is lost; if that is in the middle of a poll, ``update_offsets`` is not asked,
+    as in a slot. An error of a task ends the run like that, too. *wait* is called with
     the seconds that an empty plan wants to wait, for example to move the connector's clock; without it such
     a plan ends the run.
     """
@@ -165,7 +167,7 @@ class LocalRun:
             while self._left != 0:
                 polled = task.poll()
                 if polled is None:
-                    self._store(task.update_offsets({}) or {})
+                    self._store(updated(task, {}))
                     task.commit()
                     return
                 self._commit(task, batches_of(polled))
@@ -174,14 +176,18 @@ class LocalRun:
 
     def _commit(self, task: SourceTask, batches: Sequence[SourceBatch]) -> None:
         offsets = dict[SourcePartition, SourceOffset | None]()
+        is_cut = False
         for batch in batches:
             count = len(batch) if self._left is None else min(self._left, len(batch))
             self._left = None if self._left is None else self._left - count
+            is_cut |= count < len(batch)
             taken = batch.slice(0, count)
             self.delivered += records_of(taken)
             if count:
                 offsets[batch.source_partition] = taken.offset_at(-1)
-        self._store({**offsets, **(task.update_offsets(offsets) or {})})
+        # In the middle of a poll a task is not asked, because it may tell its own position.
+        update = {} if is_cut else updated(task, offsets)
+        self._store({**offsets, **update})
         task.commit()
 
     def _store(self, offsets: Offsets) -> None:
@@ -190,6 +196,11 @@ class LocalRun:
                 self._stored.pop(partition, None)
             else:
                 self._stored[partition] = offset
+
+
+def updated(task: SourceTask, offsets: Offsets) -> Offsets:
+    """What *task* moves in the commit of *offsets*, which it is shown as in a slot."""
+    return checked_update(task.update_offsets(read_only(offsets)))
 
 
 def batches_of(polled: Polled) -> Sequence[SourceBatch]:

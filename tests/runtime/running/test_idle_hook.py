@@ -18,6 +18,8 @@ from headrace.slot.work import BoundaryKind, Delivery
 from headrace.testing.puppets import SOURCE, PolledPuppet, Puppet, PuppetTask, puppet
 from runtime.desk import SPEC
 
+OTHER = SourcePartition(shelf="other")
+
 
 def test_each_task_is_asked_with_its_own_configuration() -> None:
     """Tasks of a polled connector have partitions of their own."""
@@ -59,11 +61,30 @@ def test_the_argument_cannot_be_changed(spec: RunSpec) -> None:
     def attempt(offsets: Offsets) -> None:
         offsets[SOURCE] = {"next": 1}  # type: ignore[index]
 
-    with pytest.raises(TypeError, match="does not support item assignment"):
+    with pytest.raises(RuntimeError, match="does not support item assignment"):
         asked(spec, Puppet(update=attempt))
 
 
-@pytest.mark.parametrize("result", [7, {"a": {}}, {SOURCE: 7}, {SOURCE: {"next": object()}}])
+@pytest.mark.parametrize("delivery", Delivery)
+@pytest.mark.parametrize(
+    "result",
+    [None, {}, {OTHER: {"next": 1}}, {SOURCE: {"next": 8}}, {SOURCE: None}],
+    ids=["null", "empty", "added", "replaced", "tombstone"],
+)
+def test_what_the_hook_returns_is_moved(
+    spec: RunSpec, delivery: Delivery, result: Offsets | None
+) -> None:
+    """A partition that is stored, another one, or none; in both modes."""
+    update = Puppet(update=lambda _: result)
+
+    assert (result or {}) == asked(replace(spec, delivery=delivery), update, {SOURCE: {"next": 7}})
+
+
+@pytest.mark.parametrize(
+    "result",
+    [7, {"a": {}}, {None: {"next": 1}}, {SOURCE: 7}, {SOURCE: {"next": object()}}],
+    ids=["number", "text", "null partition", "offset", "value"],
+)
 @pytest.mark.parametrize("delivery", Delivery)
 def test_a_result_of_wrong_shape_fails_an_exactly_once_connector_only(
     spec: RunSpec, delivery: Delivery, result: object
@@ -77,6 +98,27 @@ def test_a_result_of_wrong_shape_fails_an_exactly_once_connector_only(
             asked(spec, update)
     else:
         assert {} == asked(spec, update)
+
+
+def test_a_hook_that_raises_fails_an_exactly_once_connector(spec: RunSpec) -> None:
+    """The sentence tells of the hook."""
+    with pytest.raises(RuntimeError, match="update_offsets raised ZeroDivisionError: division by"):
+        asked(spec, Puppet(update=lambda _: 1 / 0))  # type: ignore[arg-type,return-value]
+
+
+def test_a_hook_that_raises_is_asked_again_at_least_once(
+    spec: RunSpec, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log has the connector and the error, and what its other tasks move is moved."""
+    spec = replace(spec, delivery=Delivery.AT_LEAST_ONCE)
+    puppet("raising", Puppet(update=lambda _: 1 / 0))  # type: ignore[arg-type,return-value]
+    puppet("moving", Puppet(update=lambda _: {SOURCE: {"next": 7}}))
+
+    moved = idle_updates(spec, OffsetSnapshot({}), [{"name": "raising"}, {"name": "moving"}])
+
+    assert {1: {SOURCE: {"next": 7}}} == moved
+    assert "update_offsets of c raised; it is asked again later" in caplog.messages
+    assert "ZeroDivisionError: division by zero" in caplog.text
 
 
 @pytest.mark.parametrize("requests", [True, False])

@@ -11,7 +11,7 @@ from headrace.connect.task import Offsets, SourceTask, Split, TransactionContext
 from headrace.runtime.offset_desk import OffsetSnapshot
 from headrace.runtime.services import RunSpec
 from headrace.slot.boundary import BoundaryRequests
-from headrace.slot.pending import changed, checked_update, read_only
+from headrace.slot.pending import changed, checked_update, raise_failed_update, read_only
 from headrace.slot.work import BoundaryKind
 
 _log = logging.getLogger(__name__)
@@ -73,8 +73,8 @@ def _asked(
 def _update(spec: RunSpec, task: SourceTask) -> Offsets:
     try:
         return checked_update(task.update_offsets(read_only({})))
-    except Exception:
+    except Exception as error:  # noqa: BLE001 (raised again, or told and tried again)
         if spec.exactly_once:
-            raise
+            raise_failed_update(error)
         _log.exception("update_offsets of %s raised; it is asked again later", spec.name)
         return {}

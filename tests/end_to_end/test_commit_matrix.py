@@ -1,0 +1,161 @@
+"""Both kinds of delivery, every boundary, everything that ``update_offsets`` does, and a death at every moment."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from end_to_end.commit_model import Cell, Ends, Model, Moment, Outcome, Update
+from end_to_end.dying_commits import ENDS, GROUPS, MARKS, MOMENT, UPDATE
+from end_to_end.live import Life
+from headrace.runtime.engine import Engine
+from headrace.spark.engine import SparkEngine
+from headrace.testing.judge import committed_records
+from headrace.testing.process_engine import ProcessEngine
+
+pytestmark = [pytest.mark.broker, pytest.mark.kill]
+
+# The second time it reads on from where the first has ended; both end behind a transaction's last group.
+_FIRST, _SECOND = 5, 7
+# So many micro-batches read them, if each ends with a transaction, and one more has nothing.
+_MICRO_BATCHES = {_FIRST: 4, _SECOND: 2}
+# The long one never comes, and is below the time-out of transactions.
+_SHORT_MS, _LONG_MS = "1", "50000"
+
+BOUNDARIES: Mapping[Ends, Mapping[str, str]] = {
+    Ends.POLL: {"transaction.boundary": "poll"},
+    Ends.PIECE: {
+        "transaction.boundary": "interval",
+        "transaction.boundary.interval.ms": _SHORT_MS,
+    },
+    Ends.LAST: {"transaction.boundary": "interval", "transaction.boundary.interval.ms": _LONG_MS},
+    Ends.ASKED: {"transaction.boundary": "connector"},
+}
+FLUSHES: Mapping[Ends, str] = {Ends.PIECE: _SHORT_MS, Ends.LAST: _LONG_MS}
+
+
+class CommitMatrix:
+    """Cells with one way of delivery and one kind of boundary, as connectors of one worker."""
+
+    def __init__(self, life: Life, ends: Ends, *, exactly_once: bool) -> None:
+        self._life = life
+        self._ends, self._exactly_once = ends, exactly_once
+        self._cells: dict[str, Cell] = {}
+        life.worker |= {
+            "exactly.once.source.support": "enabled" if exactly_once else "disabled",
+            "offset.storage.topic": f"{life.name}-offsets",
+            "headrace.slots": str(life.engine.slots),
+            # Nothing but the deaths may end a slot, however busy the machine is.
+            "headrace.lease.ms": "40000",
+            "plugin.modules": "end_to_end.dying_commits",
+        }
+        if not exactly_once:
+            life.worker["offset.flush.interval.ms"] = FLUSHES[ends]
+
+    def add(self, update: Update, moment: Moment) -> None:
+        """A connector for that cell."""
+        marks = self._life.folder / self._life.next_name()
+        marks.mkdir()
+        name = self._life.add("end_to_end.dying_commits:DyingCommits", tasks_max="1")
+        self._life.connectors[-1] |= {
+            "tasks.max": "1",
+            ENDS: self._ends,
+            UPDATE: update,
+            MOMENT: moment,
+            MARKS: str(marks),
+            **(BOUNDARIES[self._ends] if self._exactly_once else {}),
+        }
+        self._cells[name] = Cell(
+            ends=self._ends, exactly_once=self._exactly_once, update=update, moment=moment
+        )
+
+    def read(self, groups: int) -> Mapping[str, Exception]:
+        """Run all connectors until they have read so many groups; the failures."""
+        for each in self._life.connectors:
+            each[GROUPS] = str(groups)
+        runs = _MICRO_BATCHES[groups] if self._ends is Ends.LAST else 1
+        return dict(ChainMap(*(dict(self._life.run_once()) for _ in range(runs))))
+
+    def expected(self, runs: Iterable[int]) -> Mapping[str, Outcome]:
+        """What is to be found of each cell after these runs."""
+        models = {name: Model(cell) for name, cell in self._cells.items()}
+        for groups in runs:
+            for each in models.values():
+                each.read(groups)
+        return {_title(self._cells[name]): each.outcome for name, each in models.items()}
+
+    def found(self) -> Mapping[str, Outcome]:
+        """What another client library finds of each cell."""
+        outcomes = {name: Outcome() for name in self._cells}
+        for each in committed_records(self._life.bootstrap, f"{self._life.name}-offsets"):
+            connector, partition = json.loads(each.key)
+            offset = None if each.value is None else json.loads(each.value)
+            outcomes[connector].offsets.setdefault(partition["source"], []).append(offset)
+        for name, outcome in outcomes.items():
+            outcome.values += self._life.values(name)
+            marks = [self._life.folder / name / each for each in ("records", "idle")]
+            outcome.resumed += [json.loads(each.read_text()) for each in marks if each.exists()]
+        return {_title(self._cells[name]): each for name, each in outcomes.items()}
+
+
+def _title(cell: Cell) -> str:
+    return f"{cell.update}, {cell.moment}"
+
+
+def played(life: Life, ends: Ends, cells: Iterable[tuple[Update, Moment]], *, on: bool) -> None:
+    """Run *cells* with their deaths, and once more; compare what is in Kafka with the model."""
+    matrix = CommitMatrix(life, ends, exactly_once=on)
+    for update, moment in cells:
+        matrix.add(update, moment)
+
+    assert {} == matrix.read(_FIRST)
+    assert matrix.expected([_FIRST]) == matrix.found()
+    assert {} == matrix.read(_SECOND)
+    assert matrix.expected([_FIRST, _SECOND]) == matrix.found()
+
+
+@pytest.fixture
+def engine() -> Iterable[Engine]:
+    """A slot for each cell, so that none waits for another."""
+    made = ProcessEngine(slots=12, python_path=[str(Path(__file__).parent.parent)])
+    yield made
+    made.close()
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("ends", BOUNDARIES)
+def test_no_death_shows_with_exactly_once(
+    bootstrap: str, tmp_path: Path, engine: Engine, ends: Ends
+) -> None:
+    """Records and offsets are those of a connector that never died, and a second run goes on from there."""
+    cells = itertools.product(Update, Moment)
+
+    played(Life(bootstrap, tmp_path, engine=engine), ends, cells, on=True)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("ends", FLUSHES)
+def test_at_least_once_sends_again_what_its_offsets_do_not_cover(
+    bootstrap: str, tmp_path: Path, engine: Engine, ends: Ends
+) -> None:
+    """Nothing is lost, and what is there twice is what was sent since the last flush."""
+    cells = itertools.product(Update, Moment)
+
+    played(Life(bootstrap, tmp_path, engine=engine), ends, cells, on=False)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(480)
+def test_processes_of_spark_die_in_their_commits_too(
+    bootstrap: str, tmp_path: Path, spark_engine: SparkEngine
+) -> None:
+    """A cell for each moment, in one session."""
+    updates = (Update.ADD, Update.TOMBSTONE, Update.REPLACE)
+    cells = zip(updates, Moment, strict=True)
+
+    played(Life(bootstrap, tmp_path, engine=spark_engine), Ends.PIECE, cells, on=True)
