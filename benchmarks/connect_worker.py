@@ -8,17 +8,17 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from benchmarks.contender import BenchmarkError, Job, put_away, started
+from benchmarks.file_stream import STRING, FileStream
 from headrace.broker.properties import LOG_CONFIG, as_text
 from headrace.jvm.jars import class_path
 from headrace.jvm.java import find_java
 
-STRING = "org.apache.kafka.connect.storage.StringConverter"
 MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 START_SECONDS = 90.0
 # What Kafka's own connect-distributed.sh and kafka-run-class.sh start Java with.
@@ -37,10 +37,10 @@ JAVA_OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectWorker:
-    """One FileStreamSource, which is always one task; *settings* are added to the connector's."""
+    """One FileStreamSource, which is always one task."""
 
     exactly_once: bool
-    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    connector: FileStream = field(default_factory=FileStream)
     slot_marker: Final[str | None] = "no process is a slot"
 
     def launch(self, job: Job) -> Sequence[subprocess.Popen[bytes]]:
@@ -51,7 +51,7 @@ class ConnectWorker:
 
     def set_off(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         """Create the connector as soon as the worker's REST interface takes it."""
-        connector = {"name": "benchmark", "config": self._connector(job)}
+        connector = {"name": "benchmark", "config": self.connector.config(job)}
         body = json.dumps(connector).encode()
         url = (job.folder / "address").read_text()
         deadline = time.monotonic() + START_SECONDS
@@ -82,15 +82,6 @@ class ConnectWorker:
             "plugin.discovery": "service_load",
             **{f"{each}.storage.topic": f"{job.topic}-{each}" for each in storage},
             **{f"{each}.storage.replication.factor": "1" for each in storage},
-        }
-
-    def _connector(self, job: Job) -> dict[str, str]:
-        return {
-            "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
-            "tasks.max": "1",
-            "file": str(job.sample.path),
-            "topic": job.topic,
-            **self.settings,
         }
 
 

@@ -11,11 +11,10 @@ from typing import Final, Literal
 
 from benchmarks.binary_samples import PIECE_BYTES
 from benchmarks.contender import Job, started, wait_for_success
+from benchmarks.file_stream import JSON, STRING, FileStream
 from benchmarks.s3_server import BUCKET, settings_of
 
 Format = Literal["lines", "jsonl", "csv", "parquet", "avro", "bytes"]
-STRING = "org.apache.kafka.connect.storage.StringConverter"
-JSON = "org.apache.kafka.connect.json.JsonConverter"
 RANGES_PER_SLOT = 4
 _JSON = {"value.converter": JSON, "value.converter.schemas.enable": "false"}
 _CONVERTERS: Mapping[Format, Mapping[str, str]] = {
@@ -43,11 +42,7 @@ class HeadraceWorker:
 
     def launch(self, job: Job) -> Sequence[subprocess.Popen[bytes]]:
         """Start the worker, which reads the file and ends."""
-        worker, connector = job.folder / "worker.json", job.folder / "connector.json"
-        worker.write_text(json.dumps(self._worker(job)))
-        connector.write_text(json.dumps(self._connector(job)))
-        command = [sys.executable, "-m", "headrace", "run", str(worker), str(connector), "--once"]
-        return [started(command, job)]
+        return [_started(job, self._worker(job), self._connector(job))]
 
     def set_off(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         """Nothing: the command says it all."""
@@ -58,9 +53,7 @@ class HeadraceWorker:
 
     def _worker(self, job: Job) -> dict[str, str]:
         return {
-            "bootstrap.servers": job.bootstrap,
-            "group.id": job.topic,
-            "key.converter": STRING,
+            **_worker(job, slots=self.slots),
             **_CONVERTERS[self.format],
             **(
                 {"value.converter.schema.registry.url": job.registry}
@@ -68,8 +61,6 @@ class HeadraceWorker:
                 else {}
             ),
             "exactly.once.source.support": "enabled" if self.exactly_once else "disabled",
-            "headrace.slots": str(self.slots),
-            "state.file": str(job.folder / "state.db"),
         }
 
     def _connector(self, job: Job) -> dict[str, str]:
@@ -87,3 +78,45 @@ class HeadraceWorker:
             "topic": job.topic,
             **more,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadraceFileStream:
+    """Kafka Connect's own connector in a worker with one slot, exactly once."""
+
+    connector: FileStream
+    slots: int = 1
+    slot_marker: Final[str] = "pyspark.daemon"
+
+    def launch(self, job: Job) -> Sequence[subprocess.Popen[bytes]]:
+        """Start the worker, which reads the file and ends."""
+        worker = {**_worker(job, slots=self.slots), "value.converter": STRING}
+        return [_started(job, worker, {"name": "benchmark", **self.connector.config(job)})]
+
+    def set_off(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """Nothing: the command says it all."""
+
+    def end(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """It ends by itself."""
+        wait_for_success(processes)
+
+
+def _worker(job: Job, *, slots: int) -> dict[str, str]:
+    return {
+        "bootstrap.servers": job.bootstrap,
+        "group.id": job.topic,
+        "key.converter": STRING,
+        "exactly.once.source.support": "enabled",
+        "headrace.slots": str(slots),
+        "state.file": str(job.folder / "state.db"),
+    }
+
+
+def _started(
+    job: Job, worker: Mapping[str, str], connector: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    files = job.folder / "worker.json", job.folder / "connector.json"
+    for path, config in zip(files, (worker, connector), strict=True):
+        path.write_text(json.dumps(config))
+    command = [sys.executable, "-m", "headrace", "run", *map(str, files), "--once"]
+    return started(command, job)

@@ -109,6 +109,7 @@ def ratios(results: Results) -> Iterator[Ratio]:
             yield Ratio(title=title, value=value, wanted=wanted)
     for slots in (1, 2):
         yield from _against_connect(results, slots)
+    yield from _chain_against_connect(results)
 
 
 def _against_connect(results: Results, slots: int) -> Iterator[Ratio]:
@@ -143,3 +144,17 @@ def _cpu_against_connect(results: Results, ours: str, shown: str) -> Iterator[Ra
             title = f"CPU seconds per record exactly once, of Kafka Connect's {name}, {shown}"
             value = results.cpu_per_million(ours) / results.cpu_per_million(key)
             yield Ratio(title=title, value=value, wanted=1 / 3, at_least=False)
+
+
+def _chain_against_connect(results: Results) -> Iterator[Ratio]:
+    ours = "file-stream-chain-eos"
+    for theirs, name, wanted in (
+        ("connect-chain-eos", "as it comes", 4),
+        ("connect-chain-eos-interval", "with transactions of 1 s", None),
+    ):
+        if ours in results and theirs in results:
+            title = (
+                f"behind a chain, records per CPU second exactly once, times Kafka Connect's {name}"
+            )
+            value = results.cpu_per_million(theirs) / results.cpu_per_million(ours)
+            yield Ratio(title=title, value=value, wanted=wanted)

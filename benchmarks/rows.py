@@ -12,7 +12,8 @@ from benchmarks.client_limit import ClientLimit
 from benchmarks.connect_worker import ConnectWorker
 from benchmarks.contender import Contender
 from benchmarks.download import Download
-from benchmarks.headrace_worker import Format, HeadraceWorker
+from benchmarks.file_stream import INTERVAL, FileStream, with_chain
+from benchmarks.headrace_worker import Format, HeadraceFileStream, HeadraceWorker
 
 Source = Literal["jsonl", "csv", "parquet", "avro", "bytes", "small jsonl"]
 
@@ -59,7 +60,6 @@ BINARY: Sequence[tuple[Literal["parquet", "avro", "bytes"], str]] = (
     ("avro", "Avro to Avro"),
     ("bytes", "bytes"),
 )
-_INTERVAL = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": "1000"}
 ROWS: Final[Sequence[Row]] = (
     Row(key="limit-1", title="client's limit", slots=1, contender=ClientLimit(slots=1)),
     Row(key="limit-2", title="client's limit", slots=2, contender=ClientLimit(slots=2)),
@@ -107,13 +107,31 @@ ROWS: Final[Sequence[Row]] = (
         key="connect-eos-interval",
         title="Kafka Connect, exactly once, transactions of 1 s",
         slots=1,
-        contender=ConnectWorker(exactly_once=True, settings=_INTERVAL),
+        contender=ConnectWorker(exactly_once=True, connector=FileStream(settings=INTERVAL)),
     ),
     Row(
         key="connect-alo",
         title="Kafka Connect, at least once",
         slots=1,
         contender=ConnectWorker(exactly_once=False),
+    ),
+    Row(
+        key="file-stream-chain-eos",
+        title="headrace, Kafka Connect's connector with a chain, exactly once",
+        slots=1,
+        contender=HeadraceFileStream(connector=with_chain()),
+    ),
+    Row(
+        key="connect-chain-eos",
+        title="Kafka Connect, the same connector and chain, exactly once as it comes",
+        slots=1,
+        contender=ConnectWorker(exactly_once=True, connector=with_chain()),
+    ),
+    Row(
+        key="connect-chain-eos-interval",
+        title="Kafka Connect, the same, transactions of 1 s",
+        slots=1,
+        contender=ConnectWorker(exactly_once=True, connector=with_chain(INTERVAL)),
     ),
 )
 PAIR: Final = ("jsonl-eos-1", "jsonl-alo-1")

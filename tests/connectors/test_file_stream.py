@@ -152,6 +152,29 @@ def test_bytes_that_are_not_text_are_replaced(path: Path) -> None:
     assert ["ok", "\ufffd!"] == run(path, {})
 
 
+@pytest.mark.parametrize(
+    ("wrong", "marks"),
+    [
+        (b"\xed\xa0\x80", 1),
+        (b"\xed\xa0\x80\xed\xb0\x80", 2),
+        (b"\xed\xbf", 1),
+        (b"\xed\xa0\xed\xa0\x80", 2),
+        (b"\xe2\xed\xa0\x80", 2),
+        (b"\xf0\x9f\x9a", 1),
+        (b"\xc0\xaf", 2),
+        (b"\xe0\x80\x80", 3),
+        (b"\xf4\x90\x80\x80", 4),
+    ],
+)
+def test_as_many_marks_stand_for_wrong_bytes_as_in_java(
+    path: Path, wrong: bytes, marks: int
+) -> None:
+    """Half a surrogate pair is one wrong character, whatever is left of it."""
+    path.write_bytes(b"a" + wrong + b"z\n")
+
+    assert ["a" + marks * "\ufffd" + "z"] == run(path, {})
+
+
 def test_a_shrunk_file_is_an_error(path: Path) -> None:
     """Not silence: the message has both numbers."""
     path.write_text("a\n")

@@ -34,6 +34,19 @@ def test_a_transaction_bounds_its_records() -> None:
 
 
 @pytest.mark.parametrize(
+    ("user", "transactional_id", "expected"),
+    [({}, None, 20), ({}, "id", 200), ({"linger.ms": "7"}, "id", "7")],
+)
+def test_records_of_a_transaction_may_wait_longer(
+    user: dict[str, str], transactional_id: str | None, expected: int | str
+) -> None:
+    """Nobody reads them before their commit; whoever wants another time is heard."""
+    settings = producer_config({**BROKER, **user}, transactional_id=transactional_id).settings
+
+    assert expected == settings["linger.ms"]
+
+
+@pytest.mark.parametrize(
     ("java", "value", "ours", "expected"),
     [
         ("buffer.memory", "1048576", "queue.buffering.max.kbytes", 1024),

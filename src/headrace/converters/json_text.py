@@ -23,6 +23,7 @@ _FIRST_OF_FOUR_BYTES = 0xF0
 _FOUR_BYTES = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
 # Two escapes of six bytes stand for the four bytes of a character outside the basic plane.
 _PAIR_GROWTH = 12 - 4
+_MOST_BYTES = 2**31 - 1
 
 
 def json_strings(values: pa.Array) -> pa.BinaryArray:
@@ -81,11 +82,18 @@ def escaped(values: pa.Array) -> pa.BinaryArray:
     if grown is content:
         return binary
     validity = pc.is_valid(binary) if binary.null_count else None
-    # 64-bit offsets, so that Arrow and not a wrapped number says when 2 GB are exceeded.
-    column = pa.Array.from_buffers(
-        pa.large_binary(), len(binary), [None, pa.py_buffer(moved), pa.py_buffer(grown)]
-    ).cast(pa.binary())
+    column = _column(moved, grown)
     return column if validity is None else pc.if_else(validity, column, None)
+
+
+def _column(starts: npt.NDArray[np.int64], content: bytes) -> pa.BinaryArray:
+    """The column whose rows begin at *starts*; Arrow, and not a wrapped number, says when 2 GB are exceeded."""
+    fits = len(content) <= _MOST_BYTES
+    kind = pa.binary() if fits else pa.large_binary()
+    offsets = starts.astype(np.int32) if fits else starts
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
+    # Also where it fits the cast costs nothing, but a copy where the type is another.
+    return pa.Array.from_buffers(kind, len(starts) - 1, buffers).cast(pa.binary())
 
 
 def _starts_and_content(binary: pa.BinaryArray) -> tuple[npt.NDArray[np.int64], bytes]:

@@ -56,9 +56,9 @@ def judged(
 
 
 def committed_records(
-    bootstrap: str, topic: str, *, seconds: float = _SECONDS
+    bootstrap: str, *topics: str, seconds: float = _SECONDS
 ) -> Iterator[ConsumerRecord]:
-    """Every record of *topic* that a ``read_committed`` consumer sees, partition by partition.
+    """Every record of *topics* that a ``read_committed`` consumer sees, those of a partition in their order.
 
     Raises ``TimeoutError`` when the end is not reached in time, because a transaction is still open.
     """
@@ -73,13 +73,18 @@ def committed_records(
         max_partition_fetch_bytes=16 * 1024 * 1024,
     )
     try:
-        partitions = [TopicPartition(topic, n) for n in consumer.partitions_for_topic(topic) or ()]
+        partitions = [
+            TopicPartition(topic, number)
+            for topic in topics
+            for number in consumer.partitions_for_topic(topic) or ()
+        ]
         consumer.assign(partitions)
         ends = _log_ends(bootstrap, partitions)
         deadline = time.monotonic() + seconds
         while any((consumer.position(each) or 0) < ends[each] for each in partitions):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{topic} was not read to its end: a transaction is still open.")
+                told = ", ".join(topics)
+                raise TimeoutError(f"{told} was not read to its end: a transaction is still open.")
             for records in consumer.poll(timeout_ms=_POLL_MS).values():
                 yield from records
     finally:
