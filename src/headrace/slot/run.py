@@ -15,21 +15,16 @@ from headrace.converters import make_converter, make_header_converter
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
-from headrace.kafka.sender import OffsetEntry, RecordSender, Sender
+from headrace.kafka.sender import RecordSender, Sender
 from headrace.observe.hidden import Hidden
 from headrace.slot.boundary import Boundary, BoundaryRequests
 from headrace.slot.chain import Chain
 from headrace.slot.channel import ChannelClient, ChannelOffsets
-from headrace.slot.commits import (
-    AcknowledgedCommits,
-    Commits,
-    StoreOffsets,
-    TransactionalCommits,
-    stored_in_topic,
-)
+from headrace.slot.commit_making import made_commits
 from headrace.slot.encoding import Encoder
 from headrace.slot.hooks import overrides
 from headrace.slot.lease import Lease
+from headrace.slot.offsets_topic_guard import OffsetsTopicGuard
 from headrace.slot.reading import ReadingHalf, ReadingRules
 from headrace.slot.retrying import Retrying
 from headrace.slot.stages import made_stage
@@ -185,7 +180,7 @@ class SlotRun:
 
     def _outlet(self, sender: Sender) -> Outlet:
         work = self._work
-        commits = self._commits(sender)
+        commits = made_commits(work, sender, self._client)
         return Outlet(
             sender=self._record_sender(sender),
             commits=commits,
@@ -218,33 +213,12 @@ class SlotRun:
 
     def _record_sender(self, sender: Sender) -> RecordSender:
         work = self._work
-        if not work.topic_groups:
-            return sender
-        return TopicMaking(sender, KafkaAdmin(client_config(work.admin)), work.topic_groups)
-
-    def _commits(self, sender: Sender) -> Commits:
-        work = self._work
+        making = (
+            TopicMaking(sender, KafkaAdmin(client_config(work.admin)), work.topic_groups)
+            if work.topic_groups
+            else sender
+        )
         if work.delivery is Delivery.EXACTLY_ONCE and work.offsets_topic:
-            return TransactionalCommits(sender, work.connector, work.offsets_topic)
-        store = (
-            stored_in_topic(sender, work.offsets_topic)
-            if work.offsets_topic
-            else stored_by_driver(self._client)
-        )
-        return AcknowledgedCommits(sender, work.connector, store)
-
-
-def stored_by_driver(client: ChannelClient) -> StoreOffsets:
-    """Offsets go to the driver, which is the only writer of the worker's file."""
-
-    def store(entries: Sequence[OffsetEntry]) -> None:
-        answer = client.ask(
-            "store",
-            entries=[
-                (key.decode(), None if value is None else value.decode()) for key, value in entries
-            ],
-        )
-        if answer["stored"] is not True:
-            raise StaleTokenError(answer["reason"])
-
-    return store
+            task = f"task {work.connector}-{work.task}"
+            return OffsetsTopicGuard(making, work.offsets_topic, task=task)
+        return making
