@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.cli import run
 from headrace.cli.main import outcome
-from headrace.connect.task import SourceTask
+from headrace.connect.task import Offsets, SourceTask
 from headrace.connectors.files.connector import FilesConnector
 from headrace.slot.commit_making import CopiesByDriver
 from headrace.standalone import serving
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 MARK = "test.copies.mark"
 """Setting: the file that says that the slot has died. It dies once."""
 CHOSEN = "HEADRACE_TEST_DIES_WITHOUT_COPY"
-# So that there is something to lose and to double before it.
-_COMMITS_BEFORE = 3
 
 
 class DyingFilesTask(FilesConnector.task_class):
@@ -75,15 +73,12 @@ def _die_before_copies(mark: Path) -> None:
 
 
 def _dying(call: Callable[..., Any], mark: Path) -> Callable[..., Any]:
-    calls = 0
-
-    def die(*args: object) -> object:
-        nonlocal calls
-        calls += 1
-        if calls > _COMMITS_BEFORE:
+    def die(copies: CopiesByDriver, offsets: Offsets) -> object:
+        # No later commit tells of a file that is done, so only catching up can.
+        if any(each and each.get("done") for each in offsets.values()):
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return call(*args)
+        return call(copies, offsets)
 
     return die
 
