@@ -10,6 +10,7 @@ import pytest
 from headrace.connect.errors import ConnectError
 from headrace.observe.form import LogForm
 from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.offset_homes import OffsetHomes
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.standalone import foundation, standalone
 from headrace.storage.memory import MemoryOffsetStore
@@ -72,7 +73,7 @@ def test_slots_are_told_the_form_of_the_worker_s_log(monkeypatch: pytest.MonkeyP
     form = LogForm(level=logging.DEBUG, as_json=True)
     monkeypatch.setattr(foundation, "form_in_use", lambda: form)
     desk = OffsetDesk(MemoryOffsetStore())
-    channel = foundation.channel_for(WorkerConfig.parse(NOWHERE), desk)
+    channel = foundation.channel_for(WorkerConfig.parse(NOWHERE), OffsetHomes(desk))
     channel.close()
 
     assert form == channel._log()

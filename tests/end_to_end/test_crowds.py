@@ -114,7 +114,7 @@ def played(path: Path, runs: Runs) -> Generator[StandaloneHerder]:
 
     def commit(spec: RunSpec, offsets: Offsets) -> None:
         runs.changed(spec.name)
-        services.offsets.put(spec.name, offsets)
+        services.offsets.of(spec).put(offsets)
 
     changing = replace(services, commit_offsets=commit)
     changes = OffsetChanges(changing, storage.changes, keep=ALL_HISTORY)

@@ -16,6 +16,7 @@ from headrace.runtime.channel import Channel
 from headrace.runtime.herder.requests import OffsetChange
 from headrace.runtime.offset_changes.changes import OffsetChanges
 from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.offset_homes import OffsetHomes
 from headrace.runtime.services import RunSpec, Services, Timing
 from headrace.slot.work import Delivery
 from headrace.storage.changes import ChangeStore, HistoryEntry, Intent, Phase, Retention
@@ -183,7 +184,7 @@ class Stage:
             # Nothing here runs a slot.
             channel=cast("Channel", None),
             capacity=Capacity(2),
-            offsets=self.desk,
+            offsets=OffsetHomes(self.desk),
             configs=self.configs,
             statuses=MemoryStatusStore(),
             group_id="g",

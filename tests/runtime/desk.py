@@ -12,6 +12,7 @@ from headrace.observe.events import Event
 from headrace.runtime.capacity import Capacity
 from headrace.runtime.channel import Channel
 from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.offset_homes import OffsetHomes
 from headrace.runtime.running.connector_run import ConnectorRun
 from headrace.runtime.running.micro_batch import SlotState
 from headrace.runtime.services import Fence, RunSpec, Services, Timing
@@ -86,7 +87,7 @@ class Desk:
             engine=self.engine,
             channel=self.channel,
             capacity=Capacity(self.engine.slots),
-            offsets=desk,
+            offsets=OffsetHomes(desk),
             configs=self.configs,
             statuses=self.statuses,
             group_id="g",

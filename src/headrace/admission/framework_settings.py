@@ -4,30 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
 from headrace.admission.converter_plugins import Converters
-from headrace.connect.setting import Limits, Setting
+from headrace.connect.setting import Setting
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.stage_settings import PREDICATES, TRANSFORMS
 from headrace.runtime.settings.worker_config import ROLES, Role, WorkerConfig
 
-_NOT_YET = "Not supported yet: only the default can be set."
-
-
-_WITHOUT_EFFECT: Final = (
-    Setting(
-        name="offsets.storage.topic",
-        default=None,
-        importance="low",
-        limits=Limits(non_empty=True),
-        doc=f"A topic of its own for the connector's source offsets. {_NOT_YET}",
-        group="offsets.topic",
-        order=1,
-        width="LONG",
-        display_name="Offsets topic",
-    ),
-)
 # Kafka Connect's own numbers in the group, which moved with the versions of plugins.
 _PLACES: Mapping[str, int] = {
     "tasks.max": 4,
@@ -66,7 +49,7 @@ def framework_settings(worker: WorkerConfig, converters: Converters) -> tuple[Se
 
     The worker's converters are the defaults of the connector's, and *converters* what may be set.
     """
-    known = {each.name: each for each in (*ConnectorConfig.settings(), *_WITHOUT_EFFECT)}
+    known = {each.name: each for each in ConnectorConfig.settings()}
     ordered = (known.pop(name) for name in _ORDER)
     return tuple(_placed(each, worker, converters) for each in (*ordered, *known.values()))
 

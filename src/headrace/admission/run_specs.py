@@ -5,6 +5,7 @@ from __future__ import annotations
 from headrace.admission.checked_connectors import Admitted
 from headrace.runtime.services import RunSpec
 from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.own_offsets import own_offsets
 from headrace.runtime.settings.secret_values import hidden_values
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.slot.work import BoundaryKind
@@ -14,6 +15,8 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
     """A connector with every setting resolved. Pure."""
     config = ConnectorConfig.parse(admitted.props)
     producer, admin = config.producer(worker), config.admin(worker)
+    worker_topic = worker.offsets_topic(group_id) if worker.offsets_in_topic else None
+    own = own_offsets(config, worker, group_id)
     key, value, header = admitted.converters
     hidden = hidden_values(
         admitted.secrets,
@@ -32,7 +35,8 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
         delivery=worker.delivery,
         producer=producer,
         admin=admin,
-        offsets_topic=worker.offsets_topic(group_id) if worker.offsets_in_topic else None,
+        offsets_topic=own.topic if own else worker_topic,
+        own_offsets=own,
         key_converter=key,
         value_converter=value,
         header_converter=header,

@@ -61,10 +61,11 @@ def explain(worker_config: Path, connector_config_file: Path) -> int:
     )
     found = admitted(connector_config(connector_config_file), config)
     state_file = state_path(config, worker_config.absolute(), os.environ)
-    stored = stored_offsets(config, state_file, found.name)
+    settings = ConnectorConfig.parse(found.props)
+    stored = stored_offsets(config, state_file, settings)
     if stored.told:
         click.echo(f"headrace: {stored.told}", err=True)
-    slots = min(ConnectorConfig.parse(found.props).tasks_max, config.slots)
+    slots = min(settings.tasks_max, config.slots)
     with kept_secret(Hidden(values=found.secrets)):
         rows = explained(found, stored.offsets, slots=slots)
     for line in explained_lines(found.name, rows, slots=slots):

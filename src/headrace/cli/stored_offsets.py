@@ -12,8 +12,12 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
+from headrace.runtime.own_topic import KafkaOwnTopic
+from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.own_offsets import own_offsets
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.storage.kafka_offsets import KafkaOffsetStore
+from headrace.storage.overlaid_offsets import OverlaidOffsets
 from headrace.storage.sqlite_look import seen_offsets, seen_setting
 
 _GROUP_ID = "group.id"
@@ -31,11 +35,34 @@ class StoredOffsets:
     told: str | None = None
 
 
-def stored_offsets(config: WorkerConfig, state_file: Path, connector: str) -> StoredOffsets:
+def stored_offsets(
+    config: WorkerConfig, state_file: Path, connector: ConnectorConfig
+) -> StoredOffsets:
     """The offsets of *connector*; none where Kafka is not reached within seconds, which is told.
 
     Raises :class:`~headrace.connect.errors.ConnectError` when they are there and cannot be read.
     """
+    group_id = config.group_id or seen_setting(state_file, _GROUP_ID)
+    own = own_offsets(connector, config, group_id or "")
+    if own is None:
+        return _worker_s(config, state_file, connector.name)
+    seconds = min(_PATIENCE_SECONDS, config.start_deadline_ms / 1e3)
+    told = _unreached(KafkaAdmin(client_config(own.admin)), seconds)
+    if told:
+        return StoredOffsets(told=told)
+    below = _worker_s(config, state_file, connector.name)
+    topic = KafkaOwnTopic(own, refresh_seconds=seconds)
+    try:
+        desk = topic.desk()
+        if desk is None:
+            return below
+        known = desk.current(connector.name).known()
+        return StoredOffsets(offsets=OverlaidOffsets(known, below.offsets), told=below.told)
+    finally:
+        topic.close()
+
+
+def _worker_s(config: WorkerConfig, state_file: Path, connector: str) -> StoredOffsets:
     if not config.offsets_in_topic:
         return StoredOffsets(offsets=seen_offsets(state_file, connector))
     group_id = config.group_id or seen_setting(state_file, _GROUP_ID)
@@ -44,15 +71,21 @@ def stored_offsets(config: WorkerConfig, state_file: Path, connector: str) -> St
     topic = config.offsets_topic(group_id or "")
     seconds = min(_PATIENCE_SECONDS, config.start_deadline_ms / 1e3)
     admin = KafkaAdmin(client_config(config.connection()))
-    try:
-        admin.check_reachable(Deadline.after(seconds, time.monotonic))
-    except RetriableError as error:
-        reason = admin.last_said or str(error)
-        told = f"Kafka was not reached ({reason.rstrip('.')}): this is as if nothing had been sent."
+    told = _unreached(admin, seconds)
+    if told:
         return StoredOffsets(told=told)
     if not admin.exists(topic, Deadline.after(seconds, time.monotonic)):
         return StoredOffsets(told=f"There is no topic {topic} yet: nothing counts as sent.")
     return StoredOffsets(offsets=_in_topic(config, topic, connector))
+
+
+def _unreached(admin: KafkaAdmin, seconds: float) -> str | None:
+    try:
+        admin.check_reachable(Deadline.after(seconds, time.monotonic))
+    except RetriableError as error:
+        reason = admin.last_said or str(error)
+        return f"Kafka was not reached ({reason.rstrip('.')}): this is as if nothing had been sent."
+    return None
 
 
 def _in_topic(

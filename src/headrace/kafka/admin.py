@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 from confluent_kafka import (
     IsolationLevel,
@@ -44,8 +44,8 @@ UNREACHABLE: Final = (
 class CompactedTopic:
     """A topic for state, as Kafka Connect makes it. -1 leaves a number to the broker.
 
-    *setting* is the key under which the user named the topic and *keeps* what the topic keeps, both for
-    the refusal of a topic that forgets.
+    *setting* is the key under which the user named the topic, in the configuration of *whose*, and *keeps*
+    what the topic keeps, all for the refusal of a topic that forgets.
     """
 
     name: str
@@ -53,6 +53,7 @@ class CompactedTopic:
     replication: int = 3
     setting: str = "offset.storage.topic"
     keeps: str = "source connector offsets"
+    whose: Literal["worker", "connector"] = "worker"
 
 
 class CreationForbiddenError(TaskFailedError):
@@ -261,11 +262,15 @@ def _unanswered(reason: str, doing: str, topic: str | None) -> RetriableError:
 
 
 def _forgets(topic: CompactedTopic, policy: str | None) -> str:
+    where = {
+        "worker": "in the Connect worker configurations",
+        "connector": "in the connector's configuration",
+    }
     return (
         f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have "
         f"'cleanup.policy=compact' to guarantee consistency and durability of {topic.keeps}, but found "
         f"the topic currently has 'cleanup.policy={policy}'. Continuing would likely result in eventually "
         f"losing {topic.keeps} and problems restarting this Connect cluster in the future. Change the "
-        f"'{topic.setting}' property in the Connect worker configurations to use a topic with "
+        f"'{topic.setting}' property {where[topic.whose]} to use a topic with "
         "'cleanup.policy=compact'."
     )

@@ -10,9 +10,11 @@ import socketserver
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from headrace import __version__
+from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.kafka.sender import OffsetEntry
 from headrace.observe.form import LogForm
@@ -32,13 +34,19 @@ _log = logging.getLogger(__name__)
 # slot whose machine is gone loses its token with its lease, so its connection does not stay for ever.
 _QUIET_SECONDS = 60.0
 
-StoreEntries = Callable[[Sequence[OffsetEntry]], None]
+TakeEntries = Callable[[Sequence[OffsetEntry]], None]
+
+
+def _nobody_copies(entries: Sequence[OffsetEntry]) -> None:
+    raise TaskFailedError(f"Nobody here copies offsets; {len(entries)} were handed over.")
 
 
 class Channel:
     """Listens on *host* and *port* (0: any free one) for the slots of every micro-batch in flight.
 
-    *store* takes acknowledged offsets where the driver keeps them; *log* is how slots log, asked
+    *store* takes acknowledged offsets where the driver keeps them. Of offsets that are kept elsewhere,
+    *copy_first* stores what must not be there any more, before it returns, and *copy_later* takes what has been
+    committed. *log* is how slots log, asked
     again for each beat of theirs. Both sides prove who they are, but nothing is encrypted; a listener that other machines reach is warned of, once.
     A connection that is quiet for *quiet_seconds* is closed when nothing more is expected of its slot.
     Threads: one that accepts, one per connected slot.
@@ -46,14 +54,15 @@ class Channel:
 
     def __init__(
         self,
-        store: StoreEntries,
+        store: TakeEntries,
         *,
+        copy_first: TakeEntries = _nobody_copies,
+        copy_later: TakeEntries = _nobody_copies,
         host: str = "127.0.0.1",
         port: int = 0,
         log: Callable[[], LogForm] = LogForm,
         quiet_seconds: float = _QUIET_SECONDS,
     ) -> None:
-        self._store = store
         self._quiet_seconds = quiet_seconds
         self._log = log
         self._secret = secrets.token_bytes(32)
@@ -67,7 +76,9 @@ class Channel:
             "valid": self._valid,
             "beat": self._beat,
             "offsets": self._offsets,
-            "store": self._store_offsets,
+            "store": partial(self._take_offsets, store),
+            "copy_first": partial(self._take_offsets, copy_first),
+            "copy_later": partial(self._take_offsets, copy_later),
             "end": self._end,
         }
         self._thread = threading.Thread(
@@ -173,12 +184,14 @@ class Channel:
         found = [batch.offsets.get(each) for each in asked]
         return {"offsets": [None if each is None else dict(each) for each in found]}
 
-    def _store_offsets(self, batch: MicroBatch | None, token: str, message: Message) -> Message:
+    def _take_offsets(
+        self, take: TakeEntries, batch: MicroBatch | None, token: str, message: Message
+    ) -> Message:
         entries = [
             (key.encode(), None if value is None else value.encode())
             for key, value in message["entries"]
         ]
-        stored = batch is not None and batch.while_valid(token, lambda: self._store(entries))
+        stored = batch is not None and batch.while_valid(token, lambda: take(entries))
         return {"stored": stored, "reason": "The token was withdrawn."}
 
     def _end(self, batch: MicroBatch | None, token: str, message: Message) -> Message:

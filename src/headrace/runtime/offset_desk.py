@@ -12,7 +12,7 @@ from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
-from headrace.storage.offset_codec import Unreadable, decoded_key, decoded_value
+from headrace.storage.offset_codec import decoded_entries
 from headrace.storage.protocols import OffsetStore
 
 
@@ -71,13 +71,7 @@ class OffsetDesk:
 
         Called by the channel's threads. Raises ``ValueError`` for a record that cannot be read.
         """
-        offsets: dict[str, dict[SourcePartition, SourceOffset | None]] = {}
-        for key, value in entries:
-            place, offset = decoded_key(key), decoded_value(value)
-            if isinstance(place, Unreadable) or isinstance(offset, Unreadable):
-                raise ValueError(f"An offset that cannot be stored was handed over: {key!r}.")  # noqa: TRY004
-            offsets.setdefault(place.connector, {})[place.partition] = offset
-        for connector, each in offsets.items():
+        for connector, each in decoded_entries(entries).items():
             self.put(connector, each)
 
     def close(self) -> None:

@@ -13,8 +13,9 @@ from headrace.observe.hidden import Hidden
 from headrace.runtime.capacity import Capacity
 from headrace.runtime.channel import Channel
 from headrace.runtime.engine import Engine
-from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.offset_homes import OffsetHomes
 from headrace.runtime.running.processes import LocalProcesses, Processes
+from headrace.runtime.settings.own_offsets import OwnOffsets
 from headrace.slot.topic_groups import TopicGroup
 from headrace.slot.work import BoundaryKind, Delivery, ErrorPolicy, PluginChoice, StageChoice
 from headrace.storage.protocols import ConfigStore, StatusStore
@@ -24,6 +25,7 @@ from headrace.storage.protocols import ConfigStore, StatusStore
 class RunSpec:
     """A connector, ready to run: every setting resolved. Durations are in seconds.
 
+    Its tasks write offsets to *offsets_topic*, which is that of *own_offsets* where it has a topic of its own.
     What is *hidden* may be in *props*, and in nothing that anybody reads. With *topic_groups* its tasks make
     topics that are not there. *enforces_max_tasks* is ``tasks.max.enforce``.
     """
@@ -37,6 +39,7 @@ class RunSpec:
     producer: Mapping[str, str] = field(repr=False)
     admin: Mapping[str, str] = field(repr=False)
     offsets_topic: str | None
+    own_offsets: OwnOffsets | None = None
     key_converter: PluginChoice = field(repr=False)
     value_converter: PluginChoice = field(repr=False)
     header_converter: PluginChoice = field(repr=False)
@@ -99,7 +102,7 @@ class Services:
     engine: Engine
     channel: Channel
     capacity: Capacity
-    offsets: OffsetDesk
+    offsets: OffsetHomes
     configs: ConfigStore
     statuses: StatusStore
     group_id: str

@@ -13,7 +13,7 @@ from headrace.storage.offset_codec import encoded_entries
 _OWN_OFFSETS = (
     "Source tasks may not produce to their own offsets topics when exactly-once support is enabled. A record of "
     "connector {connector} is for topic {topic!r}, which holds its source offsets: change the topic, or the "
-    "transformation that names it."
+    "transformation that names it, or name another topic for its offsets (offsets.storage.topic)."
 )
 
 StoreOffsets = Callable[[Sequence[OffsetEntry]], None]

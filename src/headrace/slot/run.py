@@ -15,18 +15,12 @@ from headrace.converters import make_converter, make_header_converter
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
-from headrace.kafka.sender import OffsetEntry, RecordSender, Sender
+from headrace.kafka.sender import RecordSender, Sender
 from headrace.observe.hidden import Hidden
 from headrace.slot.boundary import Boundary, BoundaryRequests
 from headrace.slot.chain import Chain
 from headrace.slot.channel import ChannelClient, ChannelOffsets
-from headrace.slot.commits import (
-    AcknowledgedCommits,
-    Commits,
-    StoreOffsets,
-    TransactionalCommits,
-    stored_in_topic,
-)
+from headrace.slot.commit_making import made_commits
 from headrace.slot.encoding import Encoder
 from headrace.slot.frames import Place
 from headrace.slot.hooks import overrides
@@ -38,7 +32,7 @@ from headrace.slot.stages import made_stage
 from headrace.slot.throttle import Throttle
 from headrace.slot.tolerance import Tolerance
 from headrace.slot.topic_making import TopicMaking
-from headrace.slot.work import BoundaryKind, Delivery, Outcome, Progress, SlotWork
+from headrace.slot.work import BoundaryKind, Outcome, Progress, SlotWork
 from headrace.slot.writing import Outlet, WritingHalf
 
 _log = logging.getLogger(__name__)
@@ -213,7 +207,7 @@ class SlotRun:
 
     def _outlet(self, sender: Sender) -> Outlet:
         work = self._work
-        commits = self._commits(sender)
+        commits = made_commits(work, sender, self._client)
         return Outlet(
             sender=self._record_sender(sender),
             commits=commits,
@@ -250,30 +244,3 @@ class SlotRun:
         if not work.topic_groups:
             return sender
         return TopicMaking(sender, KafkaAdmin(client_config(work.admin)), work.topic_groups)
-
-    def _commits(self, sender: Sender) -> Commits:
-        work = self._work
-        if work.delivery is Delivery.EXACTLY_ONCE and work.offsets_topic:
-            return TransactionalCommits(sender, work.connector, work.offsets_topic)
-        store = (
-            stored_in_topic(sender, work.offsets_topic)
-            if work.offsets_topic
-            else stored_by_driver(self._client)
-        )
-        return AcknowledgedCommits(sender, work.connector, store)
-
-
-def stored_by_driver(client: ChannelClient) -> StoreOffsets:
-    """Offsets go to the driver, which is the only writer of the worker's file."""
-
-    def store(entries: Sequence[OffsetEntry]) -> None:
-        answer = client.ask(
-            "store",
-            entries=[
-                (key.decode(), None if value is None else value.decode()) for key, value in entries
-            ],
-        )
-        if answer["stored"] is not True:
-            raise StaleTokenError(answer["reason"])
-
-    return store

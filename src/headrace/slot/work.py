@@ -109,7 +109,8 @@ class StageChoice:
 class SlotWork:
     """Everything one slot needs; the answer to a granted claim. Durations are in seconds.
 
-    *offsets_topic* is ``None`` when acknowledged offsets are handed to the driver instead. Topics that are not
+    *offsets_topic* is ``None`` when acknowledged offsets are handed to the driver instead. With *copies_offsets* it
+    is the connector's own, and the driver is told what was committed there. Topics that are not
     there are made by a client with the settings *admin* as *topic_groups* say; without any, the broker may make
     them. *hidden* are secrets of the connector, each with what is shown in its place.
     """
@@ -124,6 +125,7 @@ class SlotWork:
     producer: Mapping[str, str] = field(repr=False)
     transactional_id: str | None
     offsets_topic: str | None
+    copies_offsets: bool = False
     key_converter: PluginChoice
     value_converter: PluginChoice
     header_converter: PluginChoice

@@ -17,6 +17,8 @@ from headrace.kafka.reaching import wait_for_kafka
 from headrace.observe.form import form_in_use
 from headrace.runtime.channel import Channel
 from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.offset_homes import OffsetHomes
+from headrace.runtime.own_topic import KafkaOwnTopic
 from headrace.runtime.services import Timing
 from headrace.runtime.settings.state_file import new_identity
 from headrace.runtime.settings.worker_config import WorkerConfig
@@ -114,10 +116,24 @@ def _refuse_other_home(storage: SqliteStorage, home: str) -> None:
         )
 
 
-def channel_for(config: WorkerConfig, desk: OffsetDesk) -> Channel:
+def offset_homes(desk: OffsetDesk) -> OffsetHomes:
+    """Where connectors' offsets are: in *desk*, which is the worker's, and in topics of their own."""
+    return OffsetHomes(
+        desk, open_topic=lambda own: KafkaOwnTopic(own, refresh_seconds=_REFRESH_SECONDS)
+    )
+
+
+def channel_for(config: WorkerConfig, homes: OffsetHomes) -> Channel:
     """The listener for the worker's tasks; its caller closes it."""
     host, _, port = config.channel_listener.rpartition(":")
-    return Channel(desk.put_entries, host=host, port=int(port), log=form_in_use)
+    return Channel(
+        homes.worker.put_entries,
+        copy_first=homes.copies.first_entries,
+        copy_later=homes.copies.later_entries,
+        host=host,
+        port=int(port),
+        log=form_in_use,
+    )
 
 
 def timing(config: WorkerConfig) -> Timing:

@@ -12,7 +12,7 @@ from headrace.runtime.offset_desk import OffsetDesk
 from headrace.runtime.running.driver_commits import DriverCommits, fence_owners
 from headrace.runtime.services import Services
 from headrace.runtime.settings.worker_config import WorkerConfig
-from headrace.standalone.foundation import channel_for, offset_store, timing
+from headrace.standalone.foundation import channel_for, offset_homes, offset_store, timing
 from headrace.storage.sqlite import SqliteStorage
 
 
@@ -33,7 +33,9 @@ def opened_services(
     """
     desk = OffsetDesk(offset_store(config, group_id, storage))
     close_later(desk.close)
-    channel = channel_for(config, desk)
+    homes = offset_homes(desk)
+    close_later(homes.close)
+    channel = channel_for(config, homes)
     close_later(channel.close)
     data_plane = engine()
     close_later(data_plane.close)
@@ -41,7 +43,7 @@ def opened_services(
         engine=data_plane,
         channel=channel,
         capacity=Capacity(data_plane.slots),
-        offsets=desk,
+        offsets=homes,
         configs=storage.configs,
         statuses=storage.statuses,
         group_id=group_id,
@@ -50,5 +52,5 @@ def opened_services(
         timing=timing(config),
         tell=tell,
         fence=fence_owners,
-        commit_offsets=DriverCommits(desk, group_id).commit,
+        commit_offsets=DriverCommits(homes, group_id).commit,
     )

@@ -96,6 +96,17 @@ def decoded_value(value: bytes | None) -> SourceOffset | Unreadable | None:
 # ------------------------------------------------------------------ writing
 
 
+def decoded_entries(entries: Iterable[OffsetEntry]) -> Mapping[str, Offsets]:
+    """The offsets of each connector that *entries* store; raises ``ValueError`` for one that cannot be read."""
+    offsets = dict[str, dict[SourcePartition, SourceOffset | None]]()
+    for key, value in entries:
+        place, offset = decoded_key(key), decoded_value(value)
+        if isinstance(place, Unreadable) or isinstance(offset, Unreadable):
+            raise ValueError(f"An offset that cannot be stored was handed over: {key!r}.")  # noqa: TRY004
+        offsets.setdefault(place.connector, {})[place.partition] = offset
+    return offsets
+
+
 def _object(values: Mapping[str, OffsetValue]) -> str:
     return f"{{{_members(values, in_java_order(values))}}}"
 

@@ -15,6 +15,7 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.runtime.offset_changes.changes import OffsetChanges
+from headrace.runtime.offset_homes import OffsetHomes
 from headrace.runtime.running.driver_commits import DriverCommits, fence_owners
 from headrace.runtime.services import RunSpec
 from headrace.storage.changes import HistoryEntry, Intent, Operation, Retention
@@ -69,7 +70,7 @@ def changes(stage: Stage, topic: str) -> OffsetChanges:
         stage._services(),
         group_id=topic,
         fence=fence_owners,
-        commit_offsets=DriverCommits(stage.desk, topic).commit,
+        commit_offsets=DriverCommits(OffsetHomes(stage.desk), topic).commit,
     )
     return OffsetChanges(services, stage.changes_store)
 

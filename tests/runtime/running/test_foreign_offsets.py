@@ -17,6 +17,7 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.offset_homes import OffsetHomes
 from headrace.runtime.running.driver_commits import DriverCommits, fence_owners
 from headrace.runtime.services import RunSpec
 from headrace.slot.work import Delivery
@@ -139,7 +140,7 @@ def test_the_topic_holds_one_form_of_each_offset_afterwards(
     )
     fence_owners(spec, [f"{offsets_topic}-c-0"])
 
-    DriverCommits(desk, group_id=offsets_topic).commit(spec, desk.foreign("c"))
+    DriverCommits(OffsetHomes(desk), group_id=offsets_topic).commit(spec, desk.foreign("c"))
 
     left = {each.key: each.value for each in committed_records(bootstrap, offsets_topic)}
     ours = {OURS: b'{"o":2}', b'["c",{"scale":1000.0}]': b'{"o":3}'}

@@ -66,7 +66,7 @@ def test_names_have_characters_that_can_be_seen(name: str, complaint: str):
         ("transaction.boundary.interval.ms", "60000"),
         ("exactly.once.support", "maybe"),
         ("headrace.max.records.per.second", "0"),
-        ("offsets.storage.topic", "mine"),
+        ("offsets.storage.topic", ""),
         ("errors.tolerance", "some"),
         ("errors.log.enable", "perhaps"),
         ("errors.retry.timeout", "-2"),

@@ -28,6 +28,7 @@ from headrace.runtime.providers.files import FileProvider
 from headrace.runtime.providers.resolution import Resolution, resolution
 from headrace.runtime.running.run_watcher import RunWatcher
 from headrace.runtime.services import RunSpec, Services
+from headrace.runtime.settings.own_offsets import OwnOffsets
 from headrace.runtime.standalone.herder import StandaloneHerder
 from headrace.runtime.standalone.parts import KafkaParts, LocalParts
 from headrace.storage.changes import HistoryEntry
@@ -154,7 +155,7 @@ class FakeChanges:
         self.entries: list[HistoryEntry] = []
         self.unsettled: dict[str, ConnectError] = {}
 
-    def read(self, name: str) -> Sequence[ConnectorOffset]:
+    def read(self, name: str, own: OwnOffsets | None = None) -> Sequence[ConnectorOffset]:
         """One."""
         return [ConnectorOffset(partition=SourcePartition(of=name), offset={"at": 1})]
 

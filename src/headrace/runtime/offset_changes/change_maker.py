@@ -54,7 +54,7 @@ class ChangeMaker:
         self, spec: RunSpec, services: Services, store: ChangeStore, hooks: OffsetHooks
     ) -> None:
         self._name = spec.name
-        self._desk = services.offsets
+        self._worker_offsets = services.offsets.worker
         self._store = store
         self._hooks = hooks
         self._writer = OffsetWriter(spec, services)
@@ -137,7 +137,7 @@ class ChangeMaker:
             with self._writer.storing():
                 if self._writer.is_local:
                     finish = partial(self._store.finish, intent)
-                    self._desk.change(self._name, intent.entry.after, finish)
+                    self._worker_offsets.change(self._name, intent.entry.after, finish)
                 else:
                     self._store.finish(intent)
         except ConnectError:

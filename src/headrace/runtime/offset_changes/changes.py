@@ -19,7 +19,9 @@ from headrace.runtime.offset_changes.hooks import OffsetHooks, verdict
 from headrace.runtime.offset_changes.sentences import preview, success, unchanged
 from headrace.runtime.offset_changes.undoing import refuse_undo, undoable
 from headrace.runtime.offset_changes.writer import OffsetWriter
+from headrace.runtime.offset_homes import Named
 from headrace.runtime.services import RunSpec, Services
+from headrace.runtime.settings.own_offsets import OwnOffsets
 from headrace.storage.changes import ChangeStore, HistoryEntry, Operation, Retention
 from headrace.storage.protocols import StoredConnector
 
@@ -58,10 +60,13 @@ class OffsetChanges:
         self._hook_seconds = hook_seconds
         self._now_ms = now_ms
 
-    def read(self, name: str) -> Sequence[ConnectorOffset]:
-        """What is committed for *name* now; works in every state, and for names without a connector."""
+    def read(self, name: str, own: OwnOffsets | None = None) -> Sequence[ConnectorOffset]:
+        """What is committed for *name* now; works in every state, and for names without a connector.
+
+        *own* is the connector's own topic of offsets, if it has one.
+        """
         try:
-            known = self._services.offsets.current(name).known()
+            known = self._services.offsets.of(Named(name=name, own_offsets=own)).current().known()
         except ConnectError as error:
             told = f"Failed to retrieve offsets for source connector {name}: {error}"
             _log.error("%s", told)

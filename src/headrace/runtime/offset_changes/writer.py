@@ -45,7 +45,7 @@ class OffsetWriter:
             f"for source connector {self._spec.name}"
         )
         with self._told(late=late, failed=self._failed):
-            return self._services.offsets.current(self._spec.name).known()
+            return self._services.offsets.of(self._spec).current().known()
 
     def write(self, offsets: Offsets) -> None:
         """Commit *offsets*: all or none where there are transactions."""

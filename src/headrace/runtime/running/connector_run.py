@@ -165,7 +165,7 @@ def _parts(
     return RunParts(
         spec=spec,
         services=services,
-        context=DriverContext(spec.name, services.offsets, woken),
+        context=DriverContext(services.offsets.of(spec), woken),
         ownership=Ownership(spec, services, clock=clock),
         statuses=statuses,
         tasks=TaskList(spec, statuses, watcher),
@@ -181,5 +181,5 @@ def _anew(parts: RunParts) -> RunParts:
     return replace(
         parts,
         spec=replace(spec, connector=type(spec.connector)()),
-        context=DriverContext(spec.name, parts.services.offsets, parts.woken),
+        context=DriverContext(parts.services.offsets.of(spec), parts.woken),
     )

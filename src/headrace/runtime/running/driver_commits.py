@@ -11,7 +11,8 @@ from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.fencing import fence
-from headrace.runtime.offset_desk import OffsetDesk
+from headrace.kafka.sender import OffsetEntry
+from headrace.runtime.offset_homes import OffsetHomes
 from headrace.runtime.running.fencing import transactional_id
 from headrace.runtime.services import RunSpec
 
@@ -41,8 +42,8 @@ def fence_owners(
 class DriverCommits:
     """Commits offsets without records, as the slot of task 0 would; called while no slot is running."""
 
-    def __init__(self, desk: OffsetDesk, group_id: str) -> None:
-        self._desk = desk
+    def __init__(self, homes: OffsetHomes, group_id: str) -> None:
+        self._homes = homes
         self._group_id = group_id
 
     def commit(self, spec: RunSpec, offsets: Offsets) -> None:
@@ -50,9 +51,14 @@ class DriverCommits:
 
         What others stored of the same partitions under bytes of their own is removed with it.
         """
+        stored = self._homes.of(spec)
         if spec.offsets_topic is None or not spec.exactly_once:
-            self._desk.put(spec.name, offsets)
-            return
+            stored.put(offsets)
+        else:
+            topic = spec.offsets_topic
+            stored.commit(offsets, lambda entries: self._in_transaction(spec, topic, entries))
+
+    def _in_transaction(self, spec: RunSpec, topic: str, entries: Sequence[OffsetEntry]) -> None:
         name = transactional_id(self._group_id, spec.name, 0)
         sender = make_sender(
             producer_config(spec.producer, transactional_id=name),
@@ -62,7 +68,7 @@ class DriverCommits:
         try:
             sender.open()
             sender.begin()
-            sender.send_offsets(spec.offsets_topic, self._desk.entries_for(spec.name, offsets))
+            sender.send_offsets(topic, entries)
             sender.commit()
         finally:
             sender.close()

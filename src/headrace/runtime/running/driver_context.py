@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 
-from headrace.runtime.offset_desk import OffsetDesk, OffsetSnapshot
+from headrace.runtime.connector_offsets import ConnectorOffsets
+from headrace.runtime.offset_desk import OffsetSnapshot
 
 
 class DriverContext:
     """A ``ConnectorContext``; its methods may be called from any thread."""
 
-    def __init__(self, connector: str, desk: OffsetDesk, woken: threading.Event) -> None:
-        self._connector = connector
-        self._desk = desk
+    def __init__(self, offsets: ConnectorOffsets, woken: threading.Event) -> None:
+        self._offsets = offsets
         self._woken = woken
         self._snapshot: OffsetSnapshot | None = None
         self._error: Exception | None = None
@@ -22,7 +22,7 @@ class DriverContext:
     def offsets(self) -> OffsetSnapshot:
         """The committed offsets as of the last round; read from the store before the first."""
         if self._snapshot is None:
-            self._snapshot = self._desk.current(self._connector)
+            self._snapshot = self._offsets.current()
         return self._snapshot
 
     def see(self, snapshot: OffsetSnapshot) -> None:

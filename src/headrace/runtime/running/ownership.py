@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
@@ -11,6 +12,8 @@ from headrace.observe.events import Committed
 from headrace.runtime.running.fencing import ids_to_fence
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import TaskCount
+
+_log = logging.getLogger(__name__)
 
 
 class Ownership:
@@ -33,9 +36,12 @@ class Ownership:
         Two forms of one offset would be left otherwise, and a reader that finds only the old one.
         """
         self.fence(give_up=give_up)
-        foreign = self._services.offsets.foreign(self._spec.name)
+        offsets = self._services.offsets.of(self._spec)
+        foreign = offsets.foreign()
         if foreign:
             self.commit(foreign)
+        # Whoever died between a commit and its copy has left the copy to us.
+        offsets.catch_up()
 
     def fence(self, *, give_up: Callable[[], bool]) -> None:
         """Make every earlier owner unable to write, and remember how many there may be of us.
@@ -63,6 +69,7 @@ class Ownership:
 
         Gives up after the time that slots get to end; the next start does it then.
         """
+        self._settle_copies()
         if not self._spec.exactly_once:
             return
         if self.dirty:
@@ -70,3 +77,12 @@ class Ownership:
             self.fence(give_up=lambda: deadline.expired)
         count = TaskCount(slots=self._writers, clean=True)
         self._services.configs.put_task_count(self._spec.name, count)
+
+    def _settle_copies(self) -> None:
+        seconds = self._services.timing.grace
+        if not self._services.offsets.of(self._spec).settle(seconds):
+            _log.warning(
+                "Connector %s has ended before its last offsets were copied to the worker's. They are in its own "
+                "topic (offsets.storage.topic); its next start copies them.",
+                self._spec.name,
+            )

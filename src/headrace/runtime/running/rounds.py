@@ -57,7 +57,7 @@ class Rounds:
 
     def _seen(self) -> OffsetSnapshot:
         """The committed offsets, now, for the connector as well."""
-        offsets = self._services.offsets.current(self._spec.name)
+        offsets = self._services.offsets.of(self._spec).current()
         self._parts.context.see(offsets)
         self._seen_at = self._clock()
         return offsets

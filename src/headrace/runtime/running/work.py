@@ -110,6 +110,7 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
         producer=dict(spec.producer),
         transactional_id=transactional_id(group_id, spec.name, task) if spec.exactly_once else None,
         offsets_topic=spec.offsets_topic,
+        copies_offsets=spec.own_offsets is not None,
         key_converter=spec.key_converter,
         value_converter=spec.value_converter,
         header_converter=spec.header_converter,

@@ -44,9 +44,11 @@ def connector_client_warnings(
     props: Mapping[str, str], worker: WorkerConfig, producer: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Sentences about settings of a connector's clients that have no effect."""
+    # Its only consumer reads its own topic of offsets.
+    idle = {} if props.get("offsets.storage.topic") else under(props, "consumer.override.")
     consumer = (
         f"consumer.override.{key} has no effect: a source connector has no consumers here."
-        for key in under(props, "consumer.override.")
+        for key in idle
     )
     return (*_producer(producer, worker).warnings, *consumer)
 
@@ -77,7 +79,7 @@ def _producer_problems(
         problems = error.problems
     for key, sentence in problems:
         yield f"{prefix}{key}", sentence
-    if worker.exactly_once and not _shared(settings[_SERVERS], worker):
+    if worker.exactly_once and not shares_servers(settings[_SERVERS], worker):
         yield (
             f"{prefix}{_SERVERS}",
             (
@@ -87,7 +89,7 @@ def _producer_problems(
         )
 
 
-def _shared(servers: str, worker: WorkerConfig) -> bool:
+def shares_servers(servers: str, worker: WorkerConfig) -> bool:
     """Whether *servers* are of the worker's cluster, as far as can be seen without asking them."""
     own = {_address(each) for each in worker.bootstrap_servers}
     return any(_address(each) in own for each in servers.split(","))

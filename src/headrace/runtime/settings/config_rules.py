@@ -17,6 +17,7 @@ from headrace.runtime.settings.client_problems import (
 )
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.error_settings import error_warnings
+from headrace.runtime.settings.own_offsets import own_offsets_problems
 from headrace.runtime.settings.topic_settings import topic_problems, topic_warnings
 from headrace.runtime.settings.worker_config import (
     ROLES,
@@ -85,6 +86,7 @@ def connector_problems(
         *_named_converter_problems(config, worker, check),
         *topic_problems(config, enabled=worker.topic_creation_enable),
         *_delivery_problems(config, worker),
+        *own_offsets_problems(config),
         *connector_client_problems(
             config.originals,
             worker,

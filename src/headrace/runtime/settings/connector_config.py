@@ -7,7 +7,7 @@ from typing import Final
 
 from headrace.connect.config import Problem, setting
 from headrace.connect.setting_type import SettingType
-from headrace.runtime.settings.error_settings import ErrorSettings
+from headrace.runtime.settings.error_settings import ErrorSettings, topic_name_problem
 from headrace.runtime.settings.topic_settings import TopicSettings
 from headrace.runtime.settings.unsupported_keys import connector_refusals
 from headrace.runtime.settings.version_ranges import range_problem
@@ -206,6 +206,18 @@ class ConnectorConfig(ErrorSettings, TopicSettings):
         order=4,
         width="SHORT",
         display_name="Transaction boundary interval",
+    )
+    offsets_storage_topic: str | None = setting(
+        default=None,
+        importance="low",
+        non_empty=True,
+        valid=topic_name_problem,
+        doc="A topic of the connector's own for its source offsets, in the cluster that it writes to; made when it is "
+        "missing. Without it, the offsets are with the worker's.",
+        group="offsets.topic",
+        order=1,
+        width="LONG",
+        display_name="Offsets topic",
     )
     max_records_per_second: int | None = setting(
         "headrace.max.records.per.second",

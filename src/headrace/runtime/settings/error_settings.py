@@ -15,7 +15,8 @@ _WITHOUT_END = -1
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
-def _topic_name(name: str) -> str | None:
+def topic_name_problem(name: str) -> str | None:
+    """Why no topic of Kafka may have that name; empty is nobody's."""
     if not name or (_TOPIC.fullmatch(name) and name not in (".", "..")):
         return None
     return "It is not a name that a topic of Kafka may have"
@@ -83,7 +84,7 @@ class ErrorSettings(Config):
     )
     errors_deadletterqueue_topic_name: str = setting(
         default="",
-        valid=_topic_name,
+        valid=topic_name_problem,
         doc="The topic that records that are passed over are sent to; empty: they are skipped.",
         group="Error Handling",
         order=6,

@@ -67,9 +67,7 @@ REST_KEYS: Final = frozenset(
 REST_PREFIXES: Final = ("admin.listeners.https.", "listeners.https.")
 """Beginnings of keys of a worker that the REST interface reads."""
 
-CONNECTOR_DEFAULTS: Final[Mapping[str, str | None]] = {
-    "offsets.storage.topic": None,
-}
+CONNECTOR_DEFAULTS: Final[Mapping[str, str | None]] = {}
 """What a key of a connector may be set to; ``None`` when it may not be there at all."""
 
 CONNECTOR_PREFIXES: Final = ("errors.deadletterqueue.",)

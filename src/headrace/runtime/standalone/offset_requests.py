@@ -16,6 +16,7 @@ from headrace.runtime.offset_changes.creation import CreationStep, creation_step
 from headrace.runtime.offset_changes.lag import partition_lags
 from headrace.runtime.offset_changes.past_change import past_change
 from headrace.runtime.services import RunSpec
+from headrace.runtime.settings.own_offsets import KEY, OwnOffsets
 from headrace.runtime.standalone.connector_queries import ConnectorQueries
 from headrace.runtime.standalone.connector_requests import ConnectorRequests
 from headrace.runtime.standalone.inbox import Inbox
@@ -56,10 +57,10 @@ class OffsetRequests:
 
     def offsets(self, name: str) -> Sequence[ConnectorOffset]:
         """What is committed now."""
-        self._queries.stored(name)
+        own = self._own_offsets(self._queries.stored(name))
         changes = self._gate.kafka().changes
         with self._stages.during(f"reading the offsets of connector {name}"):
-            return changes.read(name)
+            return changes.read(name, own)
 
     def lag(self, name: str) -> Sequence[PartitionLag]:
         """What is committed now, and how much there is behind it."""
@@ -174,6 +175,10 @@ class OffsetRequests:
         stage = f"waiting for the tasks of connector {name} to end"
         ended = self._inbox.ask(stage, lambda: self._reconciler.quiet(name))
         self._connectors.await_end(name, ended, told)
+
+    def _own_offsets(self, stored: StoredConnector) -> OwnOffsets | None:
+        """Its own topic; a configuration that names none is not looked at any further."""
+        return self._admitted(stored).own_offsets if KEY in stored.config else None
 
     def _admitted(self, stored: StoredConnector) -> RunSpec:
         try:

@@ -1,0 +1,100 @@
+"""The topic of source offsets that a connector has to itself, made when it is missing, and followed (KIP-618)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from headrace.connect.errors import TaskFailedError
+from headrace.kafka.admin import CompactedTopic, KafkaAdmin
+from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.deadline import Deadline
+from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.settings.own_offsets import KEY, OwnOffsets
+from headrace.storage.kafka_offsets import KafkaOffsetStore
+
+# What is late is told and tried again.
+_PATIENCE_SECONDS = 15.0
+
+
+class KafkaOwnTopic:
+    """An :class:`~headrace.runtime.connector_offsets.OwnTopic`. Any thread may call.
+
+    Raises :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time,
+    :class:`~headrace.connect.errors.ConfigError` for a topic that forgets, and
+    :class:`~headrace.connect.errors.TaskFailedError` for what no retry mends.
+    """
+
+    def __init__(self, own: OwnOffsets, *, refresh_seconds: float) -> None:
+        self._own = own
+        self._refresh_seconds = refresh_seconds
+        self._lock = threading.Lock()
+        self._desk: OffsetDesk | None = None
+        self._is_ensured = False
+
+    def desk(self) -> OffsetDesk | None:
+        """The store over it, ``None`` while there is no such topic."""
+        with self._lock:
+            if self._desk is None and self._asked(self._exists):
+                self._desk = self._opened()
+            return self._desk
+
+    def ensured(self) -> OffsetDesk:
+        """The store over it; the topic is made where it is missing."""
+        with self._lock:
+            if not self._is_ensured:
+                self._asked(self._ensure)
+                self._is_ensured = True
+            if self._desk is None:
+                self._desk = self._opened()
+            return self._desk
+
+    def close(self) -> None:
+        """Release the clients."""
+        with self._lock:
+            desk, self._desk = self._desk, None
+        if desk is not None:
+            desk.close()
+
+    def _exists(self, admin: KafkaAdmin) -> bool:
+        return admin.exists(self._own.topic, _deadline())
+
+    def _ensure(self, admin: KafkaAdmin) -> bool:
+        return admin.ensure_compacted_topic(
+            CompactedTopic(
+                name=self._own.topic,
+                partitions=self._own.partitions,
+                replication=self._own.replication,
+                setting=KEY,
+                whose="connector",
+            ),
+            _deadline(),
+        )
+
+    def _asked(self, ask: Callable[[KafkaAdmin], bool]) -> bool:
+        try:
+            return ask(KafkaAdmin(client_config(self._own.admin)))
+        except TaskFailedError as error:
+            raise TaskFailedError(
+                f"{error} It is the connector's own topic of source offsets ({KEY}). {RIGHTS}"
+            ) from error
+
+    def _opened(self) -> OffsetDesk:
+        store = KafkaOffsetStore(
+            self._own.topic,
+            client=client_config(self._own.reader),
+            producer=producer_config(self._own.writer),
+            refresh_seconds=self._refresh_seconds,
+        )
+        return OffsetDesk(store)
+
+
+RIGHTS = (
+    "Its admin client (admin.override.*) needs Create, Describe and DescribeConfigs on it, its tasks' producers "
+    "(producer.override.*) Describe and Write, and its reader (these, or consumer.override.*) Describe and Read."
+)
+
+
+def _deadline() -> Deadline:
+    return Deadline.after(_PATIENCE_SECONDS, time.monotonic)

@@ -1,0 +1,132 @@
+"""Copies of connectors' own offsets in the worker's store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.connect.errors import RetriableError
+from headrace.connect.partition import SourcePartition
+from headrace.connect.task import Offsets
+from headrace.runtime.global_copies import GlobalCopies
+from headrace.testing.waiting import until
+
+A, B = SourcePartition(file="a"), SourcePartition(file="b")
+
+
+class Store:
+    """Notes what is written; fails as often as the test says, and waits at its gate."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[str, Offsets]] = []
+        self.failures = 0
+        self.gate = threading.Event()
+        self.gate.set()
+        self.entered = threading.Event()
+
+    def put(self, connector: str, offsets: Offsets) -> None:
+        """Write, or fail."""
+        self.entered.set()
+        assert self.gate.wait(20)
+        if self.failures:
+            self.failures -= 1
+            raise RetriableError("the broker is away.")
+        self.written.append((connector, dict(offsets)))
+
+
+@pytest.fixture
+def store() -> Store:
+    """The worker's store."""
+    return Store()
+
+
+@pytest.fixture
+def copies(store: Store) -> Iterator[GlobalCopies]:
+    """What is tested; tries again at once."""
+    copies = GlobalCopies(store.put, retry_seconds=0.01)
+    yield copies
+    store.gate.set()
+    copies.close()
+
+
+def test_whoever_hands_over_a_copy_does_not_wait(store: Store, copies: GlobalCopies) -> None:
+    """A commit must not be as slow as the worker's store."""
+    store.gate.clear()
+    copies.later("c", {A: {"at": 1}})
+
+    assert [] == store.written
+    assert not copies.settle("c", 0.01)
+
+
+def test_only_the_last_of_what_waits_is_written(store: Store, copies: GlobalCopies) -> None:
+    """And in the order in which it was handed over."""
+    store.gate.clear()
+    copies.later("c", {A: {"at": 1}})
+    assert store.entered.wait(20)
+    for at in (2, 3, 4):
+        copies.later("c", {A: {"at": at}})
+    store.gate.set()
+
+    assert copies.settle("c", 20)
+    assert [("c", {A: {"at": 1}}), ("c", {A: {"at": 4}})] == store.written
+
+
+def test_a_copy_that_failed_is_told_and_tried_again(
+    store: Store, copies: GlobalCopies, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once for an outage, with what is safe."""
+    store.failures = 3
+    copies.later("c", {A: {"at": 1}})
+
+    assert copies.settle("c", 20)
+    assert [("c", {A: {"at": 1}})] == store.written
+    assert 1 == len([each for each in caplog.records if "could not be copied" in each.message])
+
+
+def test_a_newer_offset_takes_the_place_of_one_that_failed(
+    store: Store, copies: GlobalCopies
+) -> None:
+    """What failed must not come back over it."""
+    store.failures = 1
+    store.gate.clear()
+    copies.later("c", {A: {"at": 1}, B: {"at": 1}})
+    assert store.entered.wait(20)
+    copies.later("c", {A: {"at": 2}})
+    store.gate.set()
+
+    assert copies.settle("c", 20)
+    assert [("c", {A: {"at": 2}, B: {"at": 1}})] == store.written
+
+
+def test_a_removal_is_stored_on_return_and_nothing_older_follows_it(
+    store: Store, copies: GlobalCopies
+) -> None:
+    """A value that waits for the same partition is not written any more; others are."""
+    store.failures = 1
+    slow = GlobalCopies(store.put, retry_seconds=20)
+    slow.later("c", {A: {"at": 1}, B: {"at": 1}})
+    until(lambda: not store.failures)
+    slow.first("c", {A: None})
+
+    assert [("c", {A: None})] == store.written
+    slow.close()
+    assert [("c", {A: None}), ("c", {B: {"at": 1}})] == store.written
+
+
+def test_a_removal_that_failed_is_raised(store: Store, copies: GlobalCopies) -> None:
+    """Whoever removes must not go on: the value would be read again."""
+    store.failures = 1
+
+    with pytest.raises(RetriableError, match="away"):
+        copies.first("c", {A: None})
+
+
+def test_what_waits_is_written_at_the_end(store: Store) -> None:
+    """A worker that stops leaves the worker's store as new as it can."""
+    copies = GlobalCopies(store.put)
+    copies.later("c", {A: {"at": 1}})
+    copies.close()
+
+    assert [("c", {A: {"at": 1}})] == store.written
