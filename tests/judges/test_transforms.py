@@ -14,8 +14,8 @@ from headrace.connect.record import SourceRecord
 from headrace.connect.transforming import Transform
 from headrace.transforms.cast_spec import TARGETS
 from headrace.transforms.catalogue import (
+    JAVA_TRANSFORM_CLASSES,
     PREDICATE_CLASSES,
-    TRANSFORM_CLASSES,
     make_predicate,
     make_transform,
 )
@@ -132,7 +132,7 @@ SETTINGS: Mapping[str, some.SearchStrategy[dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", TRANSFORM_CLASSES)
+@pytest.mark.parametrize("name", JAVA_TRANSFORM_CLASSES)
 @settings(max_examples=40, derandomize=True, database=None)
 @given(data=some.data(), rows=records())
 def test_records_become_the_same(
