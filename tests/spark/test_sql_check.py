@@ -171,7 +171,17 @@ def test_a_value_that_an_expression_cannot_take_is_told_in_sparks_words(
 
     expected = '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT"'
     found = of_expression(failed.value) or ""
-    assert (expected, True) == (found[: len(expected)], "try_cast" in found)
+    assert (expected, True) == (found[: len(expected)], found.endswith("with where."))
+
+
+def test_what_an_expression_could_not_take_is_found_among_what_java_tells() -> None:
+    """Spark wraps it, and adds where in its own code it happened."""
+    told = "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012"
+    error = Exception(
+        f"Job aborted: java.lang.X: {told}\n== SQL ==\n1 / a\n\tat org.apache.Y.z(Y.java:1)"
+    )
+
+    assert f"{told}. Use a form that gives null" in (of_expression(error) or "")
 
 
 def test_other_failures_of_jobs_are_not_about_expressions() -> None:

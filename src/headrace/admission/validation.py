@@ -11,6 +11,7 @@ from headrace.admission.plugins import Plugins
 from headrace.admission.promises import promise_problems
 from headrace.admission.reading import NULL, Reading, reading
 from headrace.admission.sections import section_keys, section_problems, sections
+from headrace.admission.sql_problems import sql_problems
 from headrace.admission.transform_problems import chain_problems
 from headrace.admission.transforms import chain_props, chain_settings, in_chains, shown_class
 from headrace.admission.versions import connector_version_problems
@@ -112,6 +113,7 @@ class _Validation:
             complaints.add_new(section_problems(part, self._submitted.resolved))
         complaints.add_new((key, NULL) for key in self._submitted.nulls())
         complaints.add(chain_problems(self._chains, self._plugins), as_they_are=True)
+        complaints.add(sql_problems(self._chains, self._plugins, self._connector), as_they_are=True)
         known = frozenset(each.name for each in ConnectorConfig.settings())
         complaints.add_new(
             (key, told)

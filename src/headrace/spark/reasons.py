@@ -12,6 +12,10 @@ _CALLING = re.compile(r"An error occurred while calling .*\.")
 _FRAME = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more")
 # Standard SQL's class 22 is what is wrong with data; P0001 is what raise_error says.
 _OF_DATA = re.compile(r"(\[[A-Z0-9_.]+\] [^\n]*?SQLSTATE: (?:22\w{3}|P0001))")
+_ADVICE = (
+    "Use a form that gives null instead, such as try_cast, try_divide, try_to_timestamp or try_element_at, or leave "
+    "such records out with where."
+)
 _PLACE = re.compile(r";? *line \d+ pos \d+;?$")
 
 
@@ -35,9 +39,12 @@ def of_analysis(error: Exception) -> str:
 
 
 def of_expression(error: Exception) -> str | None:
-    """What Spark says of a value that an expression of a job could not take; ``None`` for other failures."""
+    """What Spark says of a value that an expression of a job could not take, and what to do; else ``None``.
+
+    Tried again, such a job fails again.
+    """
     found = _OF_DATA.search(full_text(error))
-    return None if found is None else found[1]
+    return None if found is None else f"{found[1]}. {_ADVICE}"
 
 
 def full_text(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Which transformations and predicates there are, by the names of Kafka Connect's classes."""
+"""Which transformations and predicates there are, by the names of Kafka Connect's classes and our own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from headrace.connect.config import Config
 from headrace.connect.errors import ConfigError
 from headrace.connect.transforming import Predicate, Transform
 from headrace.transforms.operand import KEY, VALUE, Operand
-from headrace.transforms.spark_sql import SPARK_SQL
 
 _PACKAGE = "org.apache.kafka.connect.transforms"
 _PLACE = "headrace.transforms"
@@ -41,14 +40,14 @@ _PREDICATES: Mapping[str, str] = {
     "RecordIsTombstone": f"{_PLACE}.predicates:RecordIsTombstone",
     "TopicNameMatches": f"{_PLACE}.predicates:TopicNameMatches",
 }
-_OURS: Mapping[str, str] = {SPARK_SQL: f"{_PLACE}.spark_sql:SparkSql"}
+_OURS: Mapping[str, str] = {"SparkSql": f"{_PLACE}.spark_sql:SparkSql"}
 JAVA_TRANSFORM_CLASSES: Final = (
     *(f"{_PACKAGE}.{name}${side}" for name in _OF_OPERANDS for side in _SIDES),
     *(f"{_PACKAGE}.{name}" for name in _OF_RECORDS),
 )
 """Kafka Connect's transformations, by Java's names."""
 
-TRANSFORM_CLASSES: Final = (*JAVA_TRANSFORM_CLASSES, *_OURS)
+TRANSFORM_CLASSES: Final = (*JAVA_TRANSFORM_CLASSES, *(f"{_PLACE}.{name}" for name in _OURS))
 """The transformations, by their full names."""
 
 PREDICATE_CLASSES: Final = tuple(f"{_PACKAGE}.predicates.{name}" for name in _PREDICATES)
@@ -89,8 +88,9 @@ def make_predicate(class_name: str, config: Mapping[str, str]) -> Predicate:
 
 
 def _transform_path(class_name: str) -> str | None:
-    if class_name in _OURS:
-        return _OURS[class_name]
+    ours = _OURS.get(class_name.removeprefix(f"{_PLACE}."))
+    if ours is not None:
+        return ours
     simple, _, side = class_name.removeprefix(f"{_PACKAGE}.").partition("$")
     return _OF_OPERANDS.get(simple) if side in _SIDES else _OF_RECORDS.get(simple + side)
 
