@@ -61,7 +61,7 @@ def frame_schema(value: pa.DataType) -> pa.Schema:
 
 def spark_schema(session: SparkSession, schema: pa.Schema) -> Any:  # noqa: ANN401 (Spark's type)
     """*schema* in Spark's words."""
-    return session.createDataFrame(schema.empty_table()).schema
+    return session.createDataFrame(pa.Table.from_pylist([{}], schema=schema)).schema
 
 
 def left_of(changed: DataFrame) -> list[dict[str, Any]]:
