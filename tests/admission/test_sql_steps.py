@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from admission.judged import admission, errors
+from admission.judged import WORKER, admission, errors
+from headrace.admission import ConnectorAdmission, checked_worker
+from headrace.slot.sql_step import SqlStep
 
 FILES = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "/nowhere"}
 SQL = "headrace.transforms.SparkSql"
@@ -85,3 +87,21 @@ def test_functions_of_modules_that_may_be_imported_are_looked_for(
     (sentences,) = found.values() or [[]]
     assert [True] * len(sentences) == [str(sentence) in each for each in sentences]
     assert (sentence is None) == (not sentences)
+
+
+def test_what_spark_says_of_expressions_is_told_of_their_keys() -> None:
+    """Where it can be asked; of settings that are wrong by themselves it is not asked."""
+    asked = list[SqlStep]()
+
+    def judge(step: SqlStep) -> list[tuple[str, str]]:
+        asked.append(step)
+        return [("where", "a >: Spark's sentence.")]
+
+    step = {"transforms": "sql", "transforms.sql.type": "SparkSql", "transforms.sql.where": "a >"}
+    judging = ConnectorAdmission(checked_worker(WORKER), "g", sql=judge)
+
+    found = errors(judging.validate({**FILES, **step}))
+    judging.validate({**FILES, **step, "transforms.sql.select": "("})
+
+    assert {"transforms.sql.where": ["a >: Spark's sentence."]} == found
+    assert [SqlStep(where="a >")] == asked

@@ -12,6 +12,7 @@ from pyspark.sql import types as t
 from headrace.slot.sql_step import SqlStep
 from headrace.spark.engine import SparkEngine
 from headrace.spark.reasons import of_expression
+from headrace.spark.session import SparkSettings
 from headrace.spark.sql_check import sql_problems
 from headrace.spark.sql_plan import operators, refused_of
 from headrace.spark.sql_step import applied
@@ -69,6 +70,7 @@ def test_what_is_not_row_by_row_is_refused(session: SparkSession, item: str, sen
         (SqlStep(where="a"), "where: a: Its type is int, and it has to be boolean."),
         (SqlStep(where="sum(a) > 1"), "where: sum(a) > 1: This is an aggregate."),
         (SqlStep(where="b > "), "where: b > : [PARSE_SYNTAX_ERROR] "),
+        (SqlStep(where="a > 1 AND"), "where: a > 1 AND: [PARSE_SYNTAX_ERROR] "),
     ],
     ids=str,
 )
@@ -147,6 +149,28 @@ def test_functions_that_may_not_be_are_refused(
 
     expected = f"function: {HERE}:{name}: {sentence}"
     assert expected == found[: len(expected)]
+
+
+@pytest.mark.spark
+def test_an_open_session_says_which_expressions_it_cannot_read(spark_engine: SparkEngine) -> None:
+    """Without records: names that are not there are none of its business."""
+    spark_engine.session()
+    step = SqlStep(select=("a", "* EXCEPT (b)", "c +"), where="sum(d) > 1 AND")
+
+    found = spark_engine.sql_problems(step)
+
+    assert [("where", "sum(d) > 1 AND", True), ("select", "c +", True)] == [
+        (name, told.partition(": [")[0], "[PARSE_SYNTAX_ERROR]" in told) for name, told in found
+    ]
+
+
+def test_no_session_is_opened_for_a_validation() -> None:
+    """It would take long; the same is told when the connector starts."""
+    engine = SparkEngine(SparkSettings(master="spark://127.0.0.1:1"), slots=1)
+
+    assert [] == list(engine.sql_problems(SqlStep(where="a >")))
+
+    engine.close()
 
 
 @pytest.mark.spark

@@ -46,7 +46,7 @@ def test_rows_and_their_places_stay(session: SparkSession) -> None:
 
 def test_only_what_is_true_is_kept(session: SparkSession) -> None:
     """False and null are not."""
-    assert [False, True, False] == kept_of(session, AB, "a > 1")
+    assert [False, True, False] == kept_of(session, AB, "a > 1 -- and more")
 
 
 def test_what_is_not_kept_has_no_value_behind_a_select(session: SparkSession) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from headrace.slot.sql_step import SqlStep
 from headrace.slot.work import StageChoice
@@ -19,11 +19,12 @@ def sql_step(choices: Sequence[StageChoice]) -> SqlStep | None:
 
     Raises :class:`~headrace.connect.errors.ConfigError` for settings that are wrong.
     """
-    return next((_step(each) for each in choices if is_sql(each)), None)
+    return next((step_of(each.transform.config) for each in choices if is_sql(each)), None)
 
 
-def _step(choice: StageChoice) -> SqlStep:
-    config = SparkSqlConfig.parse(choice.transform.config)
+def step_of(settings: Mapping[str, str]) -> SqlStep:
+    """What *settings* of SparkSql ask for; raises as :func:`sql_step`. Pure."""
+    config = SparkSqlConfig.parse(settings)
     return SqlStep(
         select=config.items(),
         where=(config.where or "").strip() or None,

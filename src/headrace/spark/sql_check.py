@@ -17,7 +17,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.slot.sql_step import SqlStep
 from headrace.spark.reasons import of_analysis
 from headrace.spark.sql_function import FunctionError, with_function
-from headrace.spark.sql_names import expression, named, value_fields
+from headrace.spark.sql_names import condition, expression, named, value_fields
 from headrace.spark.sql_plan import refusal
 from headrace.spark.sql_types import strange_fields
 
@@ -78,10 +78,10 @@ def _of_expressions(frame: DataFrame, step: SqlStep) -> Iterator[Problem]:
 
 
 def _of_condition(rows: DataFrame, text: str) -> str | None:
-    told = _complaint(lambda: rows.select(expression(text)))
+    told = _complaint(lambda: rows.select(condition(text)))
     if told is not None:
         return told
-    kind = rows.select(expression(text)).schema[0].dataType
+    kind = rows.select(condition(text)).schema[0].dataType
     if isinstance(kind, BooleanType):
         return None
     return f"Its type is {kind.simpleString()}, and it has to be boolean."

@@ -61,3 +61,12 @@ def expression(text: str) -> Column:
     Raises what Spark raises for text that it does not understand.
     """
     return F.expr(f"{ROW}.value.{text}" if text.startswith("*") else text)
+
+
+def condition(text: str) -> Column:
+    """What *text* says, which is no expression with a name: a word behind it would be taken for one, also AND.
+
+    Raises what Spark raises for text that it does not understand.
+    """
+    # On a line of its own: a comment may end the text.
+    return F.expr(f"({text}\n)")

@@ -9,7 +9,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.slot.sql_step import SqlStep
 from headrace.spark.sql_check import sql_problems
 from headrace.spark.sql_function import with_function
-from headrace.spark.sql_names import ROW, expression, named
+from headrace.spark.sql_names import ROW, condition, expression, named
 from headrace.spark.sql_rows import has_value, is_open, put_back
 
 
@@ -32,8 +32,8 @@ def applied(frame: DataFrame, step: SqlStep) -> DataFrame:
     return _selected(judged, step.select) if step.select else judged
 
 
-def _judged(frame: DataFrame, condition: str) -> DataFrame:
-    is_true = F.coalesce(expression(condition), F.lit(False))  # noqa: FBT003 (a literal)
+def _judged(frame: DataFrame, text: str) -> DataFrame:
+    is_true = F.coalesce(condition(text), F.lit(False))  # noqa: FBT003 (a literal)
     keep = F.when(is_open(ROW), is_true).otherwise(F.col(f"{ROW}.keep"))
     return put_back(named(frame), {"keep": keep})
 
