@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from benchmarks.binary_samples import PIECE_BYTES
@@ -31,13 +31,14 @@ _CONVERTERS: Mapping[Format, Mapping[str, str]] = {
 class HeadraceWorker:
     """One connector of class ``files`` in a worker with *slots* slots; several slots split the file.
 
-    It reads from local disk, or the same file *from_store*.
+    It reads from local disk, or the same file *from_store*; *settings* are added to the connector's.
     """
 
     format: Format
     exactly_once: bool
     slots: int = 1
     from_store: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
     slot_marker: Final[str] = "pyspark.daemon"
 
     def launch(self, job: Job) -> Sequence[subprocess.Popen[bytes]]:
@@ -77,6 +78,7 @@ class HeadraceWorker:
             "files.format": self.format,
             "topic": job.topic,
             **more,
+            **self.settings,
         }
 
 

@@ -14,6 +14,7 @@ from benchmarks.contender import Contender
 from benchmarks.download import Download
 from benchmarks.file_stream import INTERVAL, FileStream, with_chain
 from benchmarks.headrace_worker import Format, HeadraceFileStream, HeadraceWorker
+from benchmarks.sql import AS_SQL, AS_TRANSFORMS
 
 Source = Literal["jsonl", "csv", "parquet", "avro", "bytes", "small jsonl"]
 
@@ -84,6 +85,18 @@ ROWS: Final[Sequence[Row]] = (
             source=form,
         )
         for form, title in BINARY
+    ),
+    *(
+        _ours(
+            f"sql-{how}-1",
+            f"CSV, a projection and a filter as {title}, exactly once",
+            HeadraceWorker(format="csv", exactly_once=True, settings=settings),
+            source="csv",
+        )
+        for how, title, settings in (
+            ("transforms", "transformations", AS_TRANSFORMS),
+            ("spark", "Spark SQL", AS_SQL),
+        )
     ),
     Row(key="download", title="bare download of the JSONL file", slots=1, contender=Download()),
     _ours(

@@ -30,6 +30,7 @@ from headrace.transforms.catalogue import (
     predicate_config,
     transform_config,
 )
+from headrace.transforms.spark_sql import SPARK_SQL
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 HOW = "This page is made from the code by `bin/pages.py`; a test fails when it is stale."
@@ -119,7 +120,8 @@ def _plugin_parts(
         declared = config(path)
         if name not in told and declared is not None and declared.settings():
             told.add(name)
-            yield _part(f"{kind} `{name}`", "transforms", declared.settings())
+            page = "spark-sql" if path == SPARK_SQL else "transforms"
+            yield _part(f"{kind} `{name}`", page, declared.settings())
 
 
 def _part(

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from headrace.broker import Broker
 from judges.java_judge import JavaJudge, java_judge
+
+if TYPE_CHECKING:
+    from headrace.spark.engine import SparkEngine
 
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("headrace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -42,3 +47,19 @@ def judge() -> Iterator[JavaJudge]:
     """Kafka Connect's own converters, transformations and predicates, in one Java process for all tests."""
     with java_judge() as asked:
         yield asked
+
+
+@pytest.fixture(scope="session")
+def spark_engine() -> Iterator[SparkEngine]:
+    """An engine on a classic session, which all tests share; with room for zombies."""
+    # A second to import, which tests without Spark need not wait for.
+    from headrace.spark import java_process
+    from headrace.spark.engine import SparkEngine
+    from headrace.spark.session import SparkSettings
+
+    # So that slots find what tests put into tasks.
+    conf = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parent)}
+    engine = SparkEngine(SparkSettings(master="local[4]", conf=conf), slots=4)
+    yield engine
+    engine.close()
+    java_process.end(seconds=30)

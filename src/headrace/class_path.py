@@ -1,4 +1,4 @@
-"""Classes of connectors and tasks by where they lie: ``package.module:Class``."""
+"""Classes and functions of authors by where they lie: ``package.module:Class``."""
 
 from __future__ import annotations
 
@@ -21,13 +21,35 @@ def class_at(path: str, kind: type[Kind]) -> Callable[[], Kind]:
     by each slot for its task.
     """
     module, _, name = path.partition(":")
-    try:
-        found = attrgetter(name)(importlib.import_module(module))
-    except (Exception, SystemExit) as error:  # (a module may raise anything when it is imported)
-        raise TaskFailedError(f"{path} could not be loaded: {_reason(error)}") from error
+    found = _loaded(path, module, name)
     if not (isinstance(found, type) and issubclass(found, kind)):
         raise TaskFailedError(f"{path} is not a {kind.__name__}.")
     return found
+
+
+def function_at(path: str) -> Callable[..., object]:
+    """The function at *path*, ``package.module:name`` or ``package.module.name``; imports its module.
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError` as :func:`class_at` does.
+    """
+    module, name = module_and_name(path)
+    found = _loaded(path, module, name)
+    if not callable(found):
+        raise TaskFailedError(f"{path} is not a function.")
+    return found
+
+
+def module_and_name(path: str) -> tuple[str, str]:
+    """The two parts of *path*: behind a colon, or else behind the last dot, stands the name. Pure."""
+    module, _, name = path.partition(":") if ":" in path else path.rpartition(".")
+    return module, name
+
+
+def _loaded(path: str, module: str, name: str) -> object:
+    try:
+        return attrgetter(name)(importlib.import_module(module))
+    except (Exception, SystemExit) as error:  # (a module may raise anything when it is imported)
+        raise TaskFailedError(f"{path} could not be loaded: {_reason(error)}") from error
 
 
 def _reason(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""One Spark session for all end-to-end tests."""
+"""Engines of all end-to-end tests."""
 
 from __future__ import annotations
 
@@ -7,21 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.spark import java_process
-from headrace.spark.engine import SparkEngine
-from headrace.spark.session import SparkSettings
 from headrace.testing.process_engine import ProcessEngine
-
-
-@pytest.fixture(scope="session")
-def spark_engine() -> Iterator[SparkEngine]:
-    """An engine on a classic session, with room for zombies."""
-    # So that slots find what tests put into tasks.
-    conf = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parent.parent)}
-    engine = SparkEngine(SparkSettings(master="local[4]", conf=conf), slots=4)
-    yield engine
-    engine.close()
-    java_process.end(seconds=30)
 
 
 @pytest.fixture

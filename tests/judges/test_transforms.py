@@ -16,8 +16,8 @@ from headrace.connect.schema import SchemaType
 from headrace.connect.transforming import Transform
 from headrace.transforms.cast_spec import TARGETS
 from headrace.transforms.catalogue import (
+    JAVA_TRANSFORM_CLASSES,
     PREDICATE_CLASSES,
-    TRANSFORM_CLASSES,
     make_predicate,
     make_transform,
 )
@@ -136,10 +136,10 @@ SETTINGS: Mapping[str, some.SearchStrategy[dict[str, str]]] = {
 
 
 # What most may go wrong in: all of a schema is made anew, or all kinds of values become others.
-DEEP = [each for each in TRANSFORM_CLASSES if re.search(r"Cast|Flatten|MaskField", each)]
+DEEP = [each for each in JAVA_TRANSFORM_CLASSES if re.search(r"Cast|Flatten|MaskField", each)]
 
 
-@pytest.mark.parametrize("name", TRANSFORM_CLASSES)
+@pytest.mark.parametrize("name", JAVA_TRANSFORM_CLASSES)
 @settings(max_examples=40, derandomize=True, database=None)
 @given(data=some.data(), rows=records())
 def test_records_become_the_same(

@@ -10,6 +10,7 @@ from headrace.admission.checked_connectors import checked_connector
 from headrace.admission.framework_settings import framework_settings
 from headrace.admission.plugins import Plugins
 from headrace.admission.run_specs import run_spec
+from headrace.admission.sql_problems import SqlJudge, no_judge
 from headrace.admission.validation import validation
 from headrace.admission.versions import check_version
 from headrace.connect.connector import SourceConnector
@@ -39,14 +40,21 @@ _WRAPPED: Final = "org.apache.kafka.connect.runtime.rest.errors.BadRequestExcept
 class ConnectorAdmission:
     """See :class:`~headrace.runtime.herder.admission.Admission`. Any thread may call.
 
-    *group_id* is the worker's name in Kafka, which specifications need.
+    *group_id* is the worker's name in Kafka, which specifications need. *sql* says what is wrong with expressions
+    of Spark SQL, as far as that can be told at once.
     """
 
     def __init__(
-        self, worker: WorkerConfig, group_id: str, *, plugins: Plugins | None = None
+        self,
+        worker: WorkerConfig,
+        group_id: str,
+        *,
+        plugins: Plugins | None = None,
+        sql: SqlJudge = no_judge,
     ) -> None:
         self._worker = worker
         self._group_id = group_id
+        self._sql = sql
         self._plugins = plugins or Plugins(worker)
         self._warned = dict[str, tuple[str, ...]]()
 
@@ -113,7 +121,7 @@ class ConnectorAdmission:
         except UnknownConnectorError as error:
             raise BadRequestError(submitted.masked(str(error))) from None
         with submitted.kept_secret():
-            return validation(submitted, connector, self._worker, self._plugins)
+            return validation(submitted, connector, self._worker, self._plugins, sql=self._sql)
 
     def _named_plugin(self, name: str) -> type[SourceConnector]:
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from headrace.admission.plugins import Plugins
 from headrace.admission.promises import promise_problems
+from headrace.admission.sql_problems import sql_problems
 from headrace.admission.transform_problems import chain_problems, setting_problems
 from headrace.admission.transforms import chain_settings, chosen_stages, is_passed_on
 from headrace.admission.versions import connector_version_problems
@@ -143,6 +144,7 @@ def _judged(
         connector = plugins.connector(props.get("connector.class", ""))
     except UnknownConnectorError as error:
         return None, [*problems, ("connector.class", str(error))]
+    problems.extend(sql_problems(props, plugins, connector))
     problems.extend(connector_version_problems(connector, props))
     problems.extend(connector.problems(props))
     if not problems:

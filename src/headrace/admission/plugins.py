@@ -9,7 +9,7 @@ from typing import Final
 from headrace.admission.converter_plugins import Converters
 from headrace.admission.plugin_search import Found, PluginSearch, Registered
 from headrace.admission.stage_plugins import PREDICATES, TRANSFORMATIONS, StagePlugins
-from headrace.class_path import class_at
+from headrace.class_path import class_at, function_at, module_and_name
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import TaskFailedError
 from headrace.runtime.herder.answers import Plugin, PluginKind
@@ -87,6 +87,17 @@ class Plugins:
     def same(self, one: str, other: str) -> bool:
         """Whether two names stand for one class."""
         return self.may_load(one) and self.may_load(other) and self._path(one) == self._path(other)
+
+    def function_problem(self, path: str) -> str | None:
+        """Why the function at *path* cannot be used, if it cannot; imports its module if that may be imported."""
+        module, _ = module_and_name(path)
+        if not self._search.may_import(module):
+            return f"The module {module} may not be imported here. Name it in plugin.modules of the worker."
+        try:
+            function_at(path)
+        except TaskFailedError as error:
+            return str(error)
+        return None
 
     def listed(self) -> tuple[Plugin, ...]:
         """All of them, each once, in Kafka Connect's order: by kind, then by class."""

@@ -11,6 +11,7 @@ from headrace.admission.plugins import Plugins
 from headrace.admission.promises import promise_problems
 from headrace.admission.reading import NULL, Reading, reading
 from headrace.admission.sections import section_keys, section_problems, sections
+from headrace.admission.sql_problems import SqlJudge, no_judge, sql_problems
 from headrace.admission.transform_problems import chain_problems
 from headrace.admission.transforms import chain_props, chain_settings, in_chains, shown_class
 from headrace.admission.versions import connector_version_problems
@@ -36,12 +37,14 @@ def validation(
     connector: SourceConnector,
     worker: WorkerConfig,
     plugins: Plugins,
+    *,
+    sql: SqlJudge = no_judge,
 ) -> ConfigInfos:
-    """What is wrong with *submitted* for *connector* in *worker*, with every key and its value.
+    """What is wrong with *submitted* for *connector* in *worker*, with every key and its value; *sql* knows expressions.
 
     Asks the connector's hooks, which are pure, and no broker; raises what they raise.
     """
-    return _Validation(submitted, connector, worker, plugins).infos()
+    return _Validation(submitted, connector, worker, plugins, sql=sql).infos()
 
 
 class _Validation:
@@ -53,7 +56,10 @@ class _Validation:
         connector: SourceConnector,
         worker: WorkerConfig,
         plugins: Plugins,
+        *,
+        sql: SqlJudge,
     ) -> None:
+        self._sql = sql
         self._submitted = submitted
         self._props = _with_groups_as_given(submitted)
         self._chains = chain_props(submitted)
@@ -112,6 +118,9 @@ class _Validation:
             complaints.add_new(section_problems(part, self._submitted.resolved))
         complaints.add_new((key, NULL) for key in self._submitted.nulls())
         complaints.add(chain_problems(self._chains, self._plugins), as_they_are=True)
+        complaints.add(
+            sql_problems(self._chains, self._plugins, self._connector, self._sql), as_they_are=True
+        )
         known = frozenset(each.name for each in ConnectorConfig.settings())
         complaints.add_new(
             (key, told)

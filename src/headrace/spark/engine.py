@@ -12,7 +12,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from headrace.connect.config import Problem
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
+from headrace.slot.sql_step import SqlStep
 from headrace.slot.work import STALE, Outcome, SlotTicket
 from headrace.spark.reasons import full_text, in_short
 from headrace.spark.session import (
@@ -26,6 +28,7 @@ from headrace.spark.session import (
 from headrace.spark.session_keeper import SessionKeeper
 from headrace.spark.shipping import ship
 from headrace.spark.slot_function import OUTCOME_SCHEMA, ArrowFunction, slot_function, warm
+from headrace.spark.sql_syntax import syntax_problems
 
 _log = logging.getLogger(__name__)
 
@@ -85,6 +88,17 @@ class SparkEngine:
         """Have these top-level modules, too, in every slot of later micro-batches. Any thread may call."""
         with self._shipping:
             self._modules |= set(modules)
+
+    def sql_problems(self, step: SqlStep) -> Sequence[Problem]:
+        """What Spark does not understand of *step*, where a session is open; none is opened for it. Any thread may call."""
+        session = self._keeper.opened()
+        if session is None:
+            return ()
+        try:
+            return tuple(syntax_problems(session, step))
+        except Exception as error:  # noqa: BLE001 - the step is looked at again when its connector starts
+            _log.debug("Spark was asked about expressions and did not answer: %s", in_short(error))
+            return ()
 
     def session(self) -> SparkSession:
         """The session, opened and warmed when there is none."""

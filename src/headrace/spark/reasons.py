@@ -10,6 +10,13 @@ _log = logging.getLogger(__name__)
 # py4j's own first line names an internal call; Java's exception is on the next one.
 _CALLING = re.compile(r"An error occurred while calling .*\.")
 _FRAME = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more")
+# Standard SQL's class 22 is what is wrong with data; P0001 is what raise_error says.
+_OF_DATA = re.compile(r"(\[[A-Z0-9_.]+\] [^\n]*?SQLSTATE: (?:22\w{3}|P0001))")
+_ADVICE = (
+    "Use a form that gives null instead, such as try_cast, try_divide, try_to_timestamp or try_element_at, or leave "
+    "such records out with where."
+)
+_PLACE = re.compile(r";? *line \d+ pos \d+;?$")
 
 
 def in_short(error: Exception) -> str:
@@ -23,6 +30,21 @@ def in_short(error: Exception) -> str:
         del kept[0]
     ends = kept[:1] + kept[1:][-1:]
     return " … ".join(ends).rstrip(".") or type(error).__name__
+
+
+def of_analysis(error: Exception) -> str:
+    """What Spark says about an expression or a DataFrame that it refuses, without the plan behind it."""
+    lines = (line.strip() for line in full_text(error).splitlines())
+    return _PLACE.sub("", next(filter(None, lines), type(error).__name__)).rstrip(";.") + "."
+
+
+def of_expression(error: Exception) -> str | None:
+    """What Spark says of a value that an expression of a job could not take, and what to do; else ``None``.
+
+    Tried again, such a job fails again.
+    """
+    found = _OF_DATA.search(full_text(error))
+    return None if found is None else f"{found[1]}. {_ADVICE}"
 
 
 def full_text(error: Exception) -> str:

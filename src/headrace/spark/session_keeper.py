@@ -56,6 +56,11 @@ class SessionKeeper(Generic[Session]):
         with self._alone():
             return self._opened()
 
+    def opened(self) -> Session | None:
+        """The session if there is one now; opens none and waits for none."""
+        with self._changed:
+            return self._session
+
     def replace(self, session: Session) -> bool:
         """Clear *session*, which is lost, away; ``False`` when somebody else has done so already."""
         with self._changed:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
+from headrace.connect.config import Problem
 from headrace.connect.errors import RetriableError
 from headrace.observe.events import Tell
 from headrace.runtime.engine import Engine
@@ -17,6 +18,7 @@ from headrace.runtime.services import RunSpec
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.runtime.standalone.lazy_engine import LazyEngine
 from headrace.runtime.standalone.parts import KafkaParts, LocalParts
+from headrace.slot.sql_step import SqlStep
 from headrace.standalone.data_plane import foreign_modules, spark_engine
 from headrace.standalone.foundation import reach_kafka
 from headrace.standalone.opened_services import opened_services
@@ -42,7 +44,7 @@ class KafkaOpening:
         self._storage = storage
         self._group_id = group_id
         self._tell = tell
-        self._engine = engine
+        self._engine = engine or LazyEngine(lambda: spark_engine(config, ()), slots=config.slots)
         self._processes = processes or LocalProcesses()
         # What is opened after the end is closed at once.
         self._guard = threading.Lock()
@@ -58,7 +60,7 @@ class KafkaOpening:
             group_id=self._group_id,
             worker_id=self._local.worker_id,
             tell=self._tell,
-            engine=lambda: self._engine or self._spark(),
+            engine=lambda: self._engine,
             close_later=self._close_later,
         )
         changes = OffsetChanges(services, self._storage.changes)
@@ -69,14 +71,15 @@ class KafkaOpening:
         )
         return KafkaParts(services=ready, changes=changes, cluster_id=cluster_id)
 
+    def sql_problems(self, step: SqlStep) -> Sequence[Problem]:
+        """What Spark says of *step*, where it runs already. Any thread may call."""
+        return self._engine.sql_problems(step) if isinstance(self._engine, LazyEngine) else ()
+
     def close(self) -> None:
         """Close what was opened, the last first; called when nothing runs any more."""
         with self._guard:
             self._is_closed = True
         self._opened.close()
-
-    def _spark(self) -> LazyEngine:
-        return LazyEngine(lambda: spark_engine(self._config, ()), slots=self._config.slots)
 
     def _close_later(self, close: Callable[[], None]) -> None:
         with self._guard:

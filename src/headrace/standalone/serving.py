@@ -43,11 +43,15 @@ def serving(
             storage = SqliteStorage(state_file)
             opened.callback(storage.close)
         group_id = identity(config, storage, state_file)
+        # Whoever judges a configuration asks Spark, which runs on what is opened with Kafka, if it is by then.
+        spark = list[KafkaOpening]()
         local = LocalParts(
             configs=storage.configs,
             statuses=storage.statuses,
             topics=storage.topics,
-            admission=ConnectorAdmission(config, group_id),
+            admission=ConnectorAdmission(
+                config, group_id, sql=lambda step: spark[0].sql_problems(step) if spark else ()
+            ),
             worker_id=worker_id or own_worker_id(),
             slots=config.slots,
             grace=timing(config).grace,
@@ -67,6 +71,7 @@ def serving(
             processes=processes,
         )
         opened.callback(kafka.close)
+        spark.append(kafka)
         herder = StandaloneHerder(local, kafka.open)
         opened.callback(herder.close)
         yield herder

@@ -1,4 +1,4 @@
-"""Which transformations and predicates there are, by the names of Kafka Connect's classes."""
+"""Which transformations and predicates there are, by the names of Kafka Connect's classes and our own."""
 
 from __future__ import annotations
 
@@ -40,11 +40,15 @@ _PREDICATES: Mapping[str, str] = {
     "RecordIsTombstone": f"{_PLACE}.predicates:RecordIsTombstone",
     "TopicNameMatches": f"{_PLACE}.predicates:TopicNameMatches",
 }
-TRANSFORM_CLASSES: Final = (
+_OURS: Mapping[str, str] = {"SparkSql": f"{_PLACE}.spark_sql:SparkSql"}
+JAVA_TRANSFORM_CLASSES: Final = (
     *(f"{_PACKAGE}.{name}${side}" for name in _OF_OPERANDS for side in _SIDES),
     *(f"{_PACKAGE}.{name}" for name in _OF_RECORDS),
 )
-"""The transformations, by Java's names."""
+"""Kafka Connect's transformations, by Java's names."""
+
+TRANSFORM_CLASSES: Final = (*JAVA_TRANSFORM_CLASSES, *(f"{_PLACE}.{name}" for name in _OURS))
+"""The transformations, by their full names."""
 
 PREDICATE_CLASSES: Final = tuple(f"{_PACKAGE}.predicates.{name}" for name in _PREDICATES)
 """The predicates, by Java's names."""
@@ -84,6 +88,9 @@ def make_predicate(class_name: str, config: Mapping[str, str]) -> Predicate:
 
 
 def _transform_path(class_name: str) -> str | None:
+    ours = _OURS.get(class_name.removeprefix(f"{_PLACE}."))
+    if ours is not None:
+        return ours
     simple, _, side = class_name.removeprefix(f"{_PACKAGE}.").partition("$")
     return _OF_OPERANDS.get(simple) if side in _SIDES else _OF_RECORDS.get(simple + side)
 

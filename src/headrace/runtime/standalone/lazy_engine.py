@@ -6,8 +6,10 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from headrace.connect.config import Problem
 from headrace.connect.errors import RetriableError
 from headrace.runtime.engine import Engine
+from headrace.slot.sql_step import SqlStep
 from headrace.slot.work import SlotTicket
 
 
@@ -16,6 +18,10 @@ class ShippingEngine(Engine, Protocol):
 
     def require(self, modules: Iterable[str]) -> None:
         """Have these top-level modules in every slot of later micro-batches."""
+        ...
+
+    def sql_problems(self, step: SqlStep) -> Sequence[Problem]:
+        """What is wrong with the expressions of *step*, as far as it can be told without starting anything."""
         ...
 
 
@@ -48,6 +54,11 @@ class LazyEngine:
             self._required.update(modules)
             if self._engine is not None:
                 self._engine.require(self._required)
+
+    def sql_problems(self, step: SqlStep) -> Sequence[Problem]:
+        """What the engine says of *step*; nothing before there is one. Waits for none that is being made."""
+        engine = self._engine
+        return () if engine is None else engine.sql_problems(step)
 
     def close(self) -> None:
         """End the data plane if it was begun, and never begin it after this."""

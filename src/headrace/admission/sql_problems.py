@@ -1,0 +1,80 @@
+"""What is wrong with a SQL step beside its own settings: where it stands, and what its function may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from headrace.admission.plugins import Plugins
+from headrace.admission.transforms import AliasClass, alias_classes
+from headrace.connect.config import Problem
+from headrace.connect.connector import PlannedConnector, SourceConnector
+from headrace.runtime.settings.stage_settings import TRANSFORMS, own_settings
+from headrace.slot.sql_choice import step_of
+from headrace.slot.sql_step import SqlStep
+from headrace.transforms.spark_sql import SPARK_SQL, SparkSqlConfig
+
+SqlJudge = Callable[[SqlStep], Sequence[Problem]]
+"""Says what is wrong with a SQL step: settings of SparkSql, each with a sentence."""
+
+
+def no_judge(_: SqlStep) -> Sequence[Problem]:
+    """Where nobody knows expressions: Spark says it when the connector starts."""
+    return ()
+
+
+def sql_problems(
+    props: Mapping[str, str],
+    plugins: Plugins,
+    connector: SourceConnector,
+    judge: SqlJudge = no_judge,
+) -> Iterator[Problem]:
+    """What is wrong with the SQL steps in the chain of *props*; may import the module of a function."""
+    steps = [
+        each
+        for each in alias_classes(props, plugins)
+        if each.key == TRANSFORMS and plugins.transforms.full_name(each.name) == SPARK_SQL
+    ]
+    yield from _of_places(steps, connector)
+    for each in steps:
+        yield from _of_step(each, props, plugins)
+        yield from _of_expressions(each, props, judge)
+
+
+def _of_places(steps: Sequence[AliasClass], connector: SourceConnector) -> Iterator[Problem]:
+    for each in steps[1:]:
+        yield (
+            f"{each.prefix}type",
+            (
+                f"A chain has at most one SparkSql, and {steps[0].alias} is one already. Ask for all of it in "
+                "one select, where and function."
+            ),
+        )
+    if steps and not isinstance(connector, PlannedConnector):
+        yield (
+            f"{steps[0].prefix}type",
+            (
+                f"SparkSql needs a connector whose work is planned, such as files: {type(connector).__name__} "
+                "is polled, and may have to acknowledge what it has read. Use other transformations."
+            ),
+        )
+
+
+def _of_step(step: AliasClass, props: Mapping[str, str], plugins: Plugins) -> Iterator[Problem]:
+    if props.get(f"{step.prefix}predicate", "").strip():
+        yield (
+            f"{step.prefix}predicate",
+            "SparkSql takes no predicate: say in where which records stay, and use CASE WHEN in select.",
+        )
+    function = props.get(f"{step.prefix}function", "").strip()
+    told = plugins.function_problem(function) if function else None
+    if told is not None:
+        yield f"{step.prefix}function", told
+
+
+def _of_expressions(
+    step: AliasClass, props: Mapping[str, str], judge: SqlJudge
+) -> Iterator[Problem]:
+    mine = own_settings(step.key, step.alias, props)
+    if not SparkSqlConfig.problems(mine):
+        for name, sentence in judge(step_of(mine)):
+            yield f"{step.prefix}{name}", sentence

@@ -1,0 +1,80 @@
+"""SparkSql: expressions of Spark SQL between the half that reads and the half that writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NoReturn
+
+from headrace.connect.config import Config, Problem, setting
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.record import SourceRecord
+from headrace.transforms.sql_list import sql_items
+
+SPARK_SQL: Final = "headrace.transforms.SparkSql"
+"""Its name in configurations."""
+
+# A module and a name in it, with a colon or a dot in between.
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*[.:][^\W\d]\w*")
+
+
+class SparkSqlConfig(Config):
+    """Settings of :class:`SparkSql`."""
+
+    select: str | None = setting(
+        default=None,
+        importance="high",
+        width="LONG",
+        doc="A list of Spark SQL expressions, each with a name (`price * 1.2 AS gross`): the fields of the new value. "
+        "They see the fields of the value, and the record's `key`, `value`, `headers`, `timestamp`, `topic` and "
+        "`partition`. `*` stands for all fields. Without it the value stays as it is.",
+    )
+    where: str | None = setting(
+        default=None,
+        importance="high",
+        width="LONG",
+        doc="A Spark SQL expression; records of which it is not true are dropped, and their offsets move all the same.",
+    )
+    function: str | None = setting(
+        default=None,
+        importance="medium",
+        width="LONG",
+        doc="A Python function from DataFrame to DataFrame, `module:name`, that is called before the expressions. Row "
+        "by row: it may add, change and leave out columns, and nothing else.",
+    )
+
+    def check(self) -> Iterator[Problem]:
+        """Something is asked for, and looks like what it is to be; what is left is for Spark to say."""
+        if not any(_is_given(each) for each in (self.select, self.where, self.function)):
+            yield "select", "Nothing is asked of Spark: set select, where or function."
+        try:
+            self.items()
+        except ValueError as error:
+            yield "select", f"Invalid value {self.select} for configuration select: {error}"
+        if self.function is not None and not _FUNCTION.fullmatch(self.function.strip()):
+            told = f"Invalid value {self.function} for configuration function"
+            yield "function", f"{told}: It must be a module and a function in it, as module:name."
+
+    def items(self) -> tuple[str, ...]:
+        """The expressions of *select*; raises ``ValueError`` when they cannot be told from one another."""
+        return sql_items(self.select) if self.select and _is_given(self.select) else ()
+
+
+class SparkSql:
+    """Takes a place in a chain, where Spark does its work; no record goes through an instance."""
+
+    config_class = SparkSqlConfig
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """There is nothing to keep; raises :class:`~headrace.connect.errors.ConfigError` for what is wrong."""
+        SparkSqlConfig.parse(config)
+
+    def apply(self, record: SourceRecord) -> NoReturn:
+        """Raises :class:`~headrace.connect.errors.TaskFailedError`: a chain is cut here before it runs."""
+        raise TaskFailedError(
+            f"{SPARK_SQL} runs in Spark, between reading and writing, and not in this data plane."
+        )
+
+
+def _is_given(text: str | None) -> bool:
+    return text is not None and bool(text.strip())

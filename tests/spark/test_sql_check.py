@@ -1,0 +1,266 @@
+"""What Spark would refuse of a SQL step, or would not do row by row: told before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as t
+
+from headrace.slot.sql_step import SqlStep
+from headrace.spark.engine import SparkEngine
+from headrace.spark.reasons import of_expression
+from headrace.spark.session import SparkSettings
+from headrace.spark.sql_check import sql_problems
+from headrace.spark.sql_plan import operators, refused_of
+from headrace.spark.sql_step import applied
+from headrace.spark.sql_types import strange_fields
+from spark.sql_frames import FIELDS, frame, frame_schema, left_of, row, spark_schema
+
+HERE = "spark.sql_functions"
+NARROW = "Between reading and writing, each row becomes one row, in its place."
+
+
+@pytest.fixture(scope="module")
+def session(spark_engine: SparkEngine) -> SparkSession:
+    """The session that all tests share."""
+    return spark_engine.session()
+
+
+def told(session: SparkSession, step: SqlStep, value: pa.DataType = FIELDS) -> list[str]:
+    """What is wrong with *step*, for values of the type *value*."""
+    schema = spark_schema(session, frame_schema(value))
+    return [f"{name}: {sentence}" for name, sentence in sql_problems(session, schema, step)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("item", "sentence"),
+    [
+        ("sum(a) AS s", "an aggregate"),
+        ("row_number() OVER (ORDER BY a) AS n", "a window function"),
+        ("explode(array(a, a)) AS e", "an explode"),
+        ("(SELECT max(id) FROM range(3)) AS m", "an aggregate"),
+        ("(SELECT 1) IN (SELECT id FROM range(3)) AS m", "a join"),
+    ],
+)
+def test_what_is_not_row_by_row_is_refused(session: SparkSession, item: str, sentence: str) -> None:
+    """The operation is named, and the expression, among others that are right."""
+    expected = [f"select: {item}: This is {sentence}. {NARROW}"]
+
+    assert expected == told(session, SqlStep(select=("a", item, "b")))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("step", "sentence"),
+    [
+        (SqlStep(select=("a +",)), "select: a +: [PARSE_SYNTAX_ERROR] "),
+        (SqlStep(select=("a, b",)), "select: a, b: [PARSE_SYNTAX_ERROR] "),
+        (SqlStep(select=("c",)), "select: c: [UNRESOLVED_COLUMN.WITH_SUGGESTION] "),
+        (SqlStep(select=("f(a) AS b",)), "select: f(a) AS b: [UNRESOLVED_ROUTINE] "),
+        (SqlStep(select=("a + 1",)), "select: (a + 1): It has no name. Say (a + 1) AS"),
+        (SqlStep(select=("a", "b AS a")), "select: a: There are two fields of this name."),
+        (
+            SqlStep(select=("array(INTERVAL 1 DAY) AS i",)),
+            "select: Kafka Connect has no type for i",
+        ),
+        (SqlStep(where="a"), "where: a: Its type is int, and it has to be boolean."),
+        (SqlStep(where="sum(a) > 1"), "where: sum(a) > 1: This is an aggregate."),
+        (SqlStep(where="b > "), "where: b > : [PARSE_SYNTAX_ERROR] "),
+        (SqlStep(where="a > 1 AND"), "where: a > 1 AND: [PARSE_SYNTAX_ERROR] "),
+    ],
+    ids=str,
+)
+def test_what_spark_says_is_told_of_the_setting(
+    session: SparkSession, step: SqlStep, sentence: str
+) -> None:
+    """In Spark's own words where it has any, on one line."""
+    (found,) = told(session, step)
+
+    assert (sentence, False) == (found[: len(sentence)], "\n" in found)
+
+
+@pytest.mark.spark
+def test_all_that_is_wrong_is_told_at_once(session: SparkSession) -> None:
+    """Of the condition, and of each expression."""
+    step = SqlStep(select=("c", "a", "d"), where="e > 1")
+
+    assert ["where: e > 1", "select: c", "select: d"] == [
+        each.partition(": [")[0] for each in told(session, step)
+    ]
+
+
+@pytest.mark.spark
+def test_a_star_needs_fields(session: SparkSession) -> None:
+    """It does not stand for the other parts of a record."""
+    (found,) = told(session, SqlStep(select=("*",)), pa.string())
+
+    assert "this value has none. Name value." in found
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["record", "Record", "_headrace"])
+def test_fields_with_reserved_names_are_refused(session: SparkSession, name: str) -> None:
+    """With what can be done: nothing would lead to the record otherwise."""
+    fields = pa.struct([(name, pa.int32())])
+    steps = (SqlStep(where="1 = 1"), SqlStep(function=f"{HERE}:doubled"))
+
+    found = [each for step in steps for each in told(session, step, fields)]
+
+    assert [True, True] == [f"has a field {name!r}" in each for each in found]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("filtered", "This is a filter; the setting where drops records and moves their offsets."),
+        ("ordered", "This is a sort."),
+        ("shuffled", "This is a shuffle."),
+        ("merged", "This is a shuffle."),
+        ("summed", "This is an aggregate."),
+        ("joined", "This is a join."),
+        ("limited", "This is a limit."),
+        ("sampled", "This is a sample."),
+        ("exploded", "This is an explode."),
+        ("united", "This is a union."),
+        ("elsewhere", "This is another source of data."),
+        ("in_python", "This is a Python function (UDF)."),
+        ("mapped", "This is a Python function (UDF)."),
+        ("without_row", "It left out the column _headrace"),
+        ("without_fields", "It left no column for the value."),
+        ("two_of_one_name", "It returned two columns of one name: a."),
+        ("counted", "It runs Spark (count, collect, show …)"),
+        ("nothing", "It returned NoneType, and has to return a DataFrame."),
+        ("raising", "It raised KeyError: 'no such thing'"),
+        ("misspelt", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
+        ("spanning", "Kafka Connect has no type for span (interval day)."),
+        ("lacking", f"{HERE}:lacking could not be loaded"),
+    ],
+)
+def test_functions_that_may_not_be_are_refused(
+    session: SparkSession, name: str, sentence: str
+) -> None:
+    """What they would do to the rows is seen in the plan, and the sentence names it."""
+    (found,) = told(session, SqlStep(function=f"{HERE}:{name}"))
+
+    expected = f"function: {HERE}:{name}: {sentence}"
+    assert expected == found[: len(expected)]
+
+
+@pytest.mark.spark
+def test_an_open_session_says_which_expressions_it_cannot_read(spark_engine: SparkEngine) -> None:
+    """Without records: names that are not there are none of its business."""
+    spark_engine.session()
+    step = SqlStep(select=("a", "* EXCEPT (b)", "c +"), where="sum(d) > 1 AND")
+
+    found = spark_engine.sql_problems(step)
+
+    assert [("where", "sum(d) > 1 AND", True), ("select", "c +", True)] == [
+        (name, told.partition(": [")[0], "[PARSE_SYNTAX_ERROR]" in told) for name, told in found
+    ]
+
+
+def test_no_session_is_opened_for_a_validation() -> None:
+    """It would take long; the same is told when the connector starts."""
+    engine = SparkEngine(SparkSettings(master="spark://127.0.0.1:1"), slots=1)
+
+    assert [] == list(engine.sql_problems(SqlStep(where="a >")))
+
+    engine.close()
+
+
+@pytest.mark.spark
+def test_a_step_is_looked_at_once(session: SparkSession) -> None:
+    """Each micro-batch asks again, and must not wait for Spark."""
+    schema, step = spark_schema(session, frame_schema(FIELDS)), SqlStep(where="c > 42")
+
+    first, second = (sql_problems(session, schema, step) for _ in range(2))
+
+    assert first is second
+
+
+@pytest.mark.spark
+def test_a_value_that_an_expression_cannot_take_is_told_in_sparks_words(
+    session: SparkSession,
+) -> None:
+    """The first sentence of a job's failure, which says what to write instead."""
+    step = SqlStep(select=("CAST(b AS INT) AS n",))
+
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT") as failed:
+        left_of(applied(frame(session, [row({"a": 1, "b": "x"})]), step))
+
+    expected = '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT"'
+    found = of_expression(failed.value) or ""
+    assert (expected, True) == (found[: len(expected)], found.endswith("with where."))
+
+
+def test_what_an_expression_could_not_take_is_found_among_what_java_tells() -> None:
+    """Spark wraps it, and adds where in its own code it happened."""
+    told = "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012"
+    error = Exception(
+        f"Job aborted: java.lang.X: {told}\n== SQL ==\n1 / a\n\tat org.apache.Y.z(Y.java:1)"
+    )
+
+    assert f"{told}. Use a form that gives null" in (of_expression(error) or "")
+
+
+def test_other_failures_of_jobs_are_not_about_expressions() -> None:
+    """They are tried again."""
+    assert None is of_expression(Exception("Job aborted. SQLSTATE: XXKDA"))
+
+
+PLAN = """== Physical Plan ==
+*(2) Project [CASE WHEN (b#1 = a
+Filter, with a line of its own) THEN 1 END AS c#2]
++- *(2) Project [b#1]
+   +- MapInArrow read(id#0L)#1, [b#1], false
+      +- *(1) Range (0, 1, step=1, splits=1)
+"""
+
+
+def test_operators_are_read_from_a_plan() -> None:
+    """Lines within an expression are none."""
+    assert ["Project", "Project", "MapInArrow", "Range"] == list(operators(PLAN))
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        (PLAN, None),
+        (PLAN.replace("+- *(2) Project", "+- NewOperator"), "NewOperator"),
+        (PLAN.replace("MapInArrow", "MapInPandas"), "a Python function (UDF)"),
+        ("org.apache.AnalysisException: no", "nothing that Spark can plan (org.apache.Analysis"),
+    ],
+)
+def test_only_projections_are_taken(plan: str, expected: str | None) -> None:
+    """What is not known is refused by Spark's own name."""
+    found = refused_of(plan)
+
+    assert expected == (found and found[: len(expected or "")])
+
+
+def types() -> Iterator[tuple[t.DataType, list[tuple[str, str]]]]:
+    """Types, and what of them Kafka Connect does not have."""
+    plain = (
+        t.ByteType(),
+        t.DecimalType(9, 2),
+        t.VarcharType(3),
+        t.TimestampNTZType(),
+        t.TimeType(3),
+    )
+    yield from ((each, []) for each in plain)
+    day = t.DayTimeIntervalType()
+    yield t.StructType([t.StructField("i", t.ArrayType(day))]), [("s.i", day.simpleString())]
+    yield t.MapType(t.StringType(), t.VariantType()), [("s", "variant")]
+
+
+@pytest.mark.parametrize(("kind", "expected"), [*types()], ids=str)
+def test_types_without_an_equal_are_found(
+    kind: t.DataType, expected: list[tuple[str, str]]
+) -> None:
+    """However deep."""
+    assert expected == list(strange_fields(kind, "s"))
