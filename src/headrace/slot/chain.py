@@ -13,6 +13,7 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import ConnectError, RecordError, RetriableError
 from headrace.connect.record import SourceRecord
 from headrace.slot.batching import batches_of
+from headrace.slot.dead_letters import class_name
 from headrace.slot.encoding import located
 from headrace.slot.frames import Failed, Filtered, Frame, Records, Refused
 from headrace.slot.plain_rows import plain_row
@@ -138,7 +139,7 @@ class Chain:
     def _refused(self, frame: Records, refused: _NotTransformed) -> Frame:
         refused.error.row = 0
         if self._tolerates:
-            return Refused(frame, refused.error, refused.by)
+            return Refused(frame, refused.error, class_name(refused.by))
         return Failed(located(refused.error, frame.batch))
 
 

@@ -57,11 +57,12 @@ class Outlet:
     boundary: Boundary
     tolerance: Tolerance
 
-    def refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, object]:
-        """The stage (KIP-298) in which the only row of *batch* is refused, and what refuses it."""
+    def refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, str]:
+        """The stage (KIP-298) in which the only row of *batch* is refused, and the class of what refuses it."""
         if isinstance(error, UnsendableError):
-            return "KAFKA_PRODUCE", self.sender
-        return self.encoder.refused_by(batch)
+            return "KAFKA_PRODUCE", class_name(self.sender)
+        stage, by = self.encoder.refused_by(batch)
+        return stage, class_name(by)
 
 
 class WritingHalf:
@@ -205,7 +206,7 @@ class WritingHalf:
             piece = frame.slice(start, size)
             error = self._tried(piece) if len(piece.batch) else None
 
-    def _pass_over(self, error: RecordError, frame: Records, stage: str, by: object) -> None:
+    def _pass_over(self, error: RecordError, frame: Records, stage: str, by: str) -> None:
         """The only row of *frame* is refused for *error*, in *stage*."""
         batch, error.row = frame.batch, 0
         self._let_go(
@@ -218,7 +219,7 @@ class WritingHalf:
                     raw=raw_value(batch),
                 ),
                 stage=stage,
-                class_name=class_name(by),
+                class_name=by,
                 key=raw_key(batch),
             )
         )
