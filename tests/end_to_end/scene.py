@@ -18,6 +18,7 @@ from headrace.observe.events import Event, Replanned, SlotClaimed
 from headrace.runtime.engine import Engine
 from headrace.runtime.running.micro_batch import SlotState
 from headrace.runtime.running.processes import Processes
+from headrace.slot.split.between import Between
 from headrace.slot.work import SlotTicket
 from headrace.standalone import standalone
 from headrace.testing.judge import Verdict, judged
@@ -44,9 +45,9 @@ class KeptEngine:
         """As the engine is."""
         return self.engine.is_starting
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """As the engine does."""
-        self.engine.run(tickets)
+        self.engine.run(tickets, between)
 
     def close(self) -> None:
         """Leave it open."""

@@ -161,7 +161,7 @@ def plain(batch: SourceBatch) -> list[tuple[object, ...]]:
 
 def encoded(frames: Iterable[Frame], types: FrameTypes = TYPES) -> pa.Table:
     """All rows of *frames*, as Spark gets them."""
-    encoder = FrameEncoder(types, keeps_rows=True)
+    encoder = FrameEncoder(types)
     pieces = [piece for frame in frames for piece in encoder.rows(frame)]
     return pa.Table.from_batches([*pieces, encoder.end(Outcome.FINISHED)])
 

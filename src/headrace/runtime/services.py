@@ -15,6 +15,7 @@ from headrace.runtime.channel import Channel
 from headrace.runtime.engine import Engine
 from headrace.runtime.offset_desk import OffsetDesk
 from headrace.runtime.running.processes import LocalProcesses, Processes
+from headrace.slot.split.between import Between
 from headrace.slot.topic_groups import TopicGroup
 from headrace.slot.work import BoundaryKind, Delivery, ErrorPolicy, PluginChoice, StageChoice
 from headrace.storage.protocols import ConfigStore, StatusStore
@@ -25,7 +26,8 @@ class RunSpec:
     """A connector, ready to run: every setting resolved. Durations are in seconds.
 
     What is *hidden* may be in *props*, and in nothing that anybody reads. With *topic_groups* its tasks make
-    topics that are not there. *enforces_max_tasks* is ``tasks.max.enforce``.
+    topics that are not there. *enforces_max_tasks* is ``tasks.max.enforce``. *between* is what Spark does with its
+    records: each of its slots has two processes then, one that reads and one that writes.
     """
 
     name: str
@@ -41,6 +43,7 @@ class RunSpec:
     value_converter: PluginChoice = field(repr=False)
     header_converter: PluginChoice = field(repr=False)
     transforms: tuple[StageChoice, ...] = field(default=(), repr=False)
+    between: Between | None = None
     boundary: BoundaryKind
     commit_seconds: float
     records_per_second: int | None = None

@@ -16,9 +16,11 @@ from headrace.slot.batching import batches_of
 from headrace.slot.dead_letters import class_name
 from headrace.slot.encoding import located
 from headrace.slot.frames import Failed, Filtered, Frame, Records, Refused
+from headrace.slot.lease import Lease
 from headrace.slot.plain_rows import plain_row
 from headrace.slot.retrying import Retrying
-from headrace.slot.stages import Piece, Stage
+from headrace.slot.stages import Piece, Stage, made_stage
+from headrace.slot.work import SlotWork, StageChoice
 
 _log = logging.getLogger(__name__)
 
@@ -141,6 +143,15 @@ class Chain:
         if self._tolerates:
             return Refused(frame, refused.error, class_name(refused.by))
         return Failed(located(refused.error, frame.batch))
+
+
+def chain_of(choices: Sequence[StageChoice], work: SlotWork, lease: Lease) -> Chain:
+    """The chain of *choices* in a slot that does *work*; raises as ``made_stage`` does."""
+    return Chain(
+        [made_stage(each) for each in choices],
+        retrying=Retrying(work.errors, wait=lease.wait, ending=lease.should_end),
+        tolerates=work.errors.tolerate,
+    )
 
 
 def _changed_piece(stage: Stage, piece: Piece) -> list[Piece] | None:

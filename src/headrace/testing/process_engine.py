@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from headrace.connect.errors import RetriableError
 from headrace.slot.entry import run_slot
+from headrace.slot.split.between import Between, refuse_sql
 from headrace.slot.work import SlotTicket
 
 
@@ -26,8 +27,9 @@ class ProcessEngine:
         self._lock = threading.Lock()
         self._children: list[subprocess.Popen[bytes]] = []
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """Run one process per ticket; raises ``RetriableError`` when one of them dies."""
+        refuse_sql(between)
         children = [self._started(ticket) for ticket in tickets]
         with self._lock:
             self._children.extend(children)

@@ -113,7 +113,7 @@ class BatchTelling:
             self._tell(Resumed(connector=self._connector))
 
     def _tell_claims(self) -> None:
-        for slot in self._batch.slots:
+        for slot in self._batch.parts():
             if slot.claimed and slot.token not in self._announced:
                 self._announced.add(slot.token)
                 self._tell(

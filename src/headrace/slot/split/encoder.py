@@ -48,15 +48,11 @@ _KINDS: Final = {
 
 
 class FrameEncoder:
-    """Makes rows of the frames of one task, in order. The values of its records are of *carries*.
+    """Makes rows of the frames of one task, in order. The values of its records are of *carries*."""
 
-    *keeps_rows* says that somebody wants to see rows that were dropped, too.
-    """
-
-    def __init__(self, carries: FrameTypes, *, keeps_rows: bool) -> None:
+    def __init__(self, carries: FrameTypes) -> None:
         self._types = carries
         self._schema = carries.schema()
-        self._keeps_rows = keeps_rows
         self._batches = 0
 
     def rows(self, frame: Frame) -> Iterator[pa.RecordBatch]:
@@ -67,7 +63,7 @@ class FrameEncoder:
         if isinstance(frame, Records):
             yield from self._records(frame.batch)
         else:
-            yield self._marks(_KINDS[type(frame)], note_of(frame, keeps_rows=self._keeps_rows))
+            yield self._marks(_KINDS[type(frame)], note_of(frame))
 
     def end(self, outcome: Outcome) -> pa.RecordBatch:
         """The row that says how reading has ended."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headrace.connect.errors import RecordError
 from headrace.slot.dead_letters import class_name
-from headrace.slot.frames import DeadLetter, Failed, Filtered, Frame, Records, Refused
+from headrace.slot.frames import DeadLetter, Failed, Frame, Refused
 
 
 class ReadingTrace(Exception):  # noqa: N818 (a cause that is printed, never raised)
@@ -24,16 +24,13 @@ class ReadingTrace(Exception):  # noqa: N818 (a cause that is printed, never rai
         return f"in the process that reads:\n{self.args[0]}"
 
 
-def note_of(frame: Frame, *, keeps_rows: bool) -> bytes:
-    """*frame*, which is not records, as bytes; rows that were dropped only if somebody *keeps_rows*."""
+def note_of(frame: Frame) -> bytes:
+    """*frame*, which is not records, as bytes."""
     match frame:
         case Failed() | DeadLetter() | Refused():
             trace = "".join(traceback.format_exception(frame.error))
             error = _carried(frame.error)
             return pickle.dumps((_compact(dataclasses.replace(frame, error=error)), trace))
-        case Filtered() if not keeps_rows:
-            none = Records(frame.records.batch.take(pa.array([], pa.int64())))
-            return pickle.dumps((dataclasses.replace(frame, records=none), None))
         case _:
             return pickle.dumps((frame, None))
 
