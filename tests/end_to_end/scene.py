@@ -120,6 +120,8 @@ class Scene:
     connector: dict[str, str] = field(default_factory=dict)
     witness: Witness = field(default_factory=Witness)
     processes: Processes | None = None
+    becomes: Callable[[Sequence[bytes]], list[bytes]] = list
+    """What is to be in the topic of the lines that are written."""
 
     def __post_init__(self) -> None:
         self.files = self.folder / "in"
@@ -219,7 +221,7 @@ class Scene:
             chosen = chance.choice(self.witness.pids())
             os.kill(victim(chosen) if victim else chosen, signal.SIGKILL)
             failures = wait()
-        return failures, self.verdict(expected)
+        return failures, self.verdict(self.becomes(expected))
 
     def verdict(self, expected: Sequence[bytes]) -> Verdict:
         """What another client library finds in the topic."""
