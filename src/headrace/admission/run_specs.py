@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
+from headrace.admission.between import between_of
 from headrace.admission.checked_connectors import Admitted
 from headrace.runtime.services import RunSpec
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.secret_values import hidden_values
 from headrace.runtime.settings.worker_config import WorkerConfig
-from headrace.slot.split.between import Between
-from headrace.slot.split.planned_types import planned_types
-from headrace.slot.sql_choice import is_sql, sql_step
 from headrace.slot.work import BoundaryKind
 
 
@@ -42,7 +38,7 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
         value_converter=value,
         header_converter=header,
         transforms=admitted.transforms,
-        between=_between(admitted),
+        between=between_of(admitted.connector, admitted.props, admitted.transforms),
         boundary=config.boundary if worker.exactly_once else BoundaryKind.INTERVAL,
         commit_seconds=config.commit_seconds(worker),
         records_per_second=config.max_records_per_second,
@@ -50,13 +46,3 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
         topic_groups=config.topic_groups if worker.topic_creation_enable else (),
         hidden=hidden,
     )
-
-
-def _between(admitted: Admitted) -> Between | None:
-    """What Spark does between reading and writing, and to what; ``None`` where it does nothing."""
-    step = sql_step(admitted.transforms)
-    if step is None:
-        return None
-    before = list(itertools.takewhile(lambda each: not is_sql(each), admitted.transforms))
-    schemas = admitted.connector.record_schemas(admitted.props)
-    return Between(step=step, carries=planned_types(schemas, before))
