@@ -10,6 +10,7 @@ import pytest
 
 from headrace.admission import checked_worker
 from headrace.connect.errors import TaskFailedError
+from headrace.slot.split.between import Between
 from headrace.slot.work import SlotTicket
 from headrace.standalone import standalone
 
@@ -22,7 +23,7 @@ class NoEngine:
     slots = 1
     is_starting = False
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """Never called."""
 
     def close(self) -> None:

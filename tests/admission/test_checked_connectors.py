@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 
 import pytest
 
@@ -184,3 +185,14 @@ def test_a_converter_that_would_refuse_every_value_is_refused(
     assert (
         f"The converter avro needs values with a schema, and there is none for {told}." in sentence
     )
+
+
+@pytest.mark.parametrize(("asked", "is_taken"), [("select", True), ("where", False)])
+def test_what_sql_selects_has_a_schema(asked: str, *, is_taken: bool) -> None:
+    """Whatever it was before; a condition alone changes nothing."""
+    step = {"transforms": "s", "transforms.s.type": "SparkSql", f"transforms.s.{asked}": "value"}
+    given = {**FILES, **AVRO, "files.path": "/in/*.jsonl", **step}
+    refusal = nullcontext() if is_taken else pytest.raises(ConfigError, match="none for JSON lines")
+
+    with refusal:
+        admitted(given, checked_worker(WORKER))

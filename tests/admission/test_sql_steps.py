@@ -51,6 +51,11 @@ def test_a_step_of_expressions_is_taken() -> None:
         ({"transforms.sql.select": "a, f(b"}, "transforms.sql.select", "A ) is missing."),
         ({"transforms.sql.function": "os:getcwd"}, "transforms.sql.function", "plugin.modules"),
         (
+            {"transforms": "f,sql", "transforms.f.type": "Filter"},
+            "transforms.sql.type",
+            "Put SparkSql before them",
+        ),
+        (
             {"connector.class": "FileStreamSource", "file": "/nowhere"},
             "transforms.sql.type",
             "FileStreamSourceConnector is polled",

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from end_to_end.scene import Scene
+from end_to_end.sql_lines import SQL, selected
 from headrace.pids import read_stat
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
@@ -47,6 +48,8 @@ def main() -> None:
             Path(asked["folder"]) / str(number),
             f"{asked['name']}-{number}-{os.getpid()}",
         )
+        if asked.get("sql"):
+            scene.connector, scene.becomes = dict(SQL), selected
         wrong = play(
             scene, engine, victim=asked["victim"], chance=random.Random(asked["seed"] + number)
         )

@@ -18,6 +18,7 @@ from headrace.observe.events import Event, Replanned, SlotClaimed
 from headrace.runtime.engine import Engine
 from headrace.runtime.running.micro_batch import SlotState
 from headrace.runtime.running.processes import Processes
+from headrace.slot.split.between import Between
 from headrace.slot.work import SlotTicket
 from headrace.standalone import standalone
 from headrace.testing.judge import Verdict, judged
@@ -44,9 +45,9 @@ class KeptEngine:
         """As the engine is."""
         return self.engine.is_starting
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """As the engine does."""
-        self.engine.run(tickets)
+        self.engine.run(tickets, between)
 
     def close(self) -> None:
         """Leave it open."""
@@ -119,6 +120,8 @@ class Scene:
     connector: dict[str, str] = field(default_factory=dict)
     witness: Witness = field(default_factory=Witness)
     processes: Processes | None = None
+    becomes: Callable[[Sequence[bytes]], list[bytes]] = list
+    """What is to be in the topic of the lines that are written."""
 
     def __post_init__(self) -> None:
         self.files = self.folder / "in"
@@ -218,7 +221,7 @@ class Scene:
             chosen = chance.choice(self.witness.pids())
             os.kill(victim(chosen) if victim else chosen, signal.SIGKILL)
             failures = wait()
-        return failures, self.verdict(expected)
+        return failures, self.verdict(self.becomes(expected))
 
     def verdict(self, expected: Sequence[bytes]) -> Verdict:
         """What another client library finds in the topic."""

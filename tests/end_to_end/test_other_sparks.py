@@ -77,6 +77,24 @@ def test_over_spark_connect_killed_slots_lose_nothing_and_double_nothing(
     assert all_right(2) == played("rounds", asked)
 
 
+def test_over_spark_connect_killed_halves_of_slots_with_sql_lose_nothing_and_double_nothing(
+    bootstrap: str, tmp_path: Path, connect_server: ConnectServer
+) -> None:
+    """Whichever of a slot's two processes it is."""
+    asked = {
+        "bootstrap": bootstrap,
+        "folder": str(tmp_path),
+        "name": "connect-sql",
+        "remote": connect_server.url,
+        "victim": "slot",
+        "sql": True,
+        "rounds": 2,
+        "seed": 3,
+    }
+
+    assert all_right(2) == played("rounds", asked)
+
+
 def test_a_slot_that_spark_attempts_again_writes_nothing_the_second_time(
     bootstrap: str, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from end_to_end.held_task import HOLD
 from end_to_end.scene import OutOfReach, Scene, is_claim
 from headrace.connect.errors import RetriableError
 from headrace.observe.events import Replanned, SlotClaimed
+from headrace.slot.split.between import Between
 from headrace.slot.work import SlotTicket
 from headrace.testing.process_engine import ProcessEngine
 from headrace.testing.waiting import until
@@ -90,7 +91,7 @@ def test_a_slot_held_before_its_producer_wakes_into_a_newer_generation_and_write
 class TwiceEngine(ProcessEngine):
     """Delivers every plan twice, as a client of Spark Connect may after a lost answer."""
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """Run each ticket in two processes at once."""
         super().run([*tickets, *tickets])
 
@@ -114,7 +115,7 @@ def test_a_plan_that_is_delivered_twice_runs_once(bootstrap: str, tmp_path: Path
 class RetryingEngine(ProcessEngine):
     """Runs a slot again when its process died, as ``local[N,F]`` and clusters do."""
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """Try the whole job a second time with the same tokens."""
         try:
             super().run(tickets)

@@ -17,6 +17,7 @@ from headrace.runtime.running.connector_run import ConnectorRun
 from headrace.runtime.running.micro_batch import SlotState
 from headrace.runtime.services import Fence, RunSpec, Services, Timing
 from headrace.slot.channel import ChannelClient
+from headrace.slot.split.between import Between
 from headrace.slot.work import BoundaryKind, Delivery, PluginChoice, SlotReport, SlotTicket
 from headrace.storage.memory import MemoryConfigStore, MemoryOffsetStore, MemoryStatusStore
 from headrace.testing.puppets import PlannedPuppet, Puppet, puppet
@@ -33,7 +34,7 @@ class FakeEngine:
         self.tickets: list[SlotTicket] = []
         self._plays = plays
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """Claim each ticket, then tell the last word."""
         self.tickets += tickets
         for index, ticket in enumerate(tickets):

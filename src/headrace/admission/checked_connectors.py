@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from headrace.admission.between import between_problems
 from headrace.admission.plugins import Plugins
 from headrace.admission.promises import promise_problems
 from headrace.admission.sql_problems import sql_problems
@@ -150,6 +151,8 @@ def _judged(
     if not problems:
         config = ConnectorConfig.parse(props)
         problems.extend(promise_problems(connector, props, config, worker))
+    if not problems:
+        problems.extend(between_problems(connector, props, chosen_stages(props, plugins)))
     return connector, problems
 
 

@@ -10,6 +10,7 @@ from headrace.connect.config import Problem
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.converters import needs_schema
 from headrace.runtime.settings.connector_config import ConnectorConfig
+from headrace.runtime.settings.stage_settings import stage_choices
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.slot.work import BoundaryKind
 
@@ -90,9 +91,21 @@ def _schema_problems(
 ) -> Iterator[Problem]:
     """A converter of values that would refuse each of them."""
     named = config.converter("value", worker).class_name
-    schemaless = connector.schemaless(props) if needs_schema(named) else None
+    if not needs_schema(named) or _gets_schema(props):
+        return
+    schemaless = connector.schemaless(props)
     if schemaless is not None:
         told = (
             f"The converter {named} needs values with a schema, and there is none for {schemaless}."
         )
         yield "value.converter", f"{told} Set value.converter to json, string or bytes."
+
+
+def _gets_schema(props: Mapping[str, str]) -> bool:
+    """Whether values become what Spark makes of them, which always has a schema."""
+    steps = (each.transform for each in stage_choices(props))
+    return any(
+        each.class_name.rpartition(".")[2] == "SparkSql"
+        and any(each.config.get(name, "").strip() for name in ("select", "function"))
+        for each in steps
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.admission.between import between_of
 from headrace.admission.checked_connectors import Admitted
 from headrace.runtime.services import RunSpec
 from headrace.runtime.settings.connector_config import ConnectorConfig
@@ -41,6 +42,7 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
         value_converter=value,
         header_converter=header,
         transforms=admitted.transforms,
+        between=between_of(admitted.connector, admitted.props, admitted.transforms),
         boundary=config.boundary if worker.exactly_once else BoundaryKind.INTERVAL,
         commit_seconds=config.commit_seconds(worker),
         records_per_second=config.max_records_per_second,

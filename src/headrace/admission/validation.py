@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from headrace.admission.between import between_problems
 from headrace.admission.complaints import Complaints
 from headrace.admission.framework_settings import framework_settings
 from headrace.admission.plugins import Plugins
@@ -13,7 +14,13 @@ from headrace.admission.reading import NULL, Reading, reading
 from headrace.admission.sections import section_keys, section_problems, sections
 from headrace.admission.sql_problems import SqlJudge, no_judge, sql_problems
 from headrace.admission.transform_problems import chain_problems
-from headrace.admission.transforms import chain_props, chain_settings, in_chains, shown_class
+from headrace.admission.transforms import (
+    chain_props,
+    chain_settings,
+    chosen_stages,
+    in_chains,
+    shown_class,
+)
 from headrace.admission.versions import connector_version_problems
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
@@ -150,6 +157,14 @@ class _Validation:
             config = ConnectorConfig.parse(self._usable())
             asked = promise_problems(self._connector, self._props, config, self._worker)
             self._complaints.add(asked, as_they_are=True)
+            self._complain_of_types()
+
+    def _complain_of_types(self) -> None:
+        # An example of a record goes through the chain, which has to be a valid one.
+        if not self._complaints.all_keys():
+            stages = chosen_stages(self._chains, self._plugins)
+            problems = between_problems(self._connector, {**self._props, **self._chains}, stages)
+            self._complaints.add(problems, as_they_are=True)
 
     def _framework_settings(self) -> dict[str, Setting]:
         settings = (

@@ -35,6 +35,7 @@ from headrace.connect.partition import (
     SourcePartition,
 )
 from headrace.connect.record import Header, Headers, RecordMetadata, SourceRecord
+from headrace.connect.record_schemas import RecordSchemas
 from headrace.connect.schema import (
     BOOLEAN,
     BYTES,
@@ -119,6 +120,7 @@ __all__ = [
     "Problem",
     "RecordError",
     "RecordMetadata",
+    "RecordSchemas",
     "ReplanError",
     "RetriableError",
     "Schema",

@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol
 from headrace.connect.config import Config, Problem
 from headrace.connect.explained import Explained
 from headrace.connect.partition import KnownOffsets, OffsetReader, SourceOffset, SourcePartition
+from headrace.connect.record_schemas import RecordSchemas
 from headrace.connect.task import Offsets, SourceTask, Split
 
 
@@ -155,6 +156,15 @@ class SourceConnector(ABC):
 
         A converter that needs one is refused then, before anything starts, and not at the first record.
         ``None`` (the default): there are none, or it cannot be said. Pure.
+        """
+        return None
+
+    def record_schemas(self, props: Mapping[str, str]) -> RecordSchemas | None:
+        """The schemas of all records with this configuration, where they are known before one is read.
+
+        Asked when something has to know them beforehand, as Spark SQL does; records of other schemas are then
+        refused where they appear. ``None`` (the default) says that they are not known: values are taken to be text
+        or JSON documents. Pure: called on an instance that is not started.
         """
         return None
 

@@ -186,7 +186,8 @@ class SourceTask(ABC):
         """Called after the commit that covers *batch*: the place to acknowledge it upstream.
 
         Batches are told in the order of ``poll``; one that a transaction's end cut, or that is very large, is
-        told in pieces. Plain
+        told in pieces. Behind a Spark SQL step they are told as they are sent, to an instance that was never
+        polled. Plain
         records that ``poll`` returned are told as the batches that the runtime made of them; one that fits no
         batch, and was passed over, as a row of its own with neither key nor value.
         """

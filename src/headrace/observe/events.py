@@ -44,12 +44,13 @@ class MicroBatchStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotClaimed:
-    """A slot has claimed its work from the Python process *pid* on *host*."""
+    """A slot has claimed its work from the Python process *pid* on *host*; *reads* where another one writes."""
 
     connector: str
     task: int
     pid: int
     host: str
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

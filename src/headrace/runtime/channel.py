@@ -92,8 +92,8 @@ class Channel:
             self._batches.update(dict.fromkeys(batch.tokens(), batch))
         port = self._server.server_address[1]
         return [
-            SlotTicket(host=self._host, port=port, secret=self._secret, token=token)
-            for token in batch.tokens()
+            SlotTicket(host=self._host, port=port, secret=self._secret, token=slot.token)
+            for slot in batch.slots
         ]
 
     def forget(self, batch: MicroBatch) -> None:

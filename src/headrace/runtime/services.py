@@ -16,6 +16,7 @@ from headrace.runtime.engine import Engine
 from headrace.runtime.offset_homes import OffsetHomes
 from headrace.runtime.running.processes import LocalProcesses, Processes
 from headrace.runtime.settings.own_offsets import OwnOffsets
+from headrace.slot.split.between import Between
 from headrace.slot.topic_groups import TopicGroup
 from headrace.slot.work import BoundaryKind, Delivery, ErrorPolicy, PluginChoice, StageChoice
 from headrace.storage.protocols import ConfigStore, StatusStore
@@ -27,7 +28,8 @@ class RunSpec:
 
     Its tasks write offsets to *offsets_topic*, which is that of *own_offsets* where it has a topic of its own.
     What is *hidden* may be in *props*, and in nothing that anybody reads. With *topic_groups* its tasks make
-    topics that are not there. *enforces_max_tasks* is ``tasks.max.enforce``.
+    topics that are not there. *enforces_max_tasks* is ``tasks.max.enforce``. *between* is what Spark does with its
+    records: each of its slots has two processes then, one that reads and one that writes.
     """
 
     name: str
@@ -44,6 +46,7 @@ class RunSpec:
     value_converter: PluginChoice = field(repr=False)
     header_converter: PluginChoice = field(repr=False)
     transforms: tuple[StageChoice, ...] = field(default=(), repr=False)
+    between: Between | None = None
     boundary: BoundaryKind
     commit_seconds: float
     records_per_second: int | None = None

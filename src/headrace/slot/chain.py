@@ -14,11 +14,13 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import ConnectError, RecordError, RetriableError
 from headrace.connect.record import SourceRecord
 from headrace.slot.batching import batches_of
+from headrace.slot.dead_letters import class_name
 from headrace.slot.encoding import located
 from headrace.slot.frames import Failed, Filtered, Frame, Place, Records, Refused, Returned
 from headrace.slot.plain_rows import plain_row
 from headrace.slot.retrying import Retrying
-from headrace.slot.stages import Piece, Stage
+from headrace.slot.stages import Piece, Stage, made_stage
+from headrace.slot.work import SlotWork
 
 _log = logging.getLogger(__name__)
 
@@ -143,7 +145,7 @@ class Chain:
 
     def _refused(self, frame: Records, refused: _NotTransformed) -> Frame:
         refused.error.row = 0
-        found = Refused(frame, refused.error, refused.by)
+        found = Refused(frame, refused.error, class_name(refused.by))
         return (
             found
             if self._tolerates
@@ -153,6 +155,15 @@ class Chain:
 
 def _place(frame: Records, row: int) -> Place | None:
     return frame.slice(row, 1).begins_at
+
+
+def chain_of(work: SlotWork, retrying: Retrying) -> Chain:
+    """The chain of a slot that does *work*; raises as ``made_stage`` does."""
+    return Chain(
+        [made_stage(each) for each in work.transforms],
+        retrying=retrying,
+        tolerates=work.errors.tolerate,
+    )
 
 
 def _changed_piece(stage: Stage, piece: Piece) -> list[Piece] | None:

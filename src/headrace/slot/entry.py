@@ -15,43 +15,58 @@ from headrace.pids import identity_of
 from headrace.slot.channel import ChannelClient
 from headrace.slot.lease import Lease
 from headrace.slot.logs import Follow, slot_log
-from headrace.slot.run import SlotRun
+from headrace.slot.run import Received, SlotRun
+from headrace.slot.split.cutting import work_of_writing
 from headrace.slot.work import Outcome, Progress, SlotReport, SlotTicket, SlotWork
 
 _log = logging.getLogger(__name__)
 
 
-def run_slot(ticket: SlotTicket) -> SlotReport:
+def run_slot(ticket: SlotTicket, received: Received | None = None) -> SlotReport:
     """Do the work that *ticket*'s token stands for, and say how it ended.
 
+    With *received* another process reads, and this one writes what it has read.
     Called by Spark in a Python process, possibly more than once for one token: only the first claim is
     granted, every other copy returns at once without touching Kafka.
     """
     with ChannelClient(ticket) as client:
         try:
-            work, form = _claimed(client)
+            work, form = claimed(client)
         except (RetriableError, StaleTokenError) as error:
             return SlotReport(outcome=Outcome.STALE, reason=str(error))
         hidden = Hidden(values=work.hidden)
+        work = work if received is None else work_of_writing(work)
         with slot_log(form, connector=work.connector, task=work.task, hidden=hidden) as follow:
-            return _done(ticket, work, client, follow)
+            return _done(ticket, work, client, follow, received=received)
 
 
-def _done(ticket: SlotTicket, work: SlotWork, client: ChannelClient, follow: Follow) -> SlotReport:
+def _done(
+    ticket: SlotTicket,
+    work: SlotWork,
+    client: ChannelClient,
+    follow: Follow,
+    *,
+    received: Received | None,
+) -> SlotReport:
     progress = Progress()
     lease = Lease(
         ChannelClient(ticket), progress, lease_seconds=work.lease_seconds, follow_log=follow
     )
     lease.start()
     try:
-        report = _report(work, client, lease, progress)
+        run = SlotRun(work, client, lease, progress, received=received)
+        report = _report(work, run, progress)
     finally:
         lease.close()
-    _tell_end(client, report)
+    tell_end(client, report)
     return report
 
 
-def _claimed(client: ChannelClient) -> tuple[SlotWork, LogForm]:
+def claimed(client: ChannelClient) -> tuple[SlotWork, LogForm]:
+    """The work of the token that *client* asks for, and how to log; only the first claim is granted.
+
+    Raises ``StaleTokenError`` for every other one, and ``RetriableError`` when the driver does not answer.
+    """
     answer = client.ask(
         "claim",
         pid=os.getpid(),
@@ -64,7 +79,8 @@ def _claimed(client: ChannelClient) -> tuple[SlotWork, LogForm]:
     return SlotWork.from_message(answer["work"]), LogForm(**answer["log"])
 
 
-def _tell_end(client: ChannelClient, report: SlotReport) -> None:
+def tell_end(client: ChannelClient, report: SlotReport) -> None:
+    """Say the last word to the driver, if it listens."""
     try:
         client.ask("end", report=report.as_message())
     except RetriableError as error:
@@ -72,8 +88,7 @@ def _tell_end(client: ChannelClient, report: SlotReport) -> None:
         _log.warning("%s", error)
 
 
-def _report(work: SlotWork, client: ChannelClient, lease: Lease, progress: Progress) -> SlotReport:
-    run = SlotRun(work, client, lease, progress)
+def _report(work: SlotWork, run: SlotRun, progress: Progress) -> SlotReport:
     outcome, error = Outcome.ASKED, None
     try:
         outcome = run.run()

@@ -88,11 +88,11 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One row that a transformation cannot change, in its place among the others; *by* is that transformation."""
+    """One row that a transformation cannot change, in its place among the others; *by* is that one's class."""
 
     records: Records
     error: RecordError
-    by: object
+    by: str
 
     @property
     def begins_at(self) -> Place | None:

@@ -18,7 +18,7 @@ from headrace.slot.frames import Abort, Commit, DeadLetter, EndOfPoll, Failed, F
 from headrace.slot.lease import Lease
 from headrace.slot.throttle import Throttle
 from headrace.slot.tolerance import untolerated
-from headrace.slot.work import EndReason, Outcome, Progress
+from headrace.slot.work import EndReason, Outcome, Progress, SlotWork
 
 _log = logging.getLogger(__name__)
 
@@ -293,3 +293,23 @@ def _ends_after(
 def _place_of(error: Exception) -> Place | None:
     bad = error.bad if isinstance(error, RecordError) else None
     return None if bad is None else (bad.source_partition, bad.source_offset)
+
+
+def reading_half(
+    task: SourceTask,
+    work: SlotWork,
+    lease: Lease,
+    progress: Progress,
+    *,
+    requests: BoundaryRequests | None,
+) -> ReadingHalf:
+    """The half that polls *task* for *work*; *requests* as in :class:`ReadingRules`."""
+    rules = ReadingRules(
+        planned=work.planned,
+        linger_seconds=work.linger_seconds,
+        once=work.once,
+        grace_seconds=work.grace_seconds,
+        requests=requests,
+        tolerates=work.errors.tolerate,
+    )
+    return ReadingHalf(task, lease, rules, progress, throttle=Throttle(work.records_per_second))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from headrace.class_path import class_at
 from headrace.connect.errors import StaleTokenError, TaskFailedError
-from headrace.connect.partition import OffsetReader
-from headrace.connect.task import SourceTask, Split, TransactionContext
+from headrace.connect.task import SourceTask
 from headrace.converters import make_converter, make_header_converter
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
@@ -18,18 +17,17 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.sender import RecordSender, Sender
 from headrace.observe.hidden import Hidden
 from headrace.slot.boundary import Boundary, BoundaryRequests
-from headrace.slot.chain import Chain
+from headrace.slot.chain import chain_of
 from headrace.slot.channel import ChannelClient, ChannelOffsets
 from headrace.slot.commit_making import made_commits
+from headrace.slot.context import context_of
 from headrace.slot.encoding import Encoder
-from headrace.slot.frames import Place
+from headrace.slot.frames import Frame, Place
 from headrace.slot.hooks import overrides
 from headrace.slot.lease import Lease
 from headrace.slot.outliving import TransactionTooLongError
-from headrace.slot.reading import ReadingHalf, ReadingRules
+from headrace.slot.reading import reading_half
 from headrace.slot.retrying import Retrying
-from headrace.slot.stages import made_stage
-from headrace.slot.throttle import Throttle
 from headrace.slot.tolerance import Tolerance
 from headrace.slot.topic_making import TopicMaking
 from headrace.slot.work import BoundaryKind, Outcome, Progress, SlotWork
@@ -43,24 +41,21 @@ _LEFT_OPEN = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotContext:
-    """A ``TaskContext`` inside a slot."""
+class Received(Protocol):
+    """Frames that another process has read; *outcome* says how that has ended, once they have."""
 
-    connector: str
-    task: int
-    offsets: OffsetReader
-    transaction: TransactionContext | None
-    splits: Sequence[Split]
-    lease: Lease = field(repr=False)
+    outcome: Outcome
 
-    def stopping(self) -> bool:
-        """Whether the slot should end."""
-        return self.lease.should_end()
+    def frames(self) -> Iterator[Frame]:
+        """All of them, in order."""
+        ...
 
 
 class SlotRun:
-    """The task loop of one granted slot. *run* once, then *close*, on one thread."""
+    """The task loop of one granted slot. *run* once, then *close*, on one thread.
+
+    With *received* another process reads, and the task of this one is never polled.
+    """
 
     def __init__(
         self,
@@ -69,12 +64,14 @@ class SlotRun:
         lease: Lease,
         progress: Progress,
         *,
+        received: Received | None = None,
         make_sender: Callable[..., Sender] = make_sender,
     ) -> None:
         self._work = work
         self._client = client
         self._lease = lease
         self._progress = progress
+        self._received = received
         self._make_sender = make_sender
         self._sender: Sender | None = None
         self._task: SourceTask | None = None
@@ -87,14 +84,10 @@ class SlotRun:
         sender = self._opened_sender(task)
         self._task = task
         requests = BoundaryRequests() if self._work.boundary is BoundaryKind.CONNECTOR else None
-        task.initialize(self._context(requests))
+        task.initialize(context_of(self._work, self._client, self._lease, requests))
         task.start(self._work.config)
-        reading = ReadingHalf(
-            task,
-            self._lease,
-            self._rules(requests),
-            self._progress,
-            throttle=Throttle(self._work.records_per_second),
+        source = self._received or reading_half(
+            task, self._work, self._lease, self._progress, requests=requests
         )
         writing = self._writing = WritingHalf(
             task,
@@ -103,21 +96,22 @@ class SlotRun:
             self._progress,
             stored=ChannelOffsets(self._client),
         )
+        chain = chain_of(self._work, self._retrying())
         try:
-            writing.write(self._chain().frames(reading.frames()))
+            writing.write(chain.frames(source.frames()))
         except TransactionTooLongError as error:
             # A newer owner looks the same; then it is not for this slot to fail the connector.
             self._check_token("The token was withdrawn while a transaction was open.")
             raise TaskFailedError(str(error)) from error
-        if writing.left_open and reading.outcome is Outcome.FINISHED:
+        if writing.left_open and source.outcome is Outcome.FINISHED:
             raise TaskFailedError(
                 f"Task {self._work.connector}-{self._work.task} has finished its share without ending "
                 "its last transaction, and transaction.boundary is connector: it would read it again "
                 "for ever."
             )
-        if writing.left_open and reading.outcome is Outcome.IDLE:
+        if writing.left_open and source.outcome is Outcome.IDLE:
             _log.warning(_LEFT_OPEN)
-        return reading.outcome
+        return source.outcome
 
     def close(self) -> bool:
         """Release everything; whether no transaction was left behind."""
@@ -164,33 +158,6 @@ class SlotRun:
     def _still_ours(self, waited_for: str) -> None:
         self._progress.waiting_for = waited_for
         self._lease.check()
-
-    def _context(self, requests: BoundaryRequests | None) -> SlotContext:
-        return SlotContext(
-            connector=self._work.connector,
-            task=self._work.task,
-            offsets=ChannelOffsets(self._client),
-            transaction=requests,
-            splits=self._work.splits,
-            lease=self._lease,
-        )
-
-    def _rules(self, requests: BoundaryRequests | None) -> ReadingRules:
-        return ReadingRules(
-            planned=self._work.planned,
-            linger_seconds=self._work.linger_seconds,
-            once=self._work.once,
-            grace_seconds=self._work.grace_seconds,
-            requests=requests,
-            tolerates=self._work.errors.tolerate,
-        )
-
-    def _chain(self) -> Chain:
-        return Chain(
-            [made_stage(each) for each in self._work.transforms],
-            retrying=self._retrying(),
-            tolerates=self._work.errors.tolerate,
-        )
 
     def _retrying(self) -> Retrying:
         return Retrying(

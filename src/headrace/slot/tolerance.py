@@ -8,7 +8,7 @@ from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
 from headrace.kafka.sender import Sender, TooLargeError
 from headrace.observe.hidden import Hidden
 from headrace.slot.commits import Commits
-from headrace.slot.dead_letters import DeadLetters, PassedOver, class_name
+from headrace.slot.dead_letters import DeadLetters, PassedOver
 from headrace.slot.work import ErrorPolicy, Progress
 
 _log = logging.getLogger(__name__)
@@ -73,10 +73,10 @@ class Tolerance:
         fate = f"It is a dead letter in topic {where!r}." if where else "It is skipped."
         self._note(passed.error, passed.stage, passed.class_name, passed.bad.raw, fate=fate)
 
-    def failing(self, error: ConnectError, *, stage: str, by: object, raw: bytes | None) -> None:
+    def failing(self, error: ConnectError, *, stage: str, by: str, raw: bytes | None) -> None:
         """*error* of a record that holds *raw* is about to fail the task."""
         self._progress.record_errors += 1
-        self._note(error, stage, class_name(by), raw, fate="It fails the task.")
+        self._note(error, stage, by, raw, fate="It fails the task.")
 
     def committed(self) -> None:
         """What was passed over is behind for good."""

@@ -287,3 +287,12 @@ class SlotTicket:
     port: int
     secret: bytes = field(repr=False)
     token: str
+
+    def for_reading(self) -> SlotTicket:
+        """The ticket of the process that reads for this slot, where one of its own does."""
+        return dataclasses.replace(self, token=reading_token(self.token))
+
+
+def reading_token(token: str) -> str:
+    """The part of a slot's *token* that the process claims that reads for it. Pure."""
+    return f"{token}/read"

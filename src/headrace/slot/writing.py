@@ -71,11 +71,12 @@ class Outlet:
     boundary: Boundary
     tolerance: Tolerance
 
-    def refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, object]:
-        """The stage (KIP-298) in which a row of *batch* is refused, and what refuses it."""
+    def refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, str]:
+        """The stage (KIP-298) in which a row of *batch* is refused, and the class of what refuses it."""
         if isinstance(error, UnsendableError):
-            return "KAFKA_PRODUCE", self.sender
-        return self.encoder.refused_by(batch)
+            return "KAFKA_PRODUCE", class_name(self.sender)
+        stage, by = self.encoder.refused_by(batch)
+        return stage, class_name(by)
 
 
 class WritingHalf:
@@ -121,7 +122,7 @@ class WritingHalf:
             self._end()
         except LateRefusalError as error:
             told = self._sent.located(error)
-            self._fail(told, None, "KAFKA_PRODUCE", self._outlet.sender)
+            self._fail(told, None, "KAFKA_PRODUCE", class_name(self._outlet.sender))
             raise self._outlet.tolerance.too_late(told) from error
         except TransactionTimedOutError as error:
             too_long = too_long_again(error, self._open_transaction())
@@ -262,7 +263,7 @@ class WritingHalf:
             piece = frame.slice(start, size)
             error = self._tried(piece) if len(piece.batch) else None
 
-    def _pass_over(self, error: RecordError, frame: Records, stage: str, by: object) -> None:
+    def _pass_over(self, error: RecordError, frame: Records, stage: str, by: str) -> None:
         """The only row of *frame* is refused for *error*, in *stage*."""
         batch, error.row = frame.batch, 0
         self._let_go(
@@ -275,7 +276,7 @@ class WritingHalf:
                     raw=raw_value(batch),
                 ),
                 stage=stage,
-                class_name=class_name(by),
+                class_name=by,
                 key=raw_key(batch),
             )
         )
@@ -316,7 +317,7 @@ class WritingHalf:
         except RecordError as error:
             # Rows behind the refused one may be in the queue: nothing of this transaction may stay.
             told = located(error, frame.batch)
-            self._fail(told, frame.batch, "KAFKA_PRODUCE", self._outlet.sender)
+            self._fail(told, frame.batch, "KAFKA_PRODUCE", class_name(self._outlet.sender))
             raise told from error
         self._uncommitted = True
         self._amounts.sent(frame.batch)
@@ -329,10 +330,10 @@ class WritingHalf:
         elif isinstance(frame.error, RecordError):
             bad = frame.error.bad
             self._outlet.tolerance.failing(
-                frame.error, stage="TASK_POLL", by=self._task, raw=bad and bad.raw
+                frame.error, stage="TASK_POLL", by=class_name(self._task), raw=bad and bad.raw
             )
 
-    def _fail(self, error: ConnectError, batch: SourceBatch | None, stage: str, by: object) -> None:
+    def _fail(self, error: ConnectError, batch: SourceBatch | None, stage: str, by: str) -> None:
         """*error* is about the row of *batch* that it names, if that is known, and will be raised."""
         row = error.row if isinstance(error, RecordError) else None
         raw = None if batch is None or row is None else raw_value(batch.slice(row, 1))

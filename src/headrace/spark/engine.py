@@ -14,9 +14,10 @@ from pyspark.sql import SparkSession
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
+from headrace.slot.split.between import Between
 from headrace.slot.sql_step import SqlStep
 from headrace.slot.work import STALE, Outcome, SlotTicket
-from headrace.spark.reasons import full_text, in_short
+from headrace.spark.reasons import full_text, in_short, of_expression
 from headrace.spark.session import (
     DEFAULT_MASTER,
     SparkSettings,
@@ -28,6 +29,7 @@ from headrace.spark.session import (
 from headrace.spark.session_keeper import SessionKeeper
 from headrace.spark.shipping import ship
 from headrace.spark.slot_function import OUTCOME_SCHEMA, ArrowFunction, slot_function, warm
+from headrace.spark.split_job import split_job
 from headrace.spark.sql_syntax import syntax_problems
 
 _log = logging.getLogger(__name__)
@@ -70,19 +72,29 @@ class SparkEngine:
             abandon=cut_off if ours else _leave_open,
         )
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
-        """Run one slot per ticket and wait for all of them."""
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
+        """Run one slot per ticket, with *between* as two processes, and wait for all of them."""
         session = self.session()
         try:
             self._ship(session)
-            outcomes = _run(session, slot_function(tickets, self._plugin_folders), len(tickets))
+            outcomes = self._outcomes(session, tickets, between)
         except TaskFailedError:
             raise
         except Exception as error:
+            if between is not None:
+                _raise_if_of_data(error)
             reason = in_short(error)
             self._look_after(session, error)
             raise RetriableError(f"The Spark job was lost: {reason}") from error
         _refuse_if_unclaimed(outcomes)
+
+    def _outcomes(
+        self, session: SparkSession, tickets: Sequence[SlotTicket], between: Between | None
+    ) -> list[dict[str, Any]]:
+        if between is None:
+            return _run(session, slot_function(tickets, self._plugin_folders), len(tickets))
+        job = split_job(session, tickets, between, self._plugin_folders)
+        return job.toArrow().to_pylist()
 
     def require(self, modules: Iterable[str]) -> None:
         """Have these top-level modules, too, in every slot of later micro-batches. Any thread may call."""
@@ -193,6 +205,12 @@ def _leave_open(*_: SparkSession) -> None:
 def _run(session: SparkSession, function: ArrowFunction, tasks: int) -> list[dict[str, Any]]:
     frame = session.range(0, tasks, 1, tasks).mapInArrow(function, OUTCOME_SCHEMA)
     return frame.toArrow().to_pylist()
+
+
+def _raise_if_of_data(error: Exception) -> None:
+    told = of_expression(error)
+    if told is not None:
+        raise TaskFailedError(f"SparkSql failed at a record's value. {told}") from error
 
 
 def _refuse_if_unclaimed(outcomes: Sequence[dict[str, Any]]) -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
+from pyspark import TaskContext
 
 from headrace.slot.entry import run_slot
 from headrace.slot.plugin_folders import make_importable
+from headrace.slot.split.pushing import Push
+from headrace.slot.split.reader import read_part
+from headrace.slot.split.types import FrameTypes
+from headrace.slot.split.writer import write_part
 from headrace.slot.work import SlotTicket
 
 OUTCOME_SCHEMA = "slot long, outcome string, reason string"
@@ -31,6 +36,44 @@ def slot_function(
                 yield _row(slot, report.outcome, report.reason)
 
     return run
+
+
+def reading_function(
+    tickets: Sequence[SlotTicket],
+    carries: FrameTypes,
+    push: Push,
+    plugin_folders: Sequence[str] = (),
+) -> ArrowFunction:
+    """For ``mapInArrow`` as :func:`slot_function`: reads a slot's share per row, and gives it as rows of frames."""
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        make_importable(plugin_folders)
+        for batch in batches:
+            for slot in batch.column("id").to_pylist():
+                yield from read_part(tickets[slot].for_reading(), carries, push)
+
+    return read
+
+
+def writing_function(
+    tickets: Sequence[SlotTicket], plugin_folders: Sequence[str] = ()
+) -> ArrowFunction:
+    """For ``mapInArrow`` behind :func:`reading_function`: writes what has been read in the same task."""
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        make_importable(plugin_folders)
+        slot = _this_slot()
+        report = write_part(tickets[slot], batches)
+        yield _row(slot, report.outcome, report.reason)
+
+    return write
+
+
+def _this_slot() -> int:
+    # The range has one row in each of its partitions, and nothing behind it moves rows.
+    context = TaskContext.get()
+    assert context is not None, "only called in Spark's processes"
+    return context.partitionId()
 
 
 def warm(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

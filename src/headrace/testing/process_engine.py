@@ -11,6 +11,7 @@ from multiprocessing.context import ForkServerProcess
 
 from headrace.connect.errors import RetriableError
 from headrace.slot.entry import run_slot
+from headrace.slot.split.between import Between, refuse_sql
 from headrace.slot.work import SlotTicket
 
 # Not forks of the test's process, which has threads and a Kafka client: those of a server that has nothing but
@@ -32,8 +33,9 @@ class ProcessEngine:
         self._lock = threading.Lock()
         self._children: list[ForkServerProcess] = []
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """Run one process per ticket; raises ``RetriableError`` when one of them dies."""
+        refuse_sql(between)
         left = [self._started(ticket) for ticket in tickets]
         while left:
             for child in list(left):

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from headrace.slot.entry import run_slot
+from headrace.slot.split.between import Between, refuse_sql
 from headrace.slot.work import SlotTicket
 
 
@@ -20,8 +21,9 @@ class ThreadEngine:
         self.is_starting = False
         self.jobs = 0
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """Run one thread per ticket and wait for all of them."""
+        refuse_sql(between)
         self.jobs += 1
         threads = [
             threading.Thread(target=run_slot, args=(ticket,), name="test-slot", daemon=True)

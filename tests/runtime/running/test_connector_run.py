@@ -29,6 +29,7 @@ from headrace.runtime.capacity import Capacity
 from headrace.runtime.running.connector_run import ConnectorRun
 from headrace.runtime.services import RunSpec, Timing
 from headrace.slot.channel import ChannelClient
+from headrace.slot.split.between import Between
 from headrace.slot.work import (
     Outcome,
     Progress,
@@ -207,7 +208,7 @@ def test_a_slot_of_another_version_fails_the_connector_with_a_sentence(desks: li
     desks.append(desk)
 
     class OldEngine(FakeEngine):
-        def run(self, tickets: Sequence[SlotTicket]) -> None:
+        def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
             for ticket in tickets:
                 with ChannelClient(ticket) as client:
                     client.ask("claim", pid=1, host="there", version="0.0.1")
@@ -288,7 +289,7 @@ class StartingEngine(FakeEngine):
         self.asked = threading.Event()
         self.ready = threading.Event()
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """Start, and run the slots then."""
         self.asked.set()
         assert self.ready.wait(20.0)
@@ -393,7 +394,7 @@ def test_a_slot_that_goes_on_after_a_wait_is_told(
     )
 
     class AwayEngine(FakeEngine):
-        def run(self, tickets: Sequence[SlotTicket]) -> None:
+        def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
             with ChannelClient(tickets[0]) as client:
                 client.ask("claim", pid=1, host="nowhere", version=__version__)
                 for step in steps:
@@ -424,7 +425,7 @@ def test_slots_that_spark_does_not_start_are_told_once_and_work_goes_on_when_the
     free = threading.Event()
 
     class FullEngine(FakeEngine):
-        def run(self, tickets: Sequence[SlotTicket]) -> None:
+        def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
             super().run(tickets[:1])
             assert free.wait(20.0)
             super().run(tickets[1:])
@@ -487,7 +488,7 @@ def test_a_source_that_is_away_is_told_with_its_reason(desks: list[Desk]) -> Non
     desks.append(desk)
 
     class AwayEngine(FakeEngine):
-        def run(self, tickets: Sequence[SlotTicket]) -> None:
+        def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
             with ChannelClient(tickets[0]) as client:
                 client.ask("claim", pid=1, host="nowhere", version=__version__)
                 for reason in ("refused", "refused again"):

@@ -166,3 +166,59 @@ def test_a_stop_takes_the_place_of_a_budget() -> None:
     batch.ask_to_end(EndReason.STOP)
 
     assert (True, "stop") == batch.beat(token, {})
+
+
+def split_batch() -> MicroBatch:
+    """One slot that reads in a process of its own."""
+    return MicroBatch([work()], {}, run="r", readers=True)
+
+
+def test_a_slot_with_a_reader_has_two_tokens_each_of_which_is_claimed_once() -> None:
+    """A second copy of either half gets nothing to do."""
+    batch = split_batch()
+
+    granted = [batch.claim(token, pid=1, host="h") for token in batch.tokens() * 2]
+
+    assert [True, True, False, False] == [each is not None for each in granted]
+
+
+def test_a_slot_with_a_reader_has_ended_when_both_have() -> None:
+    """The reader may still be stopping its task when all is written; one that never came is not waited for."""
+    batch, word = split_batch(), SlotReport(outcome=Outcome.FINISHED)
+    writer, reader = batch.tokens()
+    for token in (writer, reader):
+        batch.claim(token, pid=1, host="h")
+
+    batch.end(writer, word)
+    before = batch.all_reported()
+    batch.end(reader, word)
+
+    assert (False, True) == (before, batch.all_reported())
+    unread = split_batch()
+    unread.end(unread.tokens()[0], word)
+    assert unread.all_reported()
+
+
+def test_what_was_polled_is_told_by_the_reader_and_what_was_sent_by_the_writer() -> None:
+    """Together they are the progress of one task."""
+    batch = split_batch()
+    writer, reader = batch.tokens()
+    batch.beat(writer, {"records": 3, "polled_records": 0, "source_away": None})
+    batch.beat(reader, {"records": 0, "polled_records": 5, "source_away": "gone"})
+
+    assert [
+        (0, {"records": 3, "polled_records": 5, "source_away": "gone"})
+    ] == batch.done_by_tasks()
+
+
+def test_a_withdrawal_takes_the_readers_token_too() -> None:
+    """Both are told at their next beat, and both processes are known."""
+    batch = split_batch()
+    tokens = batch.tokens()
+    for pid, token in enumerate(tokens):
+        batch.claim(token, pid=pid, host="h")
+
+    withdrawn = batch.withdraw()
+
+    assert [0, 1] == [part.pid for part in withdrawn]
+    assert [False, False] == [batch.is_valid(token) for token in tokens]

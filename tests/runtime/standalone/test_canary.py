@@ -25,6 +25,7 @@ from headrace.runtime.services import Timing
 from headrace.runtime.standalone.herder import StandaloneHerder
 from headrace.runtime.standalone.parts import KafkaParts, LocalParts
 from headrace.slot.entry import run_slot
+from headrace.slot.split.between import Between
 from headrace.slot.work import SlotReport, SlotTicket
 from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.thread_engine import ThreadEngine
@@ -61,7 +62,7 @@ class SpyingEngine(ThreadEngine):
         super().__init__()
         self.carried: list[SlotTicket | SlotReport] = []
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """There and back."""
         self.carried += tickets
         self.carried += [run_slot(each) for each in tickets]

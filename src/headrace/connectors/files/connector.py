@@ -16,6 +16,7 @@ from headrace.connect.connector import ExactlyOnceSupport, Plan, PlannedConnecto
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.record_schemas import RecordSchemas
 from headrace.connect.task import Offsets, SourceTask, Split
 from headrace.connectors.files.candidate import NOTHING, Decision
 from headrace.connectors.files.cleanup.cleaner import Cleanup
@@ -25,6 +26,7 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.distribution import shares_of
 from headrace.connectors.files.explaining import Explaining
 from headrace.connectors.files.formats import schemaless_values
+from headrace.connectors.files.known_schemas import known_schemas
 from headrace.connectors.files.lagging import lags_of
 from headrace.connectors.files.local.selection import LocalSelection
 from headrace.connectors.files.naming.destinations import Destinations
@@ -101,6 +103,10 @@ class FilesConnector(PlannedConnector):
     def schemaless(self, props: Mapping[str, str]) -> str | None:
         """See :class:`~headrace.connect.connector.SourceConnector`; told by the settings and ``files.path``."""
         return schemaless_values(self.files_config.parse(props))
+
+    def record_schemas(self, props: Mapping[str, str]) -> RecordSchemas | None:
+        """See :class:`~headrace.connect.connector.SourceConnector`; told by ``files.schema``."""
+        return known_schemas(self.files_config.parse(props))
 
     def validate_offsets(self, props: Mapping[str, str], offsets: Offsets) -> None:
         """See :class:`~headrace.connect.connector.SourceConnector`."""

@@ -113,11 +113,11 @@ class BatchRun:
         self._telling.progress()
         if self._failure is not None:
             raise self._failure
-        return self._result(lost, unconfirmed)
+        return self._result(lost)
 
     def _run_engine(self, tickets: Sequence[SlotTicket]) -> None:
         try:
-            self._services.engine.run(tickets)
+            self._services.engine.run(tickets, self._spec.between)
         except RetriableError as error:
             self._lost_because = error
         except Exception as error:  # noqa: BLE001 (it is raised again on the connector's thread)
@@ -213,14 +213,14 @@ class BatchRun:
                 return
             self._batch.wait(_LOOK_SECONDS / 5)
 
-    def _result(self, lost: str | None, unconfirmed: Sequence[SlotState]) -> BatchResult:
+    def _result(self, lost: str | None) -> BatchResult:
         reports = [
             slot.report or SlotReport(outcome=Outcome.REPLAN, clean=False, reason=lost)
             for slot in self._batch.slots
         ]
         return BatchResult(
             reports=reports,
-            clean=not unconfirmed and all(each.clean for each in reports),
+            clean=all(each.clean for each in reports),
             lost=lost,
             committed_records=self._batch.total("committed_records"),
             dead_lettered=self._batch.total("dead_lettered"),

@@ -45,7 +45,14 @@ class BatchSupervisor:
         if not self._has_room(len(works)):
             return None
         services = self._parts.services
-        run = self._batch_run(MicroBatch(works, offsets.known(), run=services.run_id))
+        run = self._batch_run(
+            MicroBatch(
+                works,
+                offsets.known(),
+                run=services.run_id,
+                readers=self._parts.spec.between is not None,
+            )
+        )
         try:
             self._tell(
                 MicroBatchStarted(

@@ -113,7 +113,8 @@ class BatchTelling:
             self._tell(Resumed(connector=self._connector))
 
     def _tell_claims(self) -> None:
-        for slot in self._batch.slots:
+        readers = {slot.reader.token for slot in self._batch.slots if slot.reader is not None}
+        for slot in self._batch.parts():
             if slot.claimed and slot.token not in self._announced:
                 self._announced.add(slot.token)
                 self._tell(
@@ -122,6 +123,7 @@ class BatchTelling:
                         task=slot.work.task,
                         pid=slot.pid or 0,
                         host=slot.host or "",
+                        reads=slot.token in readers,
                     )
                 )
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.slot.work import EndReason, Outcome, SlotReport, SlotWork
+from headrace.slot.work import EndReason, Outcome, SlotReport, SlotWork, reading_token
+
+# What of a slot's progress is for the process to tell that reads.
+_OF_READING = ("polled_records", "polls", "batches", "source_away")
 
 
 @dataclass(slots=True, kw_only=True)
 class SlotState:
-    """What the driver knows of one slot. Written under its micro-batch's lock."""
+    """What the driver knows of one slot. Written under its micro-batch's lock.
+
+    *reader* is the same of the process that reads for it, where that is another one than the one that writes.
+    """
 
     work: SlotWork
     token: str
@@ -29,10 +35,24 @@ class SlotState:
     report: SlotReport | None = None
     stopping_since: float | None = None
     gone: bool = False
+    reader: SlotState | None = None
+
+    def done(self) -> Mapping[str, Any]:
+        """What was done so far, whichever of its processes told it."""
+        told = {} if self.reader is None else self.reader.progress
+        return {**self.progress, **{name: told[name] for name in _OF_READING if name in told}}
+
+    def parts(self) -> Iterator[SlotState]:
+        """This, and its reader if it has one."""
+        yield self
+        if self.reader is not None:
+            yield self.reader
 
 
 class MicroBatch:
     """The slots of one Spark job and the rule that each token is claimed once.
+
+    With *readers* each slot has another process that reads for it, with a token of its own.
 
     The channel's threads call the methods that take a token; the connector's own thread calls the rest.
     One lock guards all of it, held only for moments.
@@ -44,6 +64,7 @@ class MicroBatch:
         offsets: Mapping[SourcePartition, SourceOffset],
         *,
         run: str,
+        readers: bool = False,
         new_token: Callable[[], str] = lambda: secrets.token_hex(16),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -56,7 +77,10 @@ class MicroBatch:
             SlotState(work=work, token=f"{run}/{new_token()}/{index}")
             for index, work in enumerate(works)
         ]
-        self._by_token = {slot.token: slot for slot in self.slots}
+        if readers:
+            for slot in self.slots:
+                slot.reader = SlotState(work=slot.work, token=reading_token(slot.token))
+        self._by_token = {part.token: part for part in self.parts()}
 
     def claim(
         self, token: str, *, pid: int, host: str, identity: str | None = None
@@ -131,18 +155,21 @@ class MicroBatch:
             self._changed.notify_all()
 
     def withdraw(self) -> list[SlotState]:
-        """Take back every token without a report; the slots that they belonged to."""
+        """Take back every token without a report; those that they belonged to, readers included."""
         with self._changed:
-            unconfirmed = [slot for slot in self.slots if slot.report is None]
-            for slot in unconfirmed:
-                slot.valid = False
+            unconfirmed = [part for part in self.parts() if part.report is None]
+            for part in unconfirmed:
+                part.valid = False
             self._changed.notify_all()
             return unconfirmed
 
     def all_reported(self) -> bool:
-        """Whether every slot has said its last word."""
+        """Whether every slot has said its last word, and so has each reader that was there."""
         with self._changed:
-            return all(slot.report is not None for slot in self.slots)
+            readers = (slot.reader for slot in self.slots if slot.reader is not None)
+            return all(slot.report is not None for slot in self.slots) and not any(
+                reader.claimed and not reader.gone for reader in readers
+            )
 
     @property
     def first_claim_at(self) -> float | None:
@@ -160,9 +187,9 @@ class MicroBatch:
         with self._changed:
             now = self._clock()
             return [
-                slot
-                for slot in self.slots
-                if slot.claimed and slot.report is None and now - slot.heard_at > lease_seconds
+                part
+                for part in self.parts()
+                if part.claimed and not part.gone and now - part.heard_at > lease_seconds
             ]
 
     def hung(self, grace_seconds: float) -> list[SlotState]:
@@ -170,11 +197,11 @@ class MicroBatch:
         with self._changed:
             now = self._clock()
             return [
-                slot
-                for slot in self.slots
-                if slot.report is None
-                and slot.stopping_since is not None
-                and now - slot.stopping_since > grace_seconds
+                part
+                for part in self.parts()
+                if part.report is None
+                and part.stopping_since is not None
+                and now - part.stopping_since > grace_seconds
             ]
 
     def outcomes(self) -> list[Outcome]:
@@ -200,7 +227,8 @@ class MicroBatch:
     def done_by_tasks(self) -> list[tuple[int, Mapping[str, Any]]]:
         """The progress of each task that has said anything, with its number."""
         with self._changed:
-            return [(slot.work.task, slot.progress) for slot in self.slots if slot.progress]
+            done = [(slot.work.task, slot.done()) for slot in self.slots]
+            return [(task, told) for task, told in done if told]
 
     def topics(self) -> frozenset[str]:
         """The topics in which slots have committed records."""
@@ -215,6 +243,10 @@ class MicroBatch:
             waits = (slot.progress.get("waiting_for") for slot in self.slots if slot.report is None)
             return next((each for each in waits if each), None)
 
+    def parts(self) -> list[SlotState]:
+        """All slots, each with its reader if it has one."""
+        return [part for slot in self.slots for part in slot.parts()]
+
     def tokens(self) -> list[str]:
-        """Every token of this micro-batch."""
+        """Every token of this micro-batch, those of readers included."""
         return list(self._by_token)

@@ -29,7 +29,7 @@ class SourceWaits:
         task, records = slot.work.task, slot.progress.get("records", 0)
         if records > self._records_when_told.get(task, records):
             del self._records_when_told[task]
-        away = slot.progress.get("source_away")
+        away = slot.done().get("source_away")
         if not away or slot.report is not None or task in self._records_when_told:
             return None
         self._records_when_told[task] = records

@@ -9,6 +9,7 @@ from typing import Protocol
 from headrace.connect.config import Problem
 from headrace.connect.errors import RetriableError
 from headrace.runtime.engine import Engine
+from headrace.slot.split.between import Between
 from headrace.slot.sql_step import SqlStep
 from headrace.slot.work import SlotTicket
 
@@ -44,9 +45,9 @@ class LazyEngine:
         engine = self._engine
         return self._is_making if engine is None else engine.is_starting
 
-    def run(self, tickets: Sequence[SlotTicket]) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
         """See :class:`~headrace.runtime.engine.Engine`."""
-        self._made().run(tickets)
+        self._made().run(tickets, between)
 
     def require(self, modules: Iterable[str]) -> None:
         """Have these modules, as soon as there is an engine."""

@@ -1,0 +1,60 @@
+"""What the rows of one batch have in common; it precedes them, because Spark does not keep batches together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.schema import Schema
+from headrace.slot.split.headers import HeadersPlan, plan_of
+
+IN_COLUMN = "column"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchHead:
+    """A batch without its rows, of which there are *rows*; *number* is in each of them.
+
+    *values* and *keys* are the types that the columns had, *carried* is that in which Spark got the values.
+    *offset* is ``None`` where the batch has no offsets. *timestamps* are one for all rows, none, or
+    :data:`IN_COLUMN`.
+    """
+
+    number: int
+    rows: int
+    topic: str
+    partition: int | None
+    source_partition: SourcePartition
+    offset: SourceOffset | None
+    moving: tuple[str, ...]
+    values: pa.DataType
+    carried: pa.DataType
+    value_schema: Schema | None
+    keys: pa.DataType | None
+    key_schema: Schema | None
+    headers: HeadersPlan
+    timestamps: int | str | None
+
+
+def head_of(batch: SourceBatch, number: int, carried: pa.DataType) -> BatchHead:
+    """The head of *batch*, which is the one of this *number*, and whose values are *carried*."""
+    offsets, stamps = batch.offsets, batch.timestamps
+    return BatchHead(
+        number=number,
+        rows=len(batch),
+        topic=batch.topic,
+        partition=batch.partition,
+        source_partition=batch.source_partition,
+        offset=None if offsets is None else dict(offsets.constant),
+        moving=() if offsets is None else tuple(offsets.columns),
+        values=batch.values.type,
+        carried=carried,
+        value_schema=batch.value_schema,
+        keys=None if batch.keys is None else batch.keys.type,
+        key_schema=batch.key_schema,
+        headers=plan_of(batch.headers),
+        timestamps=stamps if isinstance(stamps, int | None) else IN_COLUMN,
+    )

@@ -1,0 +1,136 @@
+"""Frames into rows for Spark."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.errors import TaskFailedError
+from headrace.slot.encoding import source_name
+from headrace.slot.frames import (
+    Abort,
+    Commit,
+    DeadLetter,
+    EndOfPoll,
+    Failed,
+    Filtered,
+    Frame,
+    OffsetsOnly,
+    Records,
+    Refused,
+)
+from headrace.slot.split import types
+from headrace.slot.split.batch_head import head_of
+from headrace.slot.split.columns import reshaped
+from headrace.slot.split.headers import notes, plan_of, shown
+from headrace.slot.split.notes import note_of
+from headrace.slot.split.offsets import packed
+from headrace.slot.split.types import FrameTypes, travelling
+from headrace.slot.work import Outcome
+
+# What Spark holds of a batch at once, besides the rows that it makes of it; more of them gain nothing.
+_MOST_BYTES: Final = 4 * 1024 * 1024
+_MOST_ROWS: Final = 10_000
+_KINDS: Final = {
+    DeadLetter: types.DEAD_LETTER,
+    Filtered: types.FILTERED,
+    Refused: types.REFUSED,
+    OffsetsOnly: types.OFFSETS_ONLY,
+    EndOfPoll: types.END_OF_POLL,
+    Commit: types.COMMIT,
+    Abort: types.ABORT,
+    Failed: types.FAILED,
+}
+
+
+class FrameEncoder:
+    """Makes rows of the frames of one task, in order. The values of its records are of *carries*."""
+
+    def __init__(self, carries: FrameTypes) -> None:
+        self._types = carries
+        self._schema = carries.schema()
+        self._batches = 0
+
+    def rows(self, frame: Frame) -> Iterator[pa.RecordBatch]:
+        """*frame* as rows.
+
+        Raises :class:`~headrace.connect.errors.TaskFailedError` for records of other types than planned.
+        """
+        if isinstance(frame, Records):
+            yield from self._records(frame.batch)
+        else:
+            yield self._marks(_KINDS[type(frame)], note_of(frame))
+
+    def end(self, outcome: Outcome) -> pa.RecordBatch:
+        """The row that says how reading has ended."""
+        return self._marks(types.END, outcome.value.encode())
+
+    def nothing(self, rows: int, note: bytes | None = None) -> pa.RecordBatch:
+        """So many *rows* that mean nothing."""
+        return self._marks(types.NOTHING, note, rows)
+
+    def _marks(self, kind: int, note: bytes | None, rows: int = 1) -> pa.RecordBatch:
+        given = {
+            "kind": pa.repeat(pa.scalar(kind, pa.int8()), rows),
+            "keep": pa.repeat(pa.scalar(value=True), rows),
+            "note": pa.repeat(pa.scalar(note, pa.binary()), rows),
+        }
+        columns = [given.get(each.name, pa.nulls(rows, each.type)) for each in self._schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _records(self, batch: SourceBatch) -> Iterator[pa.RecordBatch]:
+        if not len(batch):
+            return
+        self._check(batch)
+        head = head_of(batch, self._batches, self._types.value)
+        self._batches += 1
+        yield self._marks(types.BATCH, pickle.dumps(head))
+        step = _rows_at_once(batch)
+        for start in range(0, len(batch), step):
+            piece = batch.slice(start, min(step, len(batch) - start))
+            yield pa.RecordBatch.from_arrays(self._columns(piece, head.number), schema=self._schema)
+
+    def _columns(self, batch: SourceBatch, number: int) -> list[pa.Array]:
+        rows, stamps, offsets = len(batch), batch.timestamps, batch.offsets
+        return [
+            pa.repeat(pa.scalar(types.RECORD, pa.int8()), rows),
+            pa.repeat(batch.topic, rows),
+            pa.repeat(pa.scalar(batch.partition, pa.int32()), rows),
+            _carried(batch.keys, self._types.key, rows),
+            _carried(batch.values, self._types.value, rows),
+            shown(batch.headers, rows),
+            stamps
+            if isinstance(stamps, pa.Array)
+            else pa.repeat(pa.scalar(stamps, pa.int64()), rows),
+            pa.repeat(pa.scalar(number, pa.int32()), rows),
+            pa.nulls(rows, pa.binary()) if offsets is None else packed(offsets.columns, rows),
+            pa.repeat(pa.scalar(value=True), rows),
+            notes(batch.headers, plan_of(batch.headers), rows),
+        ]
+
+    def _check(self, batch: SourceBatch) -> None:
+        pairs = [("values", batch.values, self._types.value), ("keys", batch.keys, self._types.key)]
+        for noun, column, planned in pairs:
+            if column is None or pa.types.is_null(column.type):
+                continue
+            if travelling(column.type) != planned:
+                raise TaskFailedError(
+                    f"{source_name(batch.source_partition)}: the {noun} are of the type {column.type}, but "
+                    f"the plan of the SparkSql step says {planned}. All records of a connector with that "
+                    "step must be of one type, which its connector tells before it starts: give them one "
+                    "schema (of files: files.schema), or take the step out."
+                )
+
+
+def _carried(column: pa.Array | None, kind: pa.DataType, rows: int) -> pa.Array:
+    if column is None or pa.types.is_null(column.type):
+        return pa.nulls(rows, kind)
+    return reshaped(column, kind)
+
+
+def _rows_at_once(batch: SourceBatch) -> int:
+    return max(1, min(_MOST_ROWS, _MOST_BYTES * len(batch) // max(1, batch.nbytes)))

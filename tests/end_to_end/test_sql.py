@@ -1,0 +1,82 @@
+"""Spark SQL between reading and writing, on a real Spark and a real broker."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+from end_to_end.scene import Scene, Witness, is_claim, pause
+from end_to_end.sql_lines import SQL, selected
+from headrace.observe.events import SlotClaimed
+from headrace.spark.engine import SparkEngine
+from headrace.testing.judge import judged
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(400)]
+
+
+def test_lines_go_through_sql_once_and_dropped_ones_move_their_offsets(
+    bootstrap: str, tmp_path: Path, spark_engine: SparkEngine
+) -> None:
+    """In two processes for each slot; a second run finds nothing to read."""
+    topic = f"sql-{os.getpid()}"
+    scene = Scene(bootstrap, tmp_path, topic, connector=dict(SQL))
+    scene.connector["headrace.max.records.per.second"] = "1000000"
+    expected = selected(scene.write(records=6_000))
+
+    assert {} == scene.run_once(spark_engine)
+
+    assert 4 == len(set(scene.witness.pids()))
+    verdict = judged(bootstrap, topic, expected)
+    assert verdict.exactly_once, verdict
+    scene.witness = Witness()
+    assert {} == scene.run_once(spark_engine)
+    assert [] == scene.witness.pids()
+
+
+@pytest.mark.kill
+@pytest.mark.parametrize("reads", [True, False])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_killed_process_of_a_split_slot_loses_nothing_and_doubles_nothing(
+    bootstrap: str, tmp_path: Path, spark_engine: SparkEngine, seed: int, *, reads: bool
+) -> None:
+    """Whether it is the one that reads or the one that writes: the work is planned again."""
+    topic = f"sql-{'reader' if reads else 'writer'}-{seed}-{os.getpid()}"
+    scene = Scene(bootstrap, tmp_path, topic, connector=dict(SQL))
+    expected = selected(scene.write())
+    chance = random.Random(f"{reads}{seed}")
+
+    with scene.running(spark_engine) as wait:
+        scene.witness.wait_for(lambda event: is_claim(event) and event.reads is reads, seconds=180)
+        pause(chance)
+        os.kill(chance.choice(processes(scene.witness, reads=reads)), signal.SIGKILL)
+        assert {} == wait()
+
+    assert scene.witness.replanned()
+    verdict = judged(bootstrap, topic, expected)
+    assert verdict.exactly_once, verdict
+    scene.witness = Witness()
+    assert {} == scene.run_once(spark_engine)
+    assert [] == scene.witness.pids()
+
+
+def processes(witness: Witness, *, reads: bool) -> list[int]:
+    """The processes of slots that read, or those that write."""
+    claims = [event for event in witness.events if isinstance(event, SlotClaimed)]
+    return [claim.pid for claim in claims if claim.reads is reads]
+
+
+def test_a_value_that_an_expression_cannot_take_fails_the_task(
+    bootstrap: str, tmp_path: Path, spark_engine: SparkEngine
+) -> None:
+    """With Spark's own message, and not again and again."""
+    scene = Scene(bootstrap, tmp_path, f"sql-bad-{os.getpid()}", connector=dict(SQL))
+    scene.connector["transforms.sql.select"] = "CAST(value AS INT) AS number"
+    scene.write(records=100)
+
+    (failure,) = scene.run_once(spark_engine).values()
+
+    assert "CAST_INVALID_INPUT" in str(failure)

@@ -1,0 +1,58 @@
+"""Of which types records are where Spark gets them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.record_schemas import RecordSchemas
+from headrace.connect.schema import INT64, STRING, TIMESTAMP, Field, Schema, SchemaType
+from headrace.slot.split.planned_types import planned_types
+from headrace.slot.split.types import FrameTypes
+from headrace.slot.work import PluginChoice, StageChoice
+
+ORDER = Schema(
+    type=SchemaType.STRUCT, fields=(Field("id", STRING), Field("at", TIMESTAMP.as_optional()))
+)
+CARRIED = pa.struct([("id", pa.utf8()), ("at", pa.timestamp("us", tz="UTC"))])
+
+
+def step(name: str, **config: str) -> StageChoice:
+    """One of Kafka Connect's transformations."""
+    path = f"org.apache.kafka.connect.transforms.{name}"
+    return StageChoice(transform=PluginChoice(class_name=path, config=config))
+
+
+def test_values_are_text_where_nothing_is_known() -> None:
+    """So are keys; documents are text, too."""
+    assert FrameTypes(value=pa.utf8(), key=pa.utf8()) == planned_types(None, ())
+
+
+def test_a_schema_tells_the_types() -> None:
+    """Every field may be null, and instants are in Spark's microseconds."""
+    schemas = RecordSchemas(value=ORDER, key=INT64)
+
+    assert FrameTypes(value=CARRIED, key=pa.int64()) == planned_types(schemas, ())
+
+
+@pytest.mark.parametrize(
+    ("stage", "types"),
+    [
+        (step("HoistField$Value", field="it"), FrameTypes(value=pa.struct([("it", CARRIED)]))),
+        (step("ExtractField$Value", field="at"), FrameTypes(value=pa.timestamp("us", tz="UTC"))),
+        (
+            step("ValueToKey", fields="id"),
+            FrameTypes(value=CARRIED, key=pa.struct([("id", pa.utf8())])),
+        ),
+    ],
+)
+def test_transformations_before_change_them(stage: StageChoice, types: FrameTypes) -> None:
+    """As they change a record."""
+    assert types == planned_types(RecordSchemas(value=ORDER), [stage])
+
+
+def test_a_transformation_that_lets_no_example_through_is_named() -> None:
+    """With what to do instead."""
+    with pytest.raises(TaskFailedError, match=r"behind .*Filter, .* Put SparkSql before them"):
+        planned_types(None, [step("Filter")])
