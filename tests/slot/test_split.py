@@ -10,18 +10,21 @@ import pyarrow as pa
 import pytest
 
 from headrace.connect.bad_record import BadRecord
-from headrace.connect.errors import RecordError, ReplanError, TaskFailedError
+from headrace.connect.errors import RecordError, ReplanError, StaleTokenError, TaskFailedError
 from headrace.connect.record import SourceRecord
-from headrace.connect.task import Offsets
-from headrace.slot.frames import EndOfPoll, Frame
+from headrace.connect.task import Offsets, SourceTask
+from headrace.runtime.channel import Channel
+from headrace.runtime.running.micro_batch import MicroBatch
+from headrace.slot.frames import EndOfPoll, Failed, Frame
 from headrace.slot.run import SlotRun
 from headrace.slot.split.cutting import work_of_reading, work_of_writing
 from headrace.slot.split.encoder import FrameEncoder
 from headrace.slot.split.pushing import Push, Pushing
+from headrace.slot.split.reader import read_part
 from headrace.slot.split.reading_run import ReadingRun
 from headrace.slot.split.received import ReceivedFrames
 from headrace.slot.split.types import FrameTypes
-from headrace.slot.work import Outcome, PluginChoice, Progress, SlotWork, StageChoice
+from headrace.slot.work import BoundaryKind, Outcome, PluginChoice, Progress, SlotWork, StageChoice
 from headrace.testing.memory_sender import MemorySender
 from headrace.testing.puppets import SOURCE, Puppet, puppet
 from slot.loop import HeldLease
@@ -255,3 +258,43 @@ def test_a_record_that_cannot_be_read_is_tolerated_where_it_is_written() -> None
     assert Outcome.FINISHED is slot.run()
     assert ["a", "c"] == slot.values()
     assert 1 == slot.progress.skipped
+
+
+def test_the_connectors_own_ends_of_transactions_travel() -> None:
+    """What it aborts is not sent, and is not read again."""
+    left = [texts("a", first=1), texts("b", first=2)]
+
+    def poll(task: SourceTask) -> Any:  # noqa: ANN401
+        transaction = task.context.transaction
+        assert transaction is not None
+        if len(left) == 2:
+            transaction.commit_transaction()
+        elif left:
+            transaction.abort_transaction()
+        return left.pop(0) if left else None
+
+    work = replace(SPLIT, boundary=BoundaryKind.CONNECTOR)
+    slot = TwoProcesses(Puppet(poll=poll), work=work)
+
+    assert Outcome.FINISHED is slot.run()
+    assert ["a"] == slot.values()
+    assert {b'{"at":2}'} == stored(slot)
+
+
+def test_a_second_copy_of_a_reader_reads_nothing_and_says_why() -> None:
+    """Whoever gets its rows, because its own copy of the writer was granted, has its work planned again."""
+    batch = MicroBatch([SPLIT], {}, run="r", readers=True)
+    channel = Channel(lambda _: None)
+    try:
+        (ticket,) = channel.open(batch)
+        batch.claim(ticket.for_reading().token, pid=1, host="h")
+        rows = list(read_part(ticket.for_reading(), FrameTypes(), PUSH))
+    finally:
+        channel.close()
+
+    received = ReceivedFrames(rows)
+    (frame,) = received.frames()
+
+    assert isinstance(frame, Failed)
+    assert isinstance(frame.error, StaleTokenError)
+    assert Outcome.STALE is received.outcome
