@@ -9,6 +9,8 @@ import pytest
 
 from admission.judged import WORKER, admission, errors
 from headrace.admission import ConnectorAdmission, checked_worker
+from headrace.slot.split.between import Between
+from headrace.slot.split.types import FrameTypes
 from headrace.slot.sql_step import SqlStep
 
 FILES = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "/nowhere"}
@@ -95,11 +97,11 @@ def test_functions_of_modules_that_may_be_imported_are_looked_for(
 
 
 def test_what_spark_says_of_expressions_is_told_of_their_keys() -> None:
-    """Where it can be asked; of settings that are wrong by themselves it is not asked."""
-    asked = list[SqlStep]()
+    """Of records as the connector knows them; of settings that are wrong by themselves it is not asked."""
+    asked = list[Between]()
 
-    def judge(step: SqlStep) -> list[tuple[str, str]]:
-        asked.append(step)
+    def judge(between: Between) -> list[tuple[str, str]]:
+        asked.append(between)
         return [("where", "a >: Spark's sentence.")]
 
     step = {"transforms": "sql", "transforms.sql.type": "SparkSql", "transforms.sql.where": "a >"}
@@ -109,4 +111,4 @@ def test_what_spark_says_of_expressions_is_told_of_their_keys() -> None:
     judging.validate({**FILES, **step, "transforms.sql.select": "("})
 
     assert {"transforms.sql.where": ["a >: Spark's sentence."]} == found
-    assert [SqlStep(where="a >")] == asked
+    assert [Between(step=SqlStep(where="a >"), carries=FrameTypes())] == asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -9,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
+from headrace.slot.split.between import Between
+from headrace.slot.split.types import FrameTypes
 from headrace.slot.sql_step import SqlStep
 from headrace.spark.engine import SparkEngine
 from headrace.spark.reasons import of_expression
@@ -152,15 +155,21 @@ def test_functions_that_may_not_be_are_refused(
 
 
 @pytest.mark.spark
-def test_an_open_session_says_which_expressions_it_cannot_read(spark_engine: SparkEngine) -> None:
-    """Without records: names that are not there are none of its business."""
+def test_an_open_session_says_which_expressions_it_cannot_take(spark_engine: SparkEngine) -> None:
+    """Without a record: it is asked for the columns that there would be."""
     spark_engine.session()
-    step = SqlStep(select=("a", "* EXCEPT (b)", "c +"), where="sum(d) > 1 AND")
+    carries = FrameTypes(value=pa.struct([pa.field("a", pa.int64())]))
+    step = SqlStep(select=("a", "b", "a +"), where="a > 1 AND")
 
-    found = spark_engine.sql_problems(step)
+    found = spark_engine.sql_problems(Between(step=step, carries=carries))
 
-    assert [("where", "sum(d) > 1 AND", True), ("select", "c +", True)] == [
-        (name, told.partition(": [")[0], "[PARSE_SYNTAX_ERROR]" in told) for name, told in found
+    expected = [
+        ("where", "a > 1 AND", "PARSE_SYNTAX_ERROR"),
+        ("select", "b", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("select", "a +", "PARSE_SYNTAX_ERROR"),
+    ]
+    assert expected == [
+        (name, *re.findall(r"^(.*?): \[([A-Z_.]+)\]", told)[0]) for name, told in found
     ]
 
 
@@ -168,7 +177,7 @@ def test_no_session_is_opened_for_a_validation() -> None:
     """It would take long; the same is told when the connector starts."""
     engine = SparkEngine(SparkSettings(master="spark://127.0.0.1:1"), slots=1)
 
-    assert [] == list(engine.sql_problems(SqlStep(where="a >")))
+    assert [] == list(engine.sql_problems(Between(step=SqlStep(where="a >"), carries=FrameTypes())))
 
     engine.close()
 

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from headrace.admission.between import SqlJudge, no_judge
 from headrace.admission.checked_connectors import checked_connector
 from headrace.admission.framework_settings import framework_settings
 from headrace.admission.plugins import Plugins
 from headrace.admission.run_specs import run_spec
-from headrace.admission.sql_problems import SqlJudge, no_judge
 from headrace.admission.validation import validation
 from headrace.admission.versions import check_version
 from headrace.connect.connector import SourceConnector

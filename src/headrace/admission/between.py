@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
@@ -16,6 +16,14 @@ from headrace.slot.sql_choice import is_sql, sql_step
 from headrace.slot.work import StageChoice
 
 _log = logging.getLogger(__name__)
+
+SqlJudge = Callable[[Between], Sequence[Problem]]
+"""Says what is wrong with a SQL step on such records: settings of SparkSql, each with a sentence."""
+
+
+def no_judge(_: Between) -> Sequence[Problem]:
+    """Where nobody knows expressions: Spark says it when the connector starts."""
+    return ()
 
 
 def between_of(
@@ -33,13 +41,19 @@ def between_of(
 
 
 def between_problems(
-    connector: SourceConnector, props: Mapping[str, str], stages: Sequence[StageChoice]
+    connector: SourceConnector,
+    props: Mapping[str, str],
+    stages: Sequence[StageChoice],
+    judge: SqlJudge = no_judge,
 ) -> Iterator[Problem]:
-    """Why a SQL step cannot stand where it stands, in a configuration that is valid otherwise."""
+    """Why a SQL step cannot be done where it stands, in a configuration that is valid otherwise."""
     try:
-        between_of(connector, props, stages)
+        between = between_of(connector, props, stages)
+        found = () if between is None else judge(between)
     except Exception as error:  # noqa: BLE001 (authors write hooks)
         if not isinstance(error, ConnectError):
             _log.exception("A connector's hook failed during validation.")
+        found = (("type", str(error)),)
+    for name, sentence in found:
         place = [is_sql(each) for each in stages].index(True)
-        yield f"{TRANSFORMS}.{aliases(TRANSFORMS, props)[place]}.type", str(error)
+        yield f"{TRANSFORMS}.{aliases(TRANSFORMS, props)[place]}.{name}", sentence

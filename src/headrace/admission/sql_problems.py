@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from headrace.admission.plugins import Plugins
 from headrace.admission.transforms import AliasClass, alias_classes
 from headrace.connect.config import Problem
 from headrace.connect.connector import PlannedConnector, SourceConnector
-from headrace.runtime.settings.stage_settings import TRANSFORMS, own_settings
-from headrace.slot.sql_choice import step_of
-from headrace.slot.sql_step import SqlStep
-from headrace.transforms.spark_sql import SPARK_SQL, SparkSqlConfig
-
-SqlJudge = Callable[[SqlStep], Sequence[Problem]]
-"""Says what is wrong with a SQL step: settings of SparkSql, each with a sentence."""
-
-
-def no_judge(_: SqlStep) -> Sequence[Problem]:
-    """Where nobody knows expressions: Spark says it when the connector starts."""
-    return ()
+from headrace.runtime.settings.stage_settings import TRANSFORMS
+from headrace.transforms.spark_sql import SPARK_SQL
 
 
 def sql_problems(
     props: Mapping[str, str],
     plugins: Plugins,
     connector: SourceConnector,
-    judge: SqlJudge = no_judge,
 ) -> Iterator[Problem]:
     """What is wrong with the SQL steps in the chain of *props*; may import the module of a function."""
     steps = [
@@ -37,7 +26,6 @@ def sql_problems(
     yield from _of_places(steps, connector)
     for each in steps:
         yield from _of_step(each, props, plugins)
-        yield from _of_expressions(each, props, judge)
 
 
 def _of_places(steps: Sequence[AliasClass], connector: SourceConnector) -> Iterator[Problem]:
@@ -69,12 +57,3 @@ def _of_step(step: AliasClass, props: Mapping[str, str], plugins: Plugins) -> It
     told = plugins.function_problem(function) if function else None
     if told is not None:
         yield f"{step.prefix}function", told
-
-
-def _of_expressions(
-    step: AliasClass, props: Mapping[str, str], judge: SqlJudge
-) -> Iterator[Problem]:
-    mine = own_settings(step.key, step.alias, props)
-    if not SparkSqlConfig.problems(mine):
-        for name, sentence in judge(step_of(mine)):
-            yield f"{step.prefix}{name}", sentence

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from headrace.admission.between import between_problems
+from headrace.admission.between import SqlJudge, between_problems, no_judge
 from headrace.admission.complaints import Complaints
 from headrace.admission.framework_settings import framework_settings
 from headrace.admission.plugins import Plugins
 from headrace.admission.promises import promise_problems
 from headrace.admission.reading import NULL, Reading, reading
 from headrace.admission.sections import section_keys, section_problems, sections
-from headrace.admission.sql_problems import SqlJudge, no_judge, sql_problems
+from headrace.admission.sql_problems import sql_problems
 from headrace.admission.transform_problems import chain_problems
 from headrace.admission.transforms import (
     chain_props,
@@ -125,9 +125,7 @@ class _Validation:
             complaints.add_new(section_problems(part, self._submitted.resolved))
         complaints.add_new((key, NULL) for key in self._submitted.nulls())
         complaints.add(chain_problems(self._chains, self._plugins), as_they_are=True)
-        complaints.add(
-            sql_problems(self._chains, self._plugins, self._connector, self._sql), as_they_are=True
-        )
+        complaints.add(sql_problems(self._chains, self._plugins, self._connector), as_they_are=True)
         known = frozenset(each.name for each in ConnectorConfig.settings())
         complaints.add_new(
             (key, told)
@@ -157,13 +155,14 @@ class _Validation:
             config = ConnectorConfig.parse(self._usable())
             asked = promise_problems(self._connector, self._props, config, self._worker)
             self._complaints.add(asked, as_they_are=True)
-            self._complain_of_types()
+            self._complain_of_sql()
 
-    def _complain_of_types(self) -> None:
-        # An example of a record goes through the chain, which has to be a valid one.
+    def _complain_of_sql(self) -> None:
+        # An example of a record goes through the chain, and Spark is asked: both have to be valid otherwise.
         if not self._complaints.all_keys():
             stages = chosen_stages(self._chains, self._plugins)
-            problems = between_problems(self._connector, {**self._props, **self._chains}, stages)
+            props = {**self._props, **self._chains}
+            problems = between_problems(self._connector, props, stages, self._sql)
             self._complaints.add(problems, as_they_are=True)
 
     def _framework_settings(self) -> dict[str, Setting]:

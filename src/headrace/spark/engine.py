@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.slot.split.between import Between
-from headrace.slot.sql_step import SqlStep
 from headrace.slot.work import STALE, Outcome, SlotTicket
 from headrace.spark.reasons import full_text, in_short, of_expression
 from headrace.spark.session import (
@@ -30,7 +30,7 @@ from headrace.spark.session_keeper import SessionKeeper
 from headrace.spark.shipping import ship
 from headrace.spark.slot_function import OUTCOME_SCHEMA, ArrowFunction, slot_function, warm
 from headrace.spark.split_job import split_job
-from headrace.spark.sql_syntax import syntax_problems
+from headrace.spark.sql_check import sql_problems
 
 _log = logging.getLogger(__name__)
 
@@ -101,15 +101,16 @@ class SparkEngine:
         with self._shipping:
             self._modules |= set(modules)
 
-    def sql_problems(self, step: SqlStep) -> Sequence[Problem]:
-        """What Spark does not understand of *step*, where a session is open; none is opened for it. Any thread may call."""
+    def sql_problems(self, between: Between) -> Sequence[Problem]:
+        """What Spark does not take of *between*, where a session is open; none is opened for it. Any thread may call."""
         session = self._keeper.opened()
         if session is None:
             return ()
         try:
-            return tuple(syntax_problems(session, step))
+            schema = from_arrow_schema(between.carries.schema())
+            return sql_problems(session, schema, between.step)
         except Exception as error:  # noqa: BLE001 - the step is looked at again when its connector starts
-            _log.debug("Spark was asked about expressions and did not answer: %s", in_short(error))
+            _log.debug("Spark was asked about a SQL step and did not answer: %s", in_short(error))
             return ()
 
     def session(self) -> SparkSession:

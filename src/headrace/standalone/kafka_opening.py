@@ -18,7 +18,7 @@ from headrace.runtime.services import RunSpec
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.runtime.standalone.lazy_engine import LazyEngine
 from headrace.runtime.standalone.parts import KafkaParts, LocalParts
-from headrace.slot.sql_step import SqlStep
+from headrace.slot.split.between import Between
 from headrace.standalone.data_plane import foreign_modules, spark_engine
 from headrace.standalone.foundation import reach_kafka
 from headrace.standalone.opened_services import opened_services
@@ -71,9 +71,9 @@ class KafkaOpening:
         )
         return KafkaParts(services=ready, changes=changes, cluster_id=cluster_id)
 
-    def sql_problems(self, step: SqlStep) -> Sequence[Problem]:
-        """What Spark says of *step*, where it runs already. Any thread may call."""
-        return self._engine.sql_problems(step) if isinstance(self._engine, LazyEngine) else ()
+    def sql_problems(self, between: Between) -> Sequence[Problem]:
+        """What Spark says of *between*, where it runs already. Any thread may call."""
+        return self._engine.sql_problems(between) if isinstance(self._engine, LazyEngine) else ()
 
     def close(self) -> None:
         """Close what was opened, the last first; called when nothing runs any more."""

@@ -50,7 +50,9 @@ def serving(
             statuses=storage.statuses,
             topics=storage.topics,
             admission=ConnectorAdmission(
-                config, group_id, sql=lambda step: spark[0].sql_problems(step) if spark else ()
+                config,
+                group_id,
+                sql=lambda between: spark[0].sql_problems(between) if spark else (),
             ),
             worker_id=worker_id or own_worker_id(),
             slots=config.slots,

@@ -10,7 +10,6 @@ from headrace.connect.config import Problem
 from headrace.connect.errors import RetriableError
 from headrace.runtime.engine import Engine
 from headrace.slot.split.between import Between
-from headrace.slot.sql_step import SqlStep
 from headrace.slot.work import SlotTicket
 
 
@@ -21,7 +20,7 @@ class ShippingEngine(Engine, Protocol):
         """Have these top-level modules in every slot of later micro-batches."""
         ...
 
-    def sql_problems(self, step: SqlStep) -> Sequence[Problem]:
+    def sql_problems(self, between: Between) -> Sequence[Problem]:
         """What is wrong with the expressions of *step*, as far as it can be told without starting anything."""
         ...
 
@@ -56,10 +55,10 @@ class LazyEngine:
             if self._engine is not None:
                 self._engine.require(self._required)
 
-    def sql_problems(self, step: SqlStep) -> Sequence[Problem]:
-        """What the engine says of *step*; nothing before there is one. Waits for none that is being made."""
+    def sql_problems(self, between: Between) -> Sequence[Problem]:
+        """What the engine says of *between*; nothing before there is one. Waits for none that is being made."""
         engine = self._engine
-        return () if engine is None else engine.sql_problems(step)
+        return () if engine is None else engine.sql_problems(between)
 
     def close(self) -> None:
         """End the data plane if it was begun, and never begin it after this."""
