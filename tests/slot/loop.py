@@ -24,13 +24,14 @@ from headrace.slot.chain import Chain
 from headrace.slot.commits import AcknowledgedCommits, Commits, TransactionalCommits
 from headrace.slot.encoding import Encoder
 from headrace.slot.frames import Place
+from headrace.slot.outlet import Outlet
 from headrace.slot.reading import ReadingHalf, ReadingRules
 from headrace.slot.retrying import Retrying
 from headrace.slot.stages import Stage
 from headrace.slot.throttle import Throttle
 from headrace.slot.tolerance import Tolerance
 from headrace.slot.work import BoundaryKind, ErrorPolicy, Outcome, Progress
-from headrace.slot.writing import Outlet, WritingHalf
+from headrace.slot.writing import WritingHalf
 from headrace.storage.offset_codec import encoded_key
 from headrace.testing.memory_sender import MemorySender
 

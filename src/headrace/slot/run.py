@@ -25,13 +25,14 @@ from headrace.slot.encoding import Encoder
 from headrace.slot.frames import Frame, Place
 from headrace.slot.hooks import overrides
 from headrace.slot.lease import Lease
+from headrace.slot.outlet import Outlet
 from headrace.slot.outliving import TransactionTooLongError
 from headrace.slot.reading import reading_half
 from headrace.slot.retrying import Retrying
 from headrace.slot.tolerance import Tolerance
 from headrace.slot.topic_making import TopicMaking
 from headrace.slot.work import BoundaryKind, Outcome, Progress, SlotWork
-from headrace.slot.writing import Outlet, WritingHalf
+from headrace.slot.writing import WritingHalf
 
 _log = logging.getLogger(__name__)
 
