@@ -26,7 +26,7 @@ from headrace.slot.frames import (
 from headrace.slot.split import types
 from headrace.slot.split.batch_head import head_of
 from headrace.slot.split.columns import reshaped
-from headrace.slot.split.headers import notes, plan_of, shown
+from headrace.slot.split.headers import no_headers, notes, plan_of, shown
 from headrace.slot.split.notes import note_of
 from headrace.slot.split.offsets import packed
 from headrace.slot.split.types import FrameTypes, travelling
@@ -76,6 +76,7 @@ class FrameEncoder:
     def _marks(self, kind: int, note: bytes | None, rows: int = 1) -> pa.RecordBatch:
         given = {
             "kind": pa.repeat(pa.scalar(kind, pa.int8()), rows),
+            "headers": no_headers(rows),
             "keep": pa.repeat(pa.scalar(value=True), rows),
             "note": pa.repeat(pa.scalar(note, pa.binary()), rows),
         }

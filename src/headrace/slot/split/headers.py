@@ -55,11 +55,21 @@ def plan_of(headers: Sequence[Headers] | None) -> HeadersPlan:
 def shown(headers: Sequence[Headers] | None, rows: int) -> pa.Array:
     """*headers* for SQL: each value as text, whatever it is."""
     if headers is None:
-        return pa.nulls(rows, _COLUMN)
+        return no_headers(rows)
     if isinstance(headers, HeaderColumns) and plan_of(headers) != "rows":
         return _by_columns(headers)
     texts = [[{"key": one.key, "value": _text(one.value)} for one in each] for each in headers]
     return pa.array(texts, _COLUMN)
+
+
+def no_headers(rows: int) -> pa.Array:
+    """An empty list for each row.
+
+    Not nulls: for each of these Spark's side goes through all that precede it in its batch.
+    """
+    return pa.ListArray.from_arrays(
+        pa.repeat(pa.scalar(0, pa.int32()), rows + 1), pa.nulls(0, HEADER)
+    )
 
 
 def notes(headers: Sequence[Headers] | None, plan: HeadersPlan, rows: int) -> pa.Array:
