@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from headrace.transforms.catalogue import PREDICATE_CLASSES, TRANSFORM_CLASSES
+from headrace.transforms.catalogue import JAVA_TRANSFORM_CLASSES, PREDICATE_CLASSES
 from judges.both_workers import Both, run_both
 from judges.chains import CASES, ChainCase
 from judges.landed import Landed, Topics
@@ -64,6 +64,6 @@ def test_every_transformation_and_predicate_is_in_a_chain() -> None:
     def plain(name: str) -> str:
         return name.partition("$")[0]
 
-    wanted = {plain(each) for each in (*TRANSFORM_CLASSES, *PREDICATE_CLASSES)}
+    wanted = {plain(each) for each in (*JAVA_TRANSFORM_CLASSES, *PREDICATE_CLASSES)}
 
     assert set() == wanted - set(map(plain, named))

@@ -72,8 +72,9 @@ def test_a_topic_may_have_the_brokers_own_numbers(kafka_admin: KafkaAdmin, new_t
 def test_a_topic_that_a_broker_has_not_heard_of_is_there(
     kafka_admin: KafkaAdmin, new_topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the controller knows of it yet: it is neither made again nor an error."""
-    monkeypatch.setattr(kafka_admin, "exists", lambda _topic, _deadline: False)
+    """Only the controller knows of it yet: it is waited for, neither made again nor an error."""
+    answers = iter([False, False, True, False])
+    monkeypatch.setattr(kafka_admin, "exists", lambda _topic, _deadline: next(answers))
 
     made = [
         kafka_admin.ensure_topic(

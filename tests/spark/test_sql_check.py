@@ -214,7 +214,8 @@ def test_what_an_expression_could_not_take_is_found_among_what_java_tells() -> N
         f"Job aborted: java.lang.X: {told}\n== SQL ==\n1 / a\n\tat org.apache.Y.z(Y.java:1)"
     )
 
-    assert f"{told}. Use a form that gives null" in (of_expression(error) or "")
+    said = f"{told}. The expression is 1 / a. errors.tolerance does not help. Use a form that gives null"
+    assert said in (of_expression(error) or "")
 
 
 def test_other_failures_of_jobs_are_not_about_expressions() -> None:

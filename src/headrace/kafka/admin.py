@@ -194,7 +194,17 @@ class KafkaAdmin:
                 return False
             return True
 
-        return self._asked(ask, "the creation of", deadline, topic=new.topic)
+        created = self._asked(ask, "the creation of", deadline, topic=new.topic)
+        if created:
+            self._await_known(new.topic, deadline)
+        return created
+
+    def _await_known(self, topic: str, deadline: Deadline) -> None:
+        # Only the controller is sure to know it by then, and a broker would say that it is not there.
+        while not self.exists(topic, deadline):
+            if deadline.expired:
+                raise _unanswered("brokers do not know it yet", "the creation of", topic)
+            time.sleep(deadline.remaining(_PAUSE_SECONDS))
 
     def _cleanup_policy(self, topic: str, deadline: Deadline) -> str | None:
         resource = ConfigResource(ResourceType.TOPIC, topic)

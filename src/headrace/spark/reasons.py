@@ -12,6 +12,7 @@ _CALLING = re.compile(r"An error occurred while calling .*\.")
 _FRAME = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more")
 # Standard SQL's class 22 is what is wrong with data; P0001 is what raise_error says.
 _OF_DATA = re.compile(r"(\[[A-Z0-9_.]+\] [^\n]*?SQLSTATE: (?:22\w{3}|P0001))")
+_SQL = re.compile(r"== SQL(?: \([^)]*\))? ==\s*\n([^\n]+)")
 _ADVICE = (
     "Use a form that gives null instead, such as try_cast, try_divide, try_to_timestamp or try_element_at, or leave "
     "such records out with where."
@@ -43,8 +44,12 @@ def of_expression(error: Exception) -> str | None:
 
     Tried again, such a job fails again.
     """
-    found = _OF_DATA.search(full_text(error))
-    return None if found is None else f"{found[1]}. {_ADVICE}"
+    text = full_text(error)
+    found, expression = _OF_DATA.search(text), _SQL.search(text)
+    if found is None:
+        return None
+    where = "" if expression is None else f" The expression is {expression[1].strip()}."
+    return f"{found[1]}.{where} errors.tolerance does not help. {_ADVICE}"
 
 
 def full_text(error: Exception) -> str:
