@@ -112,3 +112,14 @@ def test_what_spark_says_of_expressions_is_told_of_their_keys() -> None:
 
     assert {"transforms.sql.where": ["a >: Spark's sentence."]} == found
     assert [Between(step=SqlStep(where="a >"), carries=FrameTypes())] == asked
+
+
+def test_that_tolerance_does_not_reach_into_spark_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Before anything starts: a value that cannot be cast stops such a connector all the same."""
+    step = {"transforms": "sql", "transforms.sql.type": "SparkSql", "transforms.sql.where": "a"}
+    admitting = admission({})
+
+    for tolerance in ("none", "all"):
+        admitting.admitted({**FILES, **step, "errors.tolerance": tolerance})
+
+    assert 1 == sum("does not reach into SparkSql" in each for each in caplog.messages)

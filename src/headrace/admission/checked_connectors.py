@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from headrace.admission.between import between_problems
 from headrace.admission.plugins import Plugins
 from headrace.admission.promises import promise_problems
-from headrace.admission.sql_problems import sql_problems
+from headrace.admission.sql_problems import sql_problems, sql_warnings
 from headrace.admission.transform_problems import chain_problems, setting_problems
 from headrace.admission.transforms import chain_settings, chosen_stages, is_passed_on
 from headrace.admission.versions import connector_version_problems
@@ -173,6 +173,7 @@ def _warnings(
         if not is_known and not is_passed_on(key, props, plugins):
             yield f"The configuration '{key}' was supplied but isn't a known config."
     yield from connector_warnings(config, worker)
+    yield from sql_warnings(props, plugins, config)
 
 
 def _where(props: Mapping[str, object]) -> str:

@@ -8,6 +8,7 @@ from headrace.admission.plugins import Plugins
 from headrace.admission.transforms import AliasClass, alias_classes
 from headrace.connect.config import Problem
 from headrace.connect.connector import PlannedConnector, SourceConnector
+from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.stage_settings import TRANSFORMS
 from headrace.transforms.spark_sql import SPARK_SQL
 
@@ -18,14 +19,29 @@ def sql_problems(
     connector: SourceConnector,
 ) -> Iterator[Problem]:
     """What is wrong with the SQL steps in the chain of *props*; may import the module of a function."""
-    steps = [
+    steps = _steps(props, plugins)
+    yield from _of_places(steps, connector)
+    for each in steps:
+        yield from _of_step(each, props, plugins)
+
+
+def sql_warnings(
+    props: Mapping[str, str], plugins: Plugins, config: ConnectorConfig
+) -> Iterator[str]:
+    """What somebody may expect of a SQL step that it does not do."""
+    if config.errors_tolerance == "all" and _steps(props, plugins):
+        yield (
+            "errors.tolerance=all does not reach into SparkSql: a value that one of its expressions cannot take fails "
+            "the task. Use try_cast and the like."
+        )
+
+
+def _steps(props: Mapping[str, str], plugins: Plugins) -> Sequence[AliasClass]:
+    return [
         each
         for each in alias_classes(props, plugins)
         if each.key == TRANSFORMS and plugins.transforms.full_name(each.name) == SPARK_SQL
     ]
-    yield from _of_places(steps, connector)
-    for each in steps:
-        yield from _of_step(each, props, plugins)
 
 
 def _of_places(steps: Sequence[AliasClass], connector: SourceConnector) -> Iterator[Problem]:

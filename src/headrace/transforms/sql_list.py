@@ -11,6 +11,7 @@ _WHOLE: Final = re.compile(
     r"""[rR](?:'[^']*'|"[^"]*")|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\w+""",
     re.DOTALL,
 )
+_ENDS_WITH_AS: Final = re.compile(r"\s[aA][sS]$")
 _QUOTES: Final = "'\"`"
 _CLOSED_BY: Final = {"(": ")", "[": "]", "{": "}"}
 
@@ -18,12 +19,17 @@ _CLOSED_BY: Final = {"(": ")", "[": "]", "{": "}"}
 def sql_items(text: str) -> tuple[str, ...]:
     """The expressions of *text*, each without the blanks around it. Pure.
 
-    Raises ``ValueError`` with a sentence when there is none between two commas, or when something is opened
+    Raises ``ValueError`` with a sentence when there is none between two commas, when a name
+    is missing behind ``AS``, or when something is opened
     and not closed, or the other way round.
     """
     items = tuple(piece.strip() for piece in _pieces(text))
     if not all(items):
         raise ValueError("There is no expression between two commas, or at an end of the list.")
+    nameless = next(filter(_ENDS_WITH_AS.search, items), None)
+    if nameless is not None:
+        # Spark would take AS itself for the name.
+        raise ValueError(f"A name is missing behind AS in {nameless}.")
     return items
 
 
