@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ from headrace.slot.chain import Chain
 from headrace.slot.frames import Frame, Records
 from headrace.slot.retrying import Retrying
 from headrace.slot.stages import Stage
-from headrace.slot.work import ErrorPolicy
+from headrace.slot.work import ErrorPolicy, Progress
 from headrace.sources.extractors.by_name import LINES
 from headrace.testing.format_suite import reader_of
 from headrace.transforms.catalogue import TRANSFORM_CLASSES, make_transform
@@ -127,5 +127,9 @@ def _frames(content: bytes) -> Iterator[Frame]:
 
 
 def _never_again() -> Retrying:
-    wait: Callable[[float], None] = time.sleep
-    return Retrying(ErrorPolicy(), wait=wait, ending=lambda: False)
+    return Retrying(
+        ErrorPolicy(),
+        Progress(),
+        wait=lambda seconds, _: time.sleep(seconds),
+        ending=lambda: False,
+    )

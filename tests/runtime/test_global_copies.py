@@ -130,3 +130,31 @@ def test_what_waits_is_written_at_the_end(store: Store) -> None:
     copies.close()
 
     assert [("c", {A: {"at": 1}})] == store.written
+
+
+def test_what_waits_is_finished_before_newer_offsets(store: Store) -> None:
+    """Of a connector that gave up its topic; otherwise the copy would set them back."""
+    store.failures = 1
+    slow = GlobalCopies(store.put, retry_seconds=20)
+    slow.later("c", {A: {"at": 100}})
+    until(lambda: not store.failures)
+    slow.finish("c")
+    store.put("c", {A: {"at": 500}})
+    slow.close()
+
+    assert [("c", {A: {"at": 100}}), ("c", {A: {"at": 500}})] == store.written
+
+
+def test_what_cannot_be_finished_is_raised_and_still_waits(store: Store) -> None:
+    """Whoever would write newer offsets must not."""
+    store.failures = 2
+    slow = GlobalCopies(store.put, retry_seconds=20)
+    slow.later("c", {A: {"at": 100}})
+    until(lambda: store.failures == 1)
+
+    with pytest.raises(RetriableError, match="away"):
+        slow.finish("c")
+
+    assert not slow.settle("c", 0)
+    slow.close()
+    assert [("c", {A: {"at": 100}})] == store.written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.connect.errors import RetriableError
+from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
 from headrace.slot.copied_commits import CopiedCommits
@@ -21,10 +21,11 @@ class Driver:
     def __init__(self) -> None:
         self.steps: list[tuple[str, Offsets]] = []
         self.failing: set[str] = set()
+        self.refusal: Exception | None = None
 
     def _step(self, name: str, offsets: Offsets) -> None:
         if name in self.failing:
-            raise RetriableError(f"{name} failed.")
+            raise self.refusal or RetriableError(f"{name} failed.")
         self.steps.append((name, dict(offsets)))
 
     def first(self, offsets: Offsets) -> None:
@@ -40,15 +41,16 @@ class Driver:
         self._step("commit", offsets)
         return bool(offsets)
 
-    def before_records(self) -> None:
+    def before_records(self, topic: str) -> None:
         """Nothing."""
 
     def settle(self) -> None:
         """Nothing."""
 
-    def abort(self) -> None:
+    def abort(self) -> bool:
         """Note it."""
         self._step("abort", {})
+        return True
 
 
 @pytest.fixture
@@ -118,3 +120,11 @@ def test_nothing_is_copied_of_a_commit_that_failed(driver: Driver, commits: Copi
     driver.failing = set()
     commits.commit({B: {"at": 1}})
     assert [("commit", {B: {"at": 1}}), ("later", {B: {"at": 1}})] == driver.steps
+
+
+def test_a_commit_stands_also_where_its_slot_has_been_given_up(driver: Driver) -> None:
+    """The driver hears of no copy any more; hooks hear of the commit all the same."""
+    driver.refusal = StaleTokenError("The token was withdrawn.")
+    driver.failing.add("later")
+
+    assert CopiedCommits(driver, driver, connector="c").commit({A: {"at": 1}})

@@ -49,11 +49,15 @@ class ConnectorOffsets(Protocol):
 
 
 class WorkerOffsets:
-    """``ConnectorOffsets`` in the worker's store."""
+    """``ConnectorOffsets`` in the worker's store.
 
-    def __init__(self, desk: OffsetDesk, connector: str) -> None:
+    Copies that still wait, of a topic of its own that the connector had before, are written before anything else is.
+    """
+
+    def __init__(self, desk: OffsetDesk, connector: str, copies: GlobalCopies) -> None:
         self._desk = desk
         self._connector = connector
+        self._copies = copies
 
     def current(self) -> OffsetSnapshot:
         """All committed offsets, now."""
@@ -65,14 +69,17 @@ class WorkerOffsets:
 
     def put(self, offsets: Offsets) -> None:
         """Commit *offsets*; ``None`` removes."""
+        self._copies.finish(self._connector)
         self._desk.put(self._connector, offsets)
 
     def commit(self, offsets: Offsets, write: Write) -> None:
         """Have *write* commit *offsets*, with tombstones for others' bytes of them."""
+        self._copies.finish(self._connector)
         write(self._desk.entries_for(self._connector, offsets))
 
     def catch_up(self) -> None:
-        """Nothing: there are no copies."""
+        """Have copies that wait written at once: slots write to the same place."""
+        self._copies.finish(self._connector)
 
     def settle(self, seconds: float) -> bool:
         """At once: there are no copies."""

@@ -51,7 +51,23 @@ class GlobalCopies:
                 waiting = self._waiting.get(connector, {})
                 left = {each: waiting[each] for each in waiting if each not in offsets}
                 self._keep(connector, left)
+                self._changed.notify_all()
             self._put(connector, offsets)
+
+    def finish(self, connector: str) -> None:
+        """Write now what waits of *connector*; raises when that failed.
+
+        For one that has no topic of its own any more: a copy that comes later would set newer offsets back.
+        """
+        with self._writing:
+            with self._changed:
+                waiting = dict(self._waiting.get(connector, {}))
+            if not waiting:
+                return
+            self._put(connector, waiting)
+            with self._changed:
+                self._keep(connector, {})
+                self._changed.notify_all()
 
     def later(self, connector: str, offsets: Offsets) -> None:
         """Have *offsets* written soon; returns at once."""

@@ -74,7 +74,7 @@ class OffsetHomes:
         """The connector's; asks no broker by itself."""
         own = connector.own_offsets
         if own is None:
-            return WorkerOffsets(self.worker, connector.name)
+            return WorkerOffsets(self.worker, connector.name, self.copies)
         with self._lock:
             key = (connector.name, _place(own))
             if key not in self._offsets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from headrace.connect.errors import RetriableError
+from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.slot.commits import Commits
@@ -21,7 +21,10 @@ class Copies(Protocol):
         ...
 
     def later(self, offsets: Offsets) -> None:
-        """Hand *offsets* over, to be written soon; raises ``RetriableError`` when the driver did not hear."""
+        """Hand *offsets* over, to be written soon; raises ``RetriableError`` when the driver did not hear.
+
+        ``StaleTokenError`` when it does not listen to this slot any more.
+        """
         ...
 
 
@@ -72,7 +75,8 @@ class CopiedCommits:
             return
         try:
             self._copies.later(self._left)
-        except RetriableError as error:
+        except (RetriableError, StaleTokenError) as error:
+            # It is committed, whatever became of the token since: hooks must hear of it.
             _log.warning(
                 "Offsets of %s are committed, and not copied to the worker's: %s They are handed over with the next "
                 "ones.",

@@ -149,12 +149,14 @@ class Abort:
 class Failed:
     """Reading failed here, or transforming the row that is *refused*; what precedes it keeps its place.
 
-    *at* is the record that failed, where it is one.
+    *at* is the record that failed, where it is one. With *abandons* nothing is committed that is not yet: it is not known
+    whether an offset there says that what failed has been read.
     """
 
     error: Exception
     at: Place | None = None
     refused: Refused | None = None
+    abandons: bool = False
 
 
 Frame = (

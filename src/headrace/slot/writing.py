@@ -123,7 +123,8 @@ class WritingHalf:
             case Abort():
                 self._committing.asked_to_abort(ends_poll=frame.ends_poll)
             case Failed():
-                self._committing.end_inside_poll_before(frame.at)
+                if not frame.abandons:
+                    self._committing.end_inside_poll_before(frame.at)
                 self._tell_failed(frame)
                 raise frame.error
 

@@ -50,7 +50,7 @@ class FrameDecoder:
                 yield from self._marked(int(kinds[row]), rows.column("note")[row].as_py())
 
     def _marked(self, kind: int, note: bytes) -> Iterator[Frame]:
-        if self._left:
+        if self._left and kind != types.FAILED:
             raise _changed(f"{self._left} rows are missing")
         match kind:
             case types.BATCH:

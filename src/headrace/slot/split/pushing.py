@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -9,8 +10,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headrace.connect.errors import TaskFailedError
-from headrace.slot.frames import Failed, Frame
+from headrace.slot.frames import Abort, Commit, Failed, Frame, Place, Records
 from headrace.slot.split.encoder import FrameEncoder
+
+_log = logging.getLogger(__name__)
 
 # Half of the usual time between two commits: what was read a moment ago is to be in the next one.
 PUSH_SECONDS = 0.5
@@ -37,13 +40,26 @@ class Pushing:
 
     def rows(self, frames: Iterable[Frame]) -> Iterator[pa.RecordBatch]:
         """The rows of *frames*; the last of them say what was wrong when a frame is none that can travel."""
+        at: Place | None = None
         try:
             for frame in frames:
+                at = frame.begins_at if isinstance(frame, Records) else None
                 yield from self.encoder.rows(frame)
-                if self._clock() >= self._pushed_at + PUSH_SECONDS:
+                if self._is_due(frame):
                     yield from self.pushes()
         except TaskFailedError as error:
-            yield from self.encoder.rows(Failed(error))
+            yield from self.encoder.rows(Failed(error, at, abandons=at is None))
+        except Exception as error:  # noqa: BLE001 (a Spark job that it ended would be tried again for ever)
+            _log.exception("Records could not be handed to Spark")
+            told = TaskFailedError(f"Records could not be handed to Spark: {error!r}")
+            yield from self.encoder.rows(Failed(told, abandons=True))
+
+    def _is_due(self, frame: Frame) -> bool:
+        """Whether to push behind *frame*: not between records and the end of their poll, unless it is long in coming."""
+        if isinstance(frame, Commit | Abort):
+            return True
+        patience = 2 * PUSH_SECONDS if isinstance(frame, Records) else PUSH_SECONDS
+        return self._clock() >= self._pushed_at + patience
 
     def pushes(self) -> Iterator[pa.RecordBatch]:
         """Rows that mean nothing, and are enough."""

@@ -51,9 +51,10 @@ class ReadingRun:
             for frame in chain.frames(reading.frames()):
                 yield frame if tells_rows else _without_dropped(frame)
         except Exception as error:  # noqa: BLE001 (whatever it is, the process that writes hears of it)
-            yield Failed(error)
+            yield Failed(error, abandons=True)
         except SystemExit as error:
-            yield Failed(RuntimeError(f"The task called sys.exit({error.code!r})."))
+            told = RuntimeError(f"The task called sys.exit({error.code!r}).")
+            yield Failed(told, abandons=True)
 
     def close(self) -> None:
         """Stop the task."""
@@ -67,7 +68,6 @@ class ReadingRun:
         self._progress.stopping_task = False
 
     def _retrying(self) -> Retrying:
-        # The process that writes commits meanwhile, whatever this one waits for.
         return Retrying(
             self._work.errors,
             self._progress,
