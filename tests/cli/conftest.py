@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -82,6 +83,16 @@ class Shell:
         ended = self(*arguments)
         assert (code, "") == (ended.code, ended.out)
         return ended.err
+
+
+@pytest.fixture(autouse=True)
+def own_log() -> Iterator[None]:
+    """What one test's command sets up of the log, secrets to be hidden above all, is not the next one's."""
+    root = logging.getLogger()
+    handlers, level = [*root.handlers], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def test_nothing_is_acknowledged_before_its_commit(shelf: Shelf):
         raise NoCommitError
 
     task.update_offsets = update_offsets  # type: ignore[method-assign]
-    with pytest.raises(NoCommitError):
+    with pytest.raises(RuntimeError, match="NoCommitError"):
         played(task, PROPS)
 
     assert [] == TOLD
