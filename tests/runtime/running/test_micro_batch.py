@@ -211,6 +211,17 @@ def test_what_was_polled_is_told_by_the_reader_and_what_was_sent_by_the_writer()
     ] == batch.done_by_tasks()
 
 
+def test_what_the_reader_waits_for_is_told_and_both_processes_retries_are_counted() -> None:
+    """A step before Spark may wait for a service, and a converter for another one."""
+    batch = split_batch()
+    writer, reader = batch.tokens()
+    batch.beat(writer, {"retries": 1, "waiting_for": None})
+    batch.beat(reader, {"retries": 5, "waiting_for": "the service is away"})
+
+    assert "the service is away" == batch.waiting_for()
+    assert [(0, {"retries": 6, "waiting_for": None})] == batch.done_by_tasks()
+
+
 def test_a_withdrawal_takes_the_readers_token_too() -> None:
     """Both are told at their next beat, and both processes are known."""
     batch = split_batch()

@@ -14,6 +14,8 @@ from headrace.slot.work import EndReason, Outcome, SlotReport, SlotWork, reading
 
 # What of a slot's progress is for the process to tell that reads.
 _OF_READING = ("polled_records", "polls", "batches", "source_away")
+# What both do, and count.
+_OF_BOTH = ("retries",)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,7 +42,11 @@ class SlotState:
     def done(self) -> Mapping[str, Any]:
         """What was done so far, whichever of its processes told it."""
         told = {} if self.reader is None else self.reader.progress
-        return {**self.progress, **{name: told[name] for name in _OF_READING if name in told}}
+        of_reading = {name: told[name] for name in _OF_READING if name in told}
+        of_both = {
+            name: self.progress.get(name, 0) + told[name] for name in _OF_BOTH if name in told
+        }
+        return {**self.progress, **of_reading, **of_both}
 
     def parts(self) -> Iterator[SlotState]:
         """This, and its reader if it has one."""
@@ -240,7 +246,12 @@ class MicroBatch:
     def waiting_for(self) -> str | None:
         """What a slot is waiting for, such as a broker that is away."""
         with self._changed:
-            waits = (slot.progress.get("waiting_for") for slot in self.slots if slot.report is None)
+            waits = (
+                part.progress.get("waiting_for")
+                for slot in self.slots
+                for part in slot.parts()
+                if part.report is None
+            )
             return next((each for each in waits if each), None)
 
     def parts(self) -> list[SlotState]:
