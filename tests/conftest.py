@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("headrace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("headrace")
+
+
+@pytest.fixture(autouse=True)
+def captured_as_text(request: pytest.FixtureRequest) -> None:
+    """What a test logs is captured as text: PySpark makes JSON of what any handler gets that meets its loggers."""
+    plugin: Any = request.config.pluginmanager.get_plugin("logging-plugin")
+    for handler in (plugin.caplog_handler, plugin.report_handler):
+        handler.setFormatter(plugin.formatter)
 
 
 @pytest.fixture(scope="session")
