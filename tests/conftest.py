@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,13 +21,10 @@ if TYPE_CHECKING:
 settings.register_profile("headrace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("headrace")
 
-
-@pytest.fixture(autouse=True)
-def captured_as_text(request: pytest.FixtureRequest) -> None:
-    """What a test logs is captured as text: PySpark makes JSON of what any handler gets that meets its loggers."""
-    plugin: Any = request.config.pluginmanager.get_plugin("logging-plugin")
-    for handler in (plugin.caplog_handler, plugin.report_handler):
-        handler.setFormatter(plugin.formatter)
+# PySpark makes these two of a class that makes JSON of what any handler gets that meets it, and pytest attaches its own
+# to them, as they do not propagate. What is there before PySpark asks for it stays a plain logger.
+for _context in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    logging.getLogger(_context).setLevel(logging.CRITICAL)
 
 
 @pytest.fixture(scope="session")

@@ -24,8 +24,9 @@ _log = logging.getLogger(__name__)
 DEFAULT_MASTER = "local[2]"
 # It tells of every connection that it closes.
 logging.getLogger("py4j").setLevel(logging.WARNING)
-# It prints each refused expression with Java's trace, as JSON, past the worker's own log, which has the reason.
-logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+# They print each refused expression with Java's trace, as JSON, past the worker's own log, which has the reason.
+for _context in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    logging.getLogger(_context).setLevel(logging.CRITICAL)
 
 # Spark's own log repeats what headrace reports; whoever wants it sets these keys.
 _DEFAULTS = {
