@@ -27,7 +27,6 @@ from headrace.converters.string_converter import StringConverterConfig
 from headrace.rest.config import RestConfig
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.unsupported_keys import (
-    CONNECTOR_DEFAULTS,
     CONNECTOR_PREFIXES,
     WORKER_DEFAULTS,
     WORKER_PREFIXES,
@@ -53,7 +52,6 @@ HOMES: dict[type[Config], tuple[str, ...]] = {
 }
 REFUSED = {
     *WORKER_DEFAULTS,
-    *CONNECTOR_DEFAULTS,
     *(f"{prefix}*" for prefix in (*WORKER_PREFIXES, *CONNECTOR_PREFIXES)),
 }
 

@@ -37,7 +37,6 @@ from headrace.slot.frames import (
     Failed,
     Filtered,
     Frame,
-    OffsetsOnly,
     Records,
     Refused,
 )
@@ -121,7 +120,6 @@ FRAMES = st.lists(
         st.builds(Records, batches()),
         st.builds(EndOfPoll, st.integers(0, 9)),
         st.builds(DeadLetter, st.builds(letter, st.text(max_size=5))),
-        st.builds(OffsetsOnly, st.just({FILE: {"position": 3}, SourcePartition(a=1): None})),
         st.sampled_from([Commit(), Commit(ends_poll=False), Abort(ends_poll=False)]),
         batches().map(lambda batch: Refused(Records(batch.slice(0, 1)), letter("no"), "X")),
         batches().map(lambda batch: Filtered(Records(batch), batch.offset_at(-1))),

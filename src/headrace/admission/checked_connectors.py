@@ -23,7 +23,6 @@ from headrace.runtime.settings.client_overrides import OVERRIDES
 from headrace.runtime.settings.config_rules import connector_problems, connector_warnings
 from headrace.runtime.settings.config_values import config_texts
 from headrace.runtime.settings.connector_config import ConnectorConfig
-from headrace.runtime.settings.unsupported_keys import CONNECTOR_DEFAULTS
 from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
 from headrace.slot.work import PluginChoice, StageChoice
 
@@ -166,7 +165,7 @@ def _warnings(
         *chain_settings(props, plugins),
     )
     config = ConnectorConfig.parse(props)
-    known = {each.name for each in settings} | CONNECTOR_DEFAULTS.keys()
+    known = {each.name for each in settings}
     passed_on = (*_PASSED_ON, *(f"topic.creation.{each}." for each in config.group_names))
     for key in props:
         is_known = key in known or key.startswith(passed_on)

@@ -47,9 +47,9 @@ def validation(
     *,
     sql: SqlJudge = no_judge,
 ) -> ConfigInfos:
-    """What is wrong with *submitted* for *connector* in *worker*, with every key and its value; *sql* knows expressions.
+    """What is wrong with *submitted* for *connector* in *worker*, with every key and its value.
 
-    Asks the connector's hooks, which are pure, and no broker; raises what they raise.
+    *sql* knows expressions. Asks the connector's hooks, which are pure, and no broker; raises what they raise.
     """
     return _Validation(submitted, connector, worker, plugins, sql=sql).infos()
 

@@ -46,9 +46,9 @@ class Channel:
 
     *store* takes acknowledged offsets where the driver keeps them. Of offsets that are kept elsewhere,
     *copy_first* stores what must not be there any more, before it returns, and *copy_later* takes what has been
-    committed. *log* is how slots log, asked
-    again for each beat of theirs. Both sides prove who they are, but nothing is encrypted; a listener that other machines reach is warned of, once.
-    A connection that is quiet for *quiet_seconds* is closed when nothing more is expected of its slot.
+    committed. *log* is how slots log, asked again for each beat of theirs. Both sides prove who they are, but
+    nothing is encrypted; a listener that other machines reach is warned of, once. A connection that is quiet for
+    *quiet_seconds* is closed when nothing more is expected of its slot.
     Threads: one that accepts, one per connected slot.
     """
 

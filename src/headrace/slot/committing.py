@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
-from headrace.connect.task import Offsets, SourceTask
+from headrace.connect.task import SourceTask
 from headrace.slot.amounts import Amounts
 from headrace.slot.frames import Place
 from headrace.slot.hooks import CommitHooks
@@ -67,12 +67,8 @@ class Committing:
         self._uncommitted = True
         self._pending.put(partition, offset)
 
-    def moved_alone(self, offsets: Offsets) -> None:
-        """*offsets* have moved without a record."""
-        self._pending.put_all(offsets)
-
     def before_more_of_poll(self, next_from: Place | None) -> None:
-        """Something of a poll is to be written, *next_from* there; commit what precedes it in that poll, if that is due.
+        """Something of a poll is to be written, *next_from* there; commit what precedes it in that poll, if due.
 
         Not directly behind each piece: behind the last one the poll is at its end. Nor where the offset of
         what precedes it says that the next has been read as well.

@@ -11,7 +11,6 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
-from headrace.connect.task import Offsets
 
 Place = tuple[SourcePartition, SourceOffset | None]
 """A source partition, and an offset in it."""
@@ -118,13 +117,6 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetsOnly:
-    """Offsets that move without a record, as those of filtered records do."""
-
-    offsets: Offsets
-
-
-@dataclass(frozen=True, slots=True)
 class EndOfPoll:
     """Everything that one poll returned is behind; *records* tells how many those were."""
 
@@ -149,8 +141,8 @@ class Abort:
 class Failed:
     """Reading failed here, or transforming the row that is *refused*; what precedes it keeps its place.
 
-    *at* is the record that failed, where it is one. With *abandons* nothing is committed that is not yet: it is not known
-    whether an offset there says that what failed has been read.
+    *at* is the record that failed, where it is one. With *abandons* nothing is committed that is not yet: it is
+    not known whether an offset there says that what failed has been read.
     """
 
     error: Exception
@@ -159,6 +151,4 @@ class Failed:
     abandons: bool = False
 
 
-Frame = (
-    Records | Filtered | Refused | DeadLetter | OffsetsOnly | EndOfPoll | Commit | Abort | Failed
-)
+Frame = Records | Filtered | Refused | DeadLetter | EndOfPoll | Commit | Abort | Failed

@@ -19,9 +19,9 @@ _FIRST_SECONDS = 0.3
 class Retrying:
     """Calls what may raise :class:`~headrace.connect.errors.RetriableError`; used by the slot's thread.
 
-    *wait* gets seconds, and where the first row comes from that waits; it may return early, when the slot should end. *progress* tells what is waited for, and how often it was
-    tried again. Without ``errors.retry.timeout`` the error passes as it
-    is: the work is then planned again, which loses nothing and needs no limit.
+    *wait* gets seconds, and where the first row comes from that waits; it may return early, when the slot should
+    end. *progress* tells what is waited for, and how often it was tried again. Without ``errors.retry.timeout``
+    the error passes as it is: the work is then planned again, which loses nothing and needs no limit.
     """
 
     def __init__(

@@ -207,15 +207,16 @@ class Tally:
 class Progress:
     """What a slot has done so far in this micro-batch. Written by the slot's thread, read by its heartbeat.
 
-    *waiting_for* is what sending or converting waits for, *source_away* why ``poll`` has to be called again. Of records that
-    were passed over, *dead_lettered* are in the topic of dead letters and *skipped* are nowhere; *quarantined*
-    of them are the rests of objects that are read no further. All three count what is committed, and so do
-    *moved_offsets*, which ``update_offsets`` moved without a record. *topics* hold
-    records that are committed, sorted.
+    *waiting_for* is what sending or converting waits for, *source_away* why ``poll`` has to be called again. Of
+    records that were passed over, *dead_lettered* are in the topic of dead letters and *skipped* are nowhere;
+    *quarantined* of them are the rests of objects that are read no further. All three count what is committed, and
+    so do *moved_offsets*, which ``update_offsets`` moved without a record. *topics* hold records that are
+    committed, sorted.
 
     *record_errors* are records that could not be read, converted or sent, those that failed the task included,
     and *errors_logged* those of them that the log told; *retries* is how often a record or batch was tried
-    again, *letters_refused* how many dead letters could not be written. These count what happened, committed or not.
+    again, *letters_refused* how many dead letters could not be written. These count what happened, committed or
+    not.
 
     *polled_records* counts the bad ones, too. *polls* are the seconds of each poll that returned anything and
     *batches* the records of each, *commits* the seconds of each commit and *transaction_sizes* the records of

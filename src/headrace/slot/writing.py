@@ -28,7 +28,6 @@ from headrace.slot.frames import (
     Failed,
     Filtered,
     Frame,
-    OffsetsOnly,
     Place,
     Records,
     Refused,
@@ -43,7 +42,7 @@ from headrace.slot.work import Progress
 _FEW_ROWS = 16
 _GROWTH = 4
 
-FrameOfPoll = Records | Filtered | Refused | DeadLetter | OffsetsOnly
+FrameOfPoll = Records | Filtered | Refused | DeadLetter
 
 
 class WritingHalf:
@@ -113,7 +112,7 @@ class WritingHalf:
 
     def _write(self, frame: Frame) -> None:
         match frame:
-            case Records() | Filtered() | Refused() | DeadLetter() | OffsetsOnly():
+            case Records() | Filtered() | Refused() | DeadLetter():
                 self._committing.before_more_of_poll(_decisive_place(frame))
                 self._write_of_poll(frame)
             case EndOfPoll():
@@ -138,8 +137,6 @@ class WritingHalf:
                 self._pass_over(frame.error, frame.records, "TRANSFORMATION", frame.by)
             case DeadLetter():
                 self._bury(frame)
-            case OffsetsOnly():
-                self._committing.moved_alone(frame.offsets)
 
     def _let_pass(self, frame: Filtered) -> None:
         self._committing.moved(*frame.ends_at)
@@ -265,11 +262,5 @@ class WritingHalf:
 
 def _decisive_place(frame: FrameOfPoll) -> Place | None:
     """The place of *frame* whose offset must not be behind a commit that precedes it."""
-    match frame:
-        case OffsetsOnly():
-            return None
-        case Filtered():
-            # Nothing of it is sent, but what comes behind it may share its last offset.
-            return frame.ends_at
-        case _:
-            return frame.begins_at
+    # Nothing of what was dropped is sent, but what comes behind it may share its last offset.
+    return frame.ends_at if isinstance(frame, Filtered) else frame.begins_at

@@ -102,7 +102,7 @@ class SparkEngine:
             self._modules |= set(modules)
 
     def sql_problems(self, between: Between) -> Sequence[Problem]:
-        """What Spark does not take of *between*, where a session is open; none is opened for it. Any thread may call."""
+        """What Spark does not take of *between*, where a session is open; opens none. Any thread may call."""
         session = self._keeper.opened()
         if session is None:
             return ()

@@ -93,9 +93,6 @@ def decoded_value(value: bytes | None) -> SourceOffset | Unreadable | None:
     return _values(cast("dict[str, object]", parsed))
 
 
-# ------------------------------------------------------------------ writing
-
-
 def decoded_entries(entries: Iterable[OffsetEntry]) -> Mapping[str, Offsets]:
     """The offsets of each connector that *entries* store; raises ``ValueError`` for one that cannot be read."""
     offsets = dict[str, dict[SourcePartition, SourceOffset | None]]()
@@ -105,6 +102,9 @@ def decoded_entries(entries: Iterable[OffsetEntry]) -> Mapping[str, Offsets]:
             raise ValueError(f"An offset that cannot be stored was handed over: {key!r}.")  # noqa: TRY004
         offsets.setdefault(place.connector, {})[place.partition] = offset
     return offsets
+
+
+# ------------------------------------------------------------------ writing
 
 
 def _object(values: Mapping[str, OffsetValue]) -> str:

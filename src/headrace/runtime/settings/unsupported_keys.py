@@ -67,9 +67,6 @@ REST_KEYS: Final = frozenset(
 REST_PREFIXES: Final = ("admin.listeners.https.", "listeners.https.")
 """Beginnings of keys of a worker that the REST interface reads."""
 
-CONNECTOR_DEFAULTS: Final[Mapping[str, str | None]] = {}
-"""What a key of a connector may be set to; ``None`` when it may not be there at all."""
-
 CONNECTOR_PREFIXES: Final = ("errors.deadletterqueue.",)
 """Beginnings of keys of a connector that may not be there at all."""
 
@@ -81,7 +78,7 @@ def worker_refusals(props: Mapping[str, str], known: frozenset[str]) -> Iterator
 
 def connector_refusals(props: Mapping[str, str], known: frozenset[str]) -> Iterator[Problem]:
     """What in a connector's configuration has no effect yet; *known* are the keys that have one."""
-    return _refusals(props, known, CONNECTOR_DEFAULTS, CONNECTOR_PREFIXES)
+    return _refusals(props, known, {}, CONNECTOR_PREFIXES)
 
 
 def _refusals(

@@ -21,7 +21,7 @@ class ShippingEngine(Engine, Protocol):
         ...
 
     def sql_problems(self, between: Between) -> Sequence[Problem]:
-        """What is wrong with the expressions of *step*, as far as it can be told without starting anything."""
+        """What is wrong with the expressions of *between*, as far as it can be told without starting anything."""
         ...
 
 

@@ -18,6 +18,6 @@ class Between:
 
 
 def refuse_sql(between: Between | None) -> None:
-    """For a data plane that has no SQL: raises :class:`~headrace.connect.errors.TaskFailedError` when it is asked for."""
+    """For a data plane without SQL: raises :class:`~headrace.connect.errors.TaskFailedError` when it is asked for."""
     if between is not None:
         raise TaskFailedError("A SparkSql step needs Spark, and this data plane is another one.")

@@ -19,7 +19,6 @@ from headrace.slot.frames import (
     Failed,
     Filtered,
     Frame,
-    OffsetsOnly,
     Records,
     Refused,
 )
@@ -39,7 +38,6 @@ _KINDS: Final = {
     DeadLetter: types.DEAD_LETTER,
     Filtered: types.FILTERED,
     Refused: types.REFUSED,
-    OffsetsOnly: types.OFFSETS_ONLY,
     EndOfPoll: types.END_OF_POLL,
     Commit: types.COMMIT,
     Abort: types.ABORT,

@@ -10,8 +10,8 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.columns import document
 from headrace.connect.header_columns import HeaderColumn, HeaderColumns
+from headrace.connect.json_document import document
 from headrace.connect.record import Headers
 from headrace.connect.schema import Schema
 from headrace.slot.split.types import HEADER
@@ -84,7 +84,8 @@ def restored(plan: HeadersPlan, column: pa.Array, told: pa.Array) -> Sequence[He
     if plan is None:
         return None
     if isinstance(plan, str):
-        return [cast("Headers", pickle.loads(each)) for each in told.to_pylist()]  # noqa: S301 (our own process has written it)
+        # Our own process has written them.
+        return [cast("Headers", pickle.loads(each)) for each in told.to_pylist()]  # noqa: S301
     entries = cast("pa.StructArray", column.flatten())
     columns = [
         _column(each, entries.take(pa.array(np.arange(index, len(entries), len(plan)))))

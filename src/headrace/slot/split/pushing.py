@@ -55,7 +55,7 @@ class Pushing:
             yield from self.encoder.rows(Failed(told, abandons=True))
 
     def _is_due(self, frame: Frame) -> bool:
-        """Whether to push behind *frame*: not between records and the end of their poll, unless it is long in coming."""
+        """Whether to push behind *frame*: not before the end of its poll, unless that is long in coming."""
         if isinstance(frame, Commit | Abort):
             return True
         patience = 2 * PUSH_SECONDS if isinstance(frame, Records) else PUSH_SECONDS

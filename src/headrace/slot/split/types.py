@@ -12,16 +12,15 @@ RECORD: Final = 0
 DEAD_LETTER: Final = 1
 FILTERED: Final = 2
 REFUSED: Final = 3
-OFFSETS_ONLY: Final = 4
-END_OF_POLL: Final = 5
-COMMIT: Final = 6
-ABORT: Final = 7
-FAILED: Final = 8
-BATCH: Final = 9
+END_OF_POLL: Final = 4
+COMMIT: Final = 5
+ABORT: Final = 6
+FAILED: Final = 7
+BATCH: Final = 8
 """What the records behind have in common, and how many they are."""
-END: Final = 10
+END: Final = 9
 """Reading has ended; nothing comes behind that counts."""
-NOTHING: Final = 11
+NOTHING: Final = 10
 """Only there to push what precedes it through Spark."""
 
 MICROSECONDS: Final = pa.timestamp("us", tz="UTC")
