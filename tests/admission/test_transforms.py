@@ -103,3 +103,13 @@ def test_an_alias_has_a_group_of_its_own():
     assert ["type", "plugin.version", "negate", "predicate", "field"] == [
         name.removeprefix("transforms.a.") for _, name in sorted(places)
     ]
+
+
+def test_a_broken_chain_is_told_also_with_a_converter_that_needs_schemas():
+    """Whether values get a schema in the chain is asked of a chain that may not be valid."""
+    avro = {"value.converter": "avro", "value.converter.schema.registry.url": "http://localhost:1"}
+    broken = {"transforms": "a", "transforms.a.type": "Filter", "transforms.a.predicate": "p"}
+
+    told = errors(validated({**avro, **broken, "predicates": "p"}))
+
+    assert [MISSING.format("predicates.p.type")] == told["predicates.p.type"]

@@ -149,7 +149,7 @@ def _judged(
     problems.extend(connector.problems(props))
     if not problems:
         config = ConnectorConfig.parse(props)
-        problems.extend(promise_problems(connector, props, config, worker))
+        problems.extend(promise_problems(connector, props, config, worker, plugins=plugins))
     if not problems:
         problems.extend(between_problems(connector, props, chosen_stages(props, plugins)))
     return connector, problems

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
+from headrace.admission.plugins import Plugins
+from headrace.admission.sql_problems import makes_values
 from headrace.connect.config import Problem
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.converters import needs_schema
 from headrace.runtime.settings.connector_config import ConnectorConfig
-from headrace.runtime.settings.stage_settings import stage_choices
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.slot.work import BoundaryKind
 
@@ -46,6 +47,8 @@ def promise_problems(
     props: Mapping[str, str],
     config: ConnectorConfig,
     worker: WorkerConfig,
+    *,
+    plugins: Plugins,
 ) -> Iterator[Problem]:
     """What is asked of *connector* that it does not promise with *props*, which are valid for its settings.
 
@@ -57,7 +60,9 @@ def promise_problems(
         said, problem = _asked(lambda: connector.can_define_transaction_boundaries(props))
         if problem or not said:
             yield _BOUNDARY, problem or (_NULL_BOUNDARIES if said is None else _NO_BOUNDARIES)
-    yield from _schema_problems(connector, props, config, worker)
+    named = config.converter("value", worker).class_name
+    if needs_schema(named) and not makes_values(props, plugins):
+        yield from _schema_problems(connector, props, named)
 
 
 def _support_problems(connector: SourceConnector, props: Mapping[str, str]) -> Iterator[Problem]:
@@ -84,28 +89,12 @@ def _asked(hook: Callable[[], _T]) -> tuple[_T | None, str | None]:
 
 
 def _schema_problems(
-    connector: SourceConnector,
-    props: Mapping[str, str],
-    config: ConnectorConfig,
-    worker: WorkerConfig,
+    connector: SourceConnector, props: Mapping[str, str], named: str
 ) -> Iterator[Problem]:
-    """A converter of values that would refuse each of them."""
-    named = config.converter("value", worker).class_name
-    if not needs_schema(named) or _gets_schema(props):
-        return
+    """The converter of values that is *named* would refuse each of them."""
     schemaless = connector.schemaless(props)
     if schemaless is not None:
         told = (
             f"The converter {named} needs values with a schema, and there is none for {schemaless}."
         )
         yield "value.converter", f"{told} Set value.converter to json, string or bytes."
-
-
-def _gets_schema(props: Mapping[str, str]) -> bool:
-    """Whether values become what Spark makes of them, which always has a schema."""
-    steps = (each.transform for each in stage_choices(props))
-    return any(
-        each.class_name.rpartition(".")[2] == "SparkSql"
-        and any(each.config.get(name, "").strip() for name in ("select", "function"))
-        for each in steps
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from headrace.admission.plugins import Plugins
 from headrace.admission.transforms import AliasClass, alias_classes
@@ -11,6 +12,9 @@ from headrace.connect.connector import PlannedConnector, SourceConnector
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.stage_settings import TRANSFORMS
 from headrace.transforms.spark_sql import SPARK_SQL
+
+# The settings that ask for a value other than the one that was read.
+_OF_VALUES: Final = ("select", "function")
 
 
 def sql_problems(
@@ -34,6 +38,15 @@ def sql_warnings(
             "errors.tolerance=all does not reach into SparkSql: a value that one of its expressions cannot take fails "
             "the task. Use try_cast and the like."
         )
+
+
+def makes_values(props: Mapping[str, str], plugins: Plugins) -> bool:
+    """Whether values become what Spark makes of them, which always has a schema; *props* need not be valid. Pure."""
+    return any(
+        props.get(f"{each.prefix}{key}", "").strip()
+        for each in _steps(props, plugins)
+        for key in _OF_VALUES
+    )
 
 
 def _steps(props: Mapping[str, str], plugins: Plugins) -> Sequence[AliasClass]:

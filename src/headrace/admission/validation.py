@@ -153,7 +153,9 @@ class _Validation:
         self._complaints.add((key, sentence) for key, sentence in own if key not in told)
         if not own:
             config = ConnectorConfig.parse(self._usable())
-            asked = promise_problems(self._connector, self._props, config, self._worker)
+            asked = promise_problems(
+                self._connector, self._props, config, self._worker, plugins=self._plugins
+            )
             self._complaints.add(asked, as_they_are=True)
             self._complain_of_sql()
 

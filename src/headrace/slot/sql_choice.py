@@ -19,11 +19,10 @@ def sql_step(choices: Sequence[StageChoice]) -> SqlStep | None:
 
     Raises :class:`~headrace.connect.errors.ConfigError` for settings that are wrong.
     """
-    return next((step_of(each.transform.config) for each in choices if is_sql(each)), None)
+    return next((_step_of(each.transform.config) for each in choices if is_sql(each)), None)
 
 
-def step_of(settings: Mapping[str, str]) -> SqlStep:
-    """What *settings* of SparkSql ask for; raises as :func:`sql_step`. Pure."""
+def _step_of(settings: Mapping[str, str]) -> SqlStep:
     config = SparkSqlConfig.parse(settings)
     return SqlStep(
         select=config.items(),
