@@ -22,6 +22,7 @@ from headrace.converters import make_converter, make_header_converter
 from headrace.slot.boundary import Boundary, BoundaryRequests
 from headrace.slot.chain import Chain
 from headrace.slot.commits import AcknowledgedCommits, Commits, TransactionalCommits
+from headrace.slot.committing import Committing
 from headrace.slot.encoding import Encoder
 from headrace.slot.frames import Place
 from headrace.slot.outlet import Outlet
@@ -154,14 +155,12 @@ class Loop:
             throttle=Throttle(None),
             clock=lambda: 0.0,  # type: ignore[arg-type]
         )
-        writing = self.writing = WritingHalf(
-            self.task,
-            self._outlet(),
-            self.lease,  # type: ignore[arg-type]
-            self.progress,
-            stored=self.stored,
-            clock=clock,
+        outlet = self._outlet()
+        lease: Any = self.lease
+        committing = Committing(
+            self.task, outlet, lease, self.progress, stored=self.stored, clock=clock
         )
+        writing = self.writing = WritingHalf(self.task, outlet, lease, committing)
         try:
             chain = Chain(
                 self.stages,

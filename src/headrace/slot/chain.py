@@ -146,11 +146,9 @@ class Chain:
     def _refused(self, frame: Records, refused: _NotTransformed) -> Frame:
         refused.error.row = 0
         found = Refused(frame, refused.error, class_name(refused.by))
-        return (
-            found
-            if self._tolerates
-            else Failed(located(found.error, frame.batch), frame.begins_at, found)
-        )
+        if self._tolerates:
+            return found
+        return Failed(located(found.error, frame.batch), frame.begins_at, found)
 
 
 def _place(frame: Records, row: int) -> Place | None:

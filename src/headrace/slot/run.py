@@ -20,6 +20,7 @@ from headrace.slot.boundary import Boundary, BoundaryRequests
 from headrace.slot.chain import chain_of
 from headrace.slot.channel import ChannelClient, ChannelOffsets
 from headrace.slot.commit_making import made_commits
+from headrace.slot.committing import Committing
 from headrace.slot.context import context_of
 from headrace.slot.encoding import Encoder
 from headrace.slot.frames import Frame, Place
@@ -84,34 +85,11 @@ class SlotRun:
         task = class_at(self._work.task_class, SourceTask)()
         sender = self._opened_sender(task)
         self._task = task
-        requests = BoundaryRequests() if self._work.boundary is BoundaryKind.CONNECTOR else None
-        task.initialize(context_of(self._work, self._client, self._lease, requests))
-        task.start(self._work.config)
-        source = self._received or reading_half(
-            task, self._work, self._lease, self._progress, requests=requests
-        )
-        writing = self._writing = WritingHalf(
-            task,
-            self._outlet(sender),
-            self._lease,
-            self._progress,
-            stored=ChannelOffsets(self._client),
-        )
-        chain = chain_of(self._work, self._retrying())
-        try:
-            writing.write(chain.frames(source.frames()))
-        except TransactionTooLongError as error:
-            # A newer owner looks the same; then it is not for this slot to fail the connector.
-            self._check_token("The token was withdrawn while a transaction was open.")
-            raise TaskFailedError(str(error)) from error
-        if writing.left_open and source.outcome is Outcome.FINISHED:
-            raise TaskFailedError(
-                f"Task {self._work.connector}-{self._work.task} has finished its share without ending "
-                "its last transaction, and transaction.boundary is connector: it would read it again "
-                "for ever."
-            )
-        if writing.left_open and source.outcome is Outcome.IDLE:
-            _log.warning(_LEFT_OPEN)
+        source = self._started(task)
+        writing = self._writing = self._writing_half(task, sender)
+        self._write(writing, source)
+        if writing.left_open:
+            self._tell_left_open(source.outcome)
         return source.outcome
 
     def close(self) -> bool:
@@ -123,6 +101,41 @@ class SlotRun:
                 self._clean = self._clean and step != self._abandon
                 _log.warning("While a slot of %s ended: %s", self._work.connector, error)
         return self._clean
+
+    def _started(self, task: SourceTask) -> Received:
+        """Where frames come from: *task*, which is started, or what another process reads."""
+        work = self._work
+        requests = BoundaryRequests() if work.boundary is BoundaryKind.CONNECTOR else None
+        task.initialize(context_of(work, self._client, self._lease, requests))
+        task.start(work.config)
+        return self._received or reading_half(
+            task, work, self._lease, self._progress, requests=requests
+        )
+
+    def _writing_half(self, task: SourceTask, sender: Sender) -> WritingHalf:
+        outlet, stored = self._outlet(sender), ChannelOffsets(self._client)
+        committing = Committing(task, outlet, self._lease, self._progress, stored=stored)
+        return WritingHalf(task, outlet, self._lease, committing)
+
+    def _write(self, writing: WritingHalf, source: Received) -> None:
+        chain = chain_of(self._work, self._retrying())
+        try:
+            writing.write(chain.frames(source.frames()))
+        except TransactionTooLongError as error:
+            # A newer owner looks the same; then it is not for this slot to fail the connector.
+            self._check_token("The token was withdrawn while a transaction was open.")
+            raise TaskFailedError(str(error)) from error
+
+    def _tell_left_open(self, outcome: Outcome) -> None:
+        """Say that the last transaction was thrown away; raises where the same would happen again."""
+        if outcome is Outcome.FINISHED:
+            raise TaskFailedError(
+                f"Task {self._work.connector}-{self._work.task} has finished its share without ending "
+                "its last transaction, and transaction.boundary is connector: it would read it again "
+                "for ever."
+            )
+        if outcome is Outcome.IDLE:
+            _log.warning(_LEFT_OPEN)
 
     def _abandon(self) -> None:
         if self._writing is not None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
@@ -13,7 +12,6 @@ from headrace.connect.errors import (
     TaskFailedError,
     TransactionTimedOutError,
 )
-from headrace.connect.partition import OffsetReader
 from headrace.connect.task import SourceTask
 from headrace.kafka.sender import EncodedRecords, TooLargeError, UnsendableError
 from headrace.kafka.undelivered import LateRefusalError
@@ -36,7 +34,6 @@ from headrace.slot.lease import Lease
 from headrace.slot.outlet import Outlet
 from headrace.slot.outliving import too_long_again
 from headrace.slot.raw_rows import raw_key, raw_value
-from headrace.slot.work import Progress
 
 # So few rows are tried at first behind a bad one: what is refused costs no more than what is sent.
 _FEW_ROWS = 16
@@ -48,7 +45,7 @@ FrameOfPoll = Records | Filtered | Refused | DeadLetter
 class WritingHalf:
     """Sends frames in order, passes over what may be, and has it committed at boundaries.
 
-    *task* hears of commits; in split form that is an instance of its own, which is never polled.
+    *committing* commits what goes to *outlet*. *task* hears of commits; in split form that is an instance of its own, which is never polled.
     """
 
     def __init__(
@@ -56,15 +53,12 @@ class WritingHalf:
         task: SourceTask,
         outlet: Outlet,
         lease: Lease,
-        progress: Progress,
-        *,
-        stored: OffsetReader | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        committing: Committing,
     ) -> None:
         self._task = task
         self._outlet = outlet
         self._lease = lease
-        self._committing = Committing(task, outlet, lease, progress, stored=stored, clock=clock)
+        self._committing = committing
 
     @property
     def left_open(self) -> bool:
