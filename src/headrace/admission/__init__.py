@@ -1,6 +1,7 @@
 """Which configurations are let in, what is told of those that are not, and which plugins there are."""
 
 from headrace.admission.admission import ConnectorAdmission
+from headrace.admission.between import SqlJudge, no_judge
 from headrace.admission.checked_connectors import Admitted, admitted, all_admitted
 from headrace.admission.plugin_path import PluginPath
 from headrace.admission.plugins import Plugins
@@ -12,8 +13,10 @@ __all__ = [
     "ConnectorAdmission",
     "PluginPath",
     "Plugins",
+    "SqlJudge",
     "admitted",
     "all_admitted",
     "checked_worker",
+    "no_judge",
     "run_spec",
 ]

@@ -12,6 +12,7 @@ from headrace.observe.metric import Kind, Metric
 from headrace.observe.standings import ConnectorStanding
 
 _COUNTER, _GAUGE, _WORD = Kind.COUNTER, Kind.GAUGE, Kind.WORD
+_ERRORS = "task-error-metrics"
 _STATES = ("running", "paused", "failed", "unassigned", "destroyed", "restarting")
 
 
@@ -162,6 +163,10 @@ def _active(task: TaskSeen) -> float | None:
     return max(0, now.polled - now.committed - now.skipped - now.dead_lettered)
 
 
+def _failed_at_ms(task: TaskSeen) -> float | None:
+    return task.done.failed_at_ms if task.done else None
+
+
 def _task(
     attribute: str, doc: str, value: Callable[[TaskSeen], float | str | None], kind: Kind = _GAUGE
 ) -> Metric[TaskSeen]:
@@ -176,10 +181,8 @@ def _source(
     return Metric(group="source-task-metrics", attribute=attribute, kind=kind, doc=doc, value=value)
 
 
-def _errors(
-    attribute: str, doc: str, value: Callable[[TaskSeen], float | None], kind: Kind = _COUNTER
-) -> Metric[TaskSeen]:
-    return Metric(group="task-error-metrics", attribute=attribute, kind=kind, doc=doc, value=value)
+def _errors(attribute: str, doc: str, count: Callable[[TaskCounts], float]) -> Metric[TaskSeen]:
+    return Metric(group=_ERRORS, attribute=attribute, kind=_COUNTER, doc=doc, value=_total(count))
 
 
 OF_TASK: Final = (
@@ -246,42 +249,43 @@ OF_TASK: Final = (
     _errors(
         "total-record-failures",
         "How often reading, transforming, converting or sending failed: `total-record-errors` and `total-retries`.",
-        _total(lambda c: c.record_errors + c.retries),
+        lambda c: c.record_errors + c.retries,
     ),
     _errors(
         "total-record-errors",
         "Bad records that were found, those that failed the task included; one that is read again counts again.",
-        _total(lambda c: c.record_errors),
+        lambda c: c.record_errors,
     ),
     _errors(
         "total-records-skipped",
         "Bad records that were passed over, dead letters included.",
-        _total(lambda c: c.skipped + c.dead_lettered),
+        lambda c: c.skipped + c.dead_lettered,
     ),
     _errors(
         "total-retries",
         "How often records or batches were tried again, as `errors.retry.timeout` says.",
-        _total(lambda c: c.retries),
+        lambda c: c.retries,
     ),
     _errors(
         "total-errors-logged",
         "Bad records that were told in the log, as `errors.log.enable` says.",
-        _total(lambda c: c.errors_logged),
+        lambda c: c.errors_logged,
     ),
     _errors(
         "deadletterqueue-produce-requests",
         "Records in the topic of dead letters.",
-        _total(lambda c: c.dead_lettered),
+        lambda c: c.dead_lettered,
     ),
     _errors(
         "deadletterqueue-produce-failures",
         "Dead letters that could not be written; each fails the task.",
-        _total(lambda c: c.letters_refused),
+        lambda c: c.letters_refused,
     ),
-    _errors(
-        "last-error-timestamp",
-        "When the last error was heard of, in milliseconds since 1970; 0 for none.",
-        lambda t: t.done.failed_at_ms if t.done else None,
-        _GAUGE,
+    Metric(
+        group=_ERRORS,
+        attribute="last-error-timestamp",
+        kind=_GAUGE,
+        doc="When the last error was heard of, in milliseconds since 1970; 0 for none.",
+        value=_failed_at_ms,
     ),
 )

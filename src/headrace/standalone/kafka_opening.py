@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
-from headrace.connect.config import Problem
 from headrace.connect.errors import RetriableError
 from headrace.observe.events import Tell
 from headrace.runtime.engine import Engine
@@ -18,8 +17,7 @@ from headrace.runtime.services import RunSpec
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.runtime.standalone.lazy_engine import LazyEngine
 from headrace.runtime.standalone.parts import KafkaParts, LocalParts
-from headrace.slot.split.between import Between
-from headrace.standalone.data_plane import foreign_modules, spark_engine
+from headrace.standalone.data_plane import foreign_modules
 from headrace.standalone.foundation import reach_kafka
 from headrace.standalone.opened_services import opened_services
 from headrace.storage.sqlite import SqliteStorage
@@ -36,7 +34,7 @@ class KafkaOpening:
         *,
         group_id: str,
         tell: Tell,
-        engine: Engine | None = None,
+        engine: Engine,
         processes: Processes | None = None,
     ) -> None:
         self._config = config
@@ -44,7 +42,7 @@ class KafkaOpening:
         self._storage = storage
         self._group_id = group_id
         self._tell = tell
-        self._engine = engine or LazyEngine(lambda: spark_engine(config, ()), slots=config.slots)
+        self._engine = engine
         self._processes = processes or LocalProcesses()
         # What is opened after the end is closed at once.
         self._guard = threading.Lock()
@@ -70,10 +68,6 @@ class KafkaOpening:
             prepare=_preparing(changes, services.engine),
         )
         return KafkaParts(services=ready, changes=changes, cluster_id=cluster_id)
-
-    def sql_problems(self, between: Between) -> Sequence[Problem]:
-        """What Spark says of *between*, where it runs already. Any thread may call."""
-        return self._engine.sql_problems(between) if isinstance(self._engine, LazyEngine) else ()
 
     def close(self) -> None:
         """Close what was opened, the last first; called when nothing runs any more."""
