@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from headrace.connect.batch import SourceBatch
-from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
-from headrace.connect.record import SourceRecord
+from headrace.connect.errors import RecordError, RetriableError
 from headrace.connect.task import Polled, SourceTask
-from headrace.slot.batching import batches_of
 from headrace.slot.boundary import BoundaryRequests
-from headrace.slot.cutting import pieces
 from headrace.slot.frames import Abort, Commit, DeadLetter, EndOfPoll, Failed, Frame, Place, Records
 from headrace.slot.lease import Lease
+from headrace.slot.polled_frames import PolledFrames
+from headrace.slot.stuck_poll import StuckPoll
 from headrace.slot.throttle import Throttle
 from headrace.slot.tolerance import untolerated
 from headrace.slot.work import EndReason, Outcome, Progress, SlotWork
@@ -26,16 +24,6 @@ _log = logging.getLogger(__name__)
 # enough not to be noticed.
 _EMPTY_POLL_SECONDS = 0.05
 _RETRY_SECONDS = 1.0
-# So few are tried at first behind a bad one, because its whole batch has to be looked at again.
-_FEW_RECORDS = 16
-_GROWTH = 4
-# So many bad records without an offset may look the same, one directly behind the other.
-_MOST_ALIKE = 100
-
-_NO_RECORDS = (
-    "poll returned batches, and the task asked for the end of a transaction at a record: return plain records, or "
-    "ask for the end of all that poll returns."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +61,15 @@ class ReadingHalf:
         self._lease = lease
         self._rules = rules
         self._progress = progress
-        self._throttle = throttle
+        self._frames_of_polls = PolledFrames(
+            throttle, lease.wait, rules.requests, tolerates=rules.tolerates
+        )
         self._clock = clock
         self._empty_since: float | None = None
         self._asked_at: float | None = None
         self._at_boundary = True
         self._failing = False
-        self._passed: tuple[object, ...] | None = None
-        self._alike = 0
+        self._stuck = StuckPoll()
         self._poll_began_at = 0.0
         self._poll_seconds = 0.0
         self.outcome = Outcome.ASKED
@@ -164,26 +153,16 @@ class ReadingHalf:
 
     def _passes_over(self, error: RecordError) -> bool:
         """Whether *error* is about one record; raises when it is the one that was passed over just now."""
-        bad = error.bad
-        if not self._rules.tolerates or bad is None:
+        if not self._rules.tolerates or error.bad is None:
             return False
-        told = (str(error), bad)
-        self._alike = self._alike + 1 if told == self._passed else 0
-        # Where no offset says that it is the same record, another one may well be like it.
-        if self._alike > (_MOST_ALIKE if bad.source_offset is None else 0):
-            raise TaskFailedError(
-                f"{error} It was passed over, and poll raises it again: after a RecordError the next call of "
-                "poll must go on behind the record."
-            )
-        self._passed = told
+        self._stuck.check(error, error.bad)
         return True
 
     def _frames_of(self, polled: Polled | RecordError) -> Iterator[Frame]:
         count = 0
-        for frame in self._record_frames(polled):
+        for frame in self._frames_of_polls.of(polled):
             if isinstance(frame, Records):
-                self._passed = None
-                self._alike = 0
+                self._stuck.went_on()
             records = _records_in(frame)
             count += records
             self._progress.polled_records += records
@@ -216,78 +195,11 @@ class ReadingHalf:
             self._progress.polls.add(self._poll_seconds)
             self._progress.batches.add(records)
 
-    def _record_frames(self, polled: Polled | RecordError) -> Iterator[Frame]:
-        if polled is None:
-            return
-        if isinstance(polled, RecordError):
-            yield DeadLetter(polled)
-            return
-        if isinstance(polled, SourceBatch):
-            polled = [polled]
-        batches = [each for each in polled if isinstance(each, SourceBatch)]
-        plain = [each for each in polled if not isinstance(each, SourceBatch)]
-        if batches and plain:
-            raise TypeError("poll returned batches and plain records in one list: return one kind.")
-        if batches and self._rules.requests is not None and self._rules.requests.cuts_at_records():
-            raise TaskFailedError(_NO_RECORDS)
-        for batch in batches:
-            yield from self._paced(batch)
-        yield from self._plain_frames(plain)
-
-    def _paced(
-        self, batch: SourceBatch, originals: Sequence[SourceRecord] | None = None
-    ) -> Iterator[Frame]:
-        start = 0
-        for piece in pieces(batch):
-            for paced in self._throttle.paced(piece, self._lease.wait):
-                end = start + len(paced)
-                yield Records(paced, None if originals is None else originals[start:end])
-                start = end
-
-    def _plain_frames(self, records: Sequence[SourceRecord]) -> Iterator[Frame]:
-        requests = self._rules.requests
-        if requests is None or not requests.cuts_at_records():
-            yield from self._batched(records)
-            return
-        start = 0
-        for end, record in enumerate(records, 1):
-            ends = list(_ends_after(record, requests, ends_poll=end == len(records)))
-            if ends:
-                yield from self._batched(records[start:end])
-                yield from ends
-                start = end
-        yield from self._batched(records[start:])
-
-    def _batched(self, records: Sequence[SourceRecord]) -> Iterator[Frame]:
-        """*records* in batches; those that do not fit their schemas are passed over, if that is asked for."""
-        start, size = 0, len(records)
-        while start < len(records):
-            piece = records[start : start + size]
-            try:
-                for batch, originals in batches_of(piece):
-                    yield from self._paced(batch, originals)
-            except RecordError as error:
-                if not self._rules.tolerates or error.row is None or error.bad is None:
-                    raise
-                yield DeadLetter(error, piece[error.row])
-                start, size = start + error.row + 1, _FEW_RECORDS
-            else:
-                start, size = start + len(piece), size * _GROWTH
-
 
 def _records_in(frame: Frame) -> int:
     if isinstance(frame, Records):
         return len(frame.batch)
     return int(isinstance(frame, DeadLetter))
-
-
-def _ends_after(
-    record: SourceRecord, requests: BoundaryRequests, *, ends_poll: bool
-) -> Iterator[Frame]:
-    if requests.aborts_after(record):
-        yield Abort(ends_poll=ends_poll)
-    if requests.commits_after(record):
-        yield Commit(ends_poll=ends_poll)
 
 
 def _place_of(error: Exception) -> Place | None:

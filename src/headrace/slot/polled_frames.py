@@ -1,0 +1,116 @@
+"""What one poll has returned, as frames: batches and plain records, cut where a transaction may end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.record import SourceRecord
+from headrace.connect.task import Polled
+from headrace.slot.batching import batches_of
+from headrace.slot.boundary import BoundaryRequests
+from headrace.slot.cutting import pieces
+from headrace.slot.frames import Abort, Commit, DeadLetter, Frame, Records
+from headrace.slot.throttle import Throttle
+
+# So few are tried at first behind a bad one, because its whole batch has to be looked at again.
+_FEW_RECORDS = 16
+_GROWTH = 4
+
+_NO_RECORDS = (
+    "poll returned batches, and the task asked for the end of a transaction at a record: return plain records, or "
+    "ask for the end of all that poll returns."
+)
+
+
+class PolledFrames:
+    """Frames of polls, one after the other, at the pace that *throttle* says; *wait* may return early.
+
+    *requests* are there when the connector places the ends of transactions. *tolerates* says that a record that
+    does not fit its schema is passed over.
+    """
+
+    def __init__(
+        self,
+        throttle: Throttle,
+        wait: Callable[[float], None],
+        requests: BoundaryRequests | None,
+        *,
+        tolerates: bool,
+    ) -> None:
+        self._throttle = throttle
+        self._wait = wait
+        self._requests = requests
+        self._tolerates = tolerates
+
+    def of(self, polled: Polled | RecordError) -> Iterator[Frame]:
+        """The frames of what is *polled*; an error is a record that could not be read.
+
+        Raises ``TypeError`` and :class:`~headrace.connect.errors.TaskFailedError` for what no poll may return.
+        """
+        if polled is None:
+            return
+        if isinstance(polled, RecordError):
+            yield DeadLetter(polled)
+            return
+        if isinstance(polled, SourceBatch):
+            polled = [polled]
+        batches = [each for each in polled if isinstance(each, SourceBatch)]
+        plain = [each for each in polled if not isinstance(each, SourceBatch)]
+        if batches and plain:
+            raise TypeError("poll returned batches and plain records in one list: return one kind.")
+        if batches and self._requests is not None and self._requests.cuts_at_records():
+            raise TaskFailedError(_NO_RECORDS)
+        for batch in batches:
+            yield from self._paced(batch)
+        yield from self._plain(plain)
+
+    def _paced(
+        self, batch: SourceBatch, originals: Sequence[SourceRecord] | None = None
+    ) -> Iterator[Frame]:
+        start = 0
+        for piece in pieces(batch):
+            for paced in self._throttle.paced(piece, self._wait):
+                end = start + len(paced)
+                yield Records(paced, None if originals is None else originals[start:end])
+                start = end
+
+    def _plain(self, records: Sequence[SourceRecord]) -> Iterator[Frame]:
+        requests = self._requests
+        if requests is None or not requests.cuts_at_records():
+            yield from self._batched(records)
+            return
+        start = 0
+        for end, record in enumerate(records, 1):
+            ends = list(_ends_after(record, requests, ends_poll=end == len(records)))
+            if ends:
+                yield from self._batched(records[start:end])
+                yield from ends
+                start = end
+        yield from self._batched(records[start:])
+
+    def _batched(self, records: Sequence[SourceRecord]) -> Iterator[Frame]:
+        """*records* in batches; those that do not fit their schemas are passed over, if that is asked for."""
+        start, size = 0, len(records)
+        while start < len(records):
+            piece = records[start : start + size]
+            try:
+                for batch, originals in batches_of(piece):
+                    yield from self._paced(batch, originals)
+            except RecordError as error:
+                if not self._tolerates or error.row is None or error.bad is None:
+                    raise
+                yield DeadLetter(error, piece[error.row])
+                start, size = start + error.row + 1, _FEW_RECORDS
+            else:
+                start, size = start + len(piece), size * _GROWTH
+
+
+def _ends_after(
+    record: SourceRecord, requests: BoundaryRequests, *, ends_poll: bool
+) -> Iterator[Frame]:
+    if requests.aborts_after(record):
+        yield Abort(ends_poll=ends_poll)
+    if requests.commits_after(record):
+        yield Commit(ends_poll=ends_poll)
