@@ -45,10 +45,12 @@ def test_paused(broker: Broker):
     try:
         # It may still answer in the moment before the signal reaches all its threads.
         until(lambda: not ports.answers(broker.port))
+        answered_meanwhile = ports.answers(broker.port)
     finally:
         broker.resume()
 
     until(lambda: ports.answers(broker.port))
+    assert not answered_meanwhile
 
 
 def test_another_object_of_the_folder(broker: Broker, tmp_path: Path):

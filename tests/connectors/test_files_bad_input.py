@@ -217,7 +217,9 @@ def test_a_wrong_configuration_is_refused(props: dict[str, str], key: str) -> No
 
 def test_a_csv_file_may_have_neither_quotes_nor_escapes() -> None:
     """Two characters that are not there are not the same one."""
-    FilesConnector().start({"files.path": "/x", "topic": "t", "csv.quote": "none"})
+    props = {"files.path": "/x", "topic": "t", "csv.quote": "none"}
+
+    assert [] == list(FilesConnector().problems(props))
 
 
 def test_a_bad_row_counts_when_reading_goes_on(tmp_path: Path) -> None:

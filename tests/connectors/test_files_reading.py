@@ -7,7 +7,8 @@ import gzip
 import io
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -67,19 +68,26 @@ def temporary() -> Iterator[Path]:
         yield Path(name)
 
 
-def in_every_place(content: bytes, name: str, expected: list[object], **props: str) -> None:
-    """Assert that *content* reads as *expected*, in one go and cut at every record."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a file reads as; what is found *again* behind it, and whether it is *done* then."""
+
+    values: list[object]
+    again: Sequence[Delivered] = ()
+    done: bool = True
+
+
+def readings(content: bytes, name: str, **props: str) -> Iterator[Reading]:
+    """What *content* reads as in one go, and cut at every record."""
     for folder in temporary():
         (folder / name).write_bytes(content)
-        whole = run(folder, {}, **props)
-        assert expected == values(whole)
-        for cut in range(len(whole) + 1):
+        partition = SourcePartition(filename=str(folder / name))
+        for cut in range(len(run(folder, {}, **props)) + 1):
             stored: Stored = {}
             first = run(folder, stored, stop_after=cut, **props) if cut else []
             rest = run(folder, stored, **props)
-            assert expected == values(first + rest)
-            assert [] == run(folder, stored, **props)
-            assert stored[SourcePartition(filename=str(folder / name))].get("done")
+            again = tuple(run(folder, stored, **props))
+            yield Reading(values(first + rest), again, bool(stored[partition].get("done")))
 
 
 @settings(max_examples=40, deadline=None)
@@ -101,12 +109,10 @@ def test_lines_are_what_a_naive_reader_reads(  # noqa: PLR0917
     text = end.join(lines) + (end if last and lines else "")
     expected = text.replace("\r\n", "\n").split("\n")
     expected = expected[:-1] if not expected[-1] else expected
-    in_every_place(
-        PACKERS[packer](text.encode()),
-        f"a.txt{packer}",
-        [*expected],
-        files_batch_max_rows=str(rows),
-    )
+    content = PACKERS[packer](text.encode())
+
+    for found in readings(content, f"a.txt{packer}", files_batch_max_rows=str(rows)):
+        assert Reading([*expected]) == found
 
 
 @settings(max_examples=40, deadline=None)
@@ -127,12 +133,10 @@ def test_jsonl_passes_unchanged(  # noqa: PLR0917
     """Documents keep their bytes, blank lines are no records, a byte order mark is not text."""
     text = end.join(lines)
     expected = [line for line in lines if line.strip(" \t")]
-    in_every_place(
-        PACKERS[packer]((b"\xef\xbb\xbf" if mark else b"") + text.encode()),
-        f"a.jsonl{packer}",
-        [*expected],
-        files_batch_max_rows=str(rows),
-    )
+    content = PACKERS[packer]((b"\xef\xbb\xbf" if mark else b"") + text.encode())
+
+    for found in readings(content, f"a.jsonl{packer}", files_batch_max_rows=str(rows)):
+        assert Reading([*expected]) == found
 
 
 CSV_TEXT = st.text(
@@ -157,17 +161,13 @@ def test_csv_is_what_pythons_reader_reads(  # noqa: PLR0917
     returns = any("\r" in text for row in rows for text in row)
     writer = csv.writer(out, quoting=csv.QUOTE_ALL if returns else quoting, lineterminator=end)
     writer.writerows([("x", 'y "2"'), *rows])
-    expected = [json.dumps({"x": x, 'y "2"': y}, ensure_ascii=False) for x, y in rows]
-    for folder in temporary():
-        (folder / f"a.csv{packer}").write_bytes(PACKERS[packer](out.getvalue().encode()))
-        found = values(run(folder, {}, files_batch_max_rows=str(batch)))
-        assert [json.loads(each) for each in expected] == [json.loads(str(each)) for each in found]
-    in_every_place(
-        PACKERS[packer](out.getvalue().encode()),
-        f"a.csv{packer}",
-        found,
-        files_batch_max_rows=str(batch),
-    )
+    expected = [{"x": x, 'y "2"': y} for x, y in rows]
+    content = PACKERS[packer](out.getvalue().encode())
+
+    first, *others = readings(content, f"a.csv{packer}", files_batch_max_rows=str(batch))
+
+    assert expected == [json.loads(str(each)) for each in first.values]
+    assert [Reading(first.values)] * (len(rows) + 1) == [first, *others]
 
 
 @settings(max_examples=30, deadline=None)

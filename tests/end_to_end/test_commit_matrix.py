@@ -6,6 +6,7 @@ import itertools
 import json
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -107,16 +108,26 @@ def _title(cell: Cell) -> str:
     return f"{cell.update}, {cell.moment}"
 
 
-def played(life: Life, ends: Ends, cells: Iterable[tuple[Update, Moment]], *, on: bool) -> None:
-    """Run *cells* with their deaths, and once more; compare what is in Kafka with the model."""
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What two runs over the cells of a matrix have left in Kafka, each beside what the model says."""
+
+    failures: list[Mapping[str, Exception]]
+    expected: list[Mapping[str, Outcome]]
+    found: list[Mapping[str, Outcome]]
+
+
+def played(life: Life, ends: Ends, cells: Iterable[tuple[Update, Moment]], *, on: bool) -> Played:
+    """Run *cells* with their deaths, and once more."""
     matrix = CommitMatrix(life, ends, exactly_once=on)
     for update, moment in cells:
         matrix.add(update, moment)
-
-    assert {} == matrix.read(_FIRST)
-    assert matrix.expected([_FIRST]) == matrix.found()
-    assert {} == matrix.read(_SECOND)
-    assert matrix.expected([_FIRST, _SECOND]) == matrix.found()
+    seen = Played([], [], [])
+    for runs in ([_FIRST], [_FIRST, _SECOND]):
+        seen.failures.append(matrix.read(runs[-1]))
+        seen.expected.append(matrix.expected(runs))
+        seen.found.append(matrix.found())
+    return seen
 
 
 @pytest.fixture
@@ -135,7 +146,10 @@ def test_no_death_shows_with_exactly_once(
     """Records and offsets are those of a connector that never died, and a second run goes on from there."""
     cells = itertools.product(Update, Moment)
 
-    played(Life(bootstrap, tmp_path, engine=engine), ends, cells, on=True)
+    seen = played(Life(bootstrap, tmp_path, engine=engine), ends, cells, on=True)
+
+    assert [{}, {}] == seen.failures
+    assert seen.expected == seen.found
 
 
 @pytest.mark.timeout(240)
@@ -146,7 +160,10 @@ def test_at_least_once_sends_again_what_its_offsets_do_not_cover(
     """Nothing is lost, and what is there twice is what was sent since the last flush."""
     cells = itertools.product(Update, Moment)
 
-    played(Life(bootstrap, tmp_path, engine=engine), ends, cells, on=False)
+    seen = played(Life(bootstrap, tmp_path, engine=engine), ends, cells, on=False)
+
+    assert [{}, {}] == seen.failures
+    assert seen.expected == seen.found
 
 
 @pytest.mark.spark
@@ -158,4 +175,9 @@ def test_processes_of_spark_die_in_their_commits_too(
     updates = (Update.ADD, Update.TOMBSTONE, Update.REPLACE)
     cells = zip(updates, Moment, strict=True)
 
-    played(Life(bootstrap, tmp_path, engine=spark_engine), Ends.PIECE, cells, on=True)
+    life = Life(bootstrap, tmp_path, engine=spark_engine)
+
+    seen = played(life, Ends.PIECE, cells, on=True)
+
+    assert [{}, {}] == seen.failures
+    assert seen.expected == seen.found
