@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from headrace.connect.errors import RetriableError
@@ -14,7 +14,7 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.runtime.own_topic import KafkaOwnTopic
 from headrace.runtime.settings.connector_config import ConnectorConfig
-from headrace.runtime.settings.own_offsets import own_offsets
+from headrace.runtime.settings.own_offsets import OwnOffsets, own_offsets
 from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.storage.kafka_offsets import KafkaOffsetStore
 from headrace.storage.overlaid_offsets import OverlaidOffsets
@@ -44,32 +44,35 @@ def stored_offsets(
     """
     group_id = config.group_id or seen_setting(state_file, _GROUP_ID)
     own = own_offsets(connector, config, group_id or "")
-    if own is None:
-        return _worker_s(config, state_file, connector.name)
-    seconds = min(_PATIENCE_SECONDS, config.start_deadline_ms / 1e3)
-    told = _unreached(KafkaAdmin(client_config(own.admin)), seconds)
+    told = own and _unreached(KafkaAdmin(client_config(own.admin)), _patience_seconds(config))
     if told:
         return StoredOffsets(told=told)
-    below = _worker_s(config, state_file, connector.name)
+    if config.offsets_in_topic:
+        below = _in_worker_topic(config, group_id, connector.name)
+    else:
+        below = StoredOffsets(offsets=seen_offsets(state_file, connector.name))
+    return _overlaid(own, below, connector.name, _patience_seconds(config)) if own else below
+
+
+def _overlaid(
+    own: OwnOffsets, below: StoredOffsets, connector: str, seconds: float
+) -> StoredOffsets:
+    """What the connector's own topic has, and else the worker's; there may be no such topic yet."""
     topic = KafkaOwnTopic(own, refresh_seconds=seconds)
     try:
         desk = topic.desk()
         if desk is None:
             return below
-        known = desk.current(connector.name).known()
-        return StoredOffsets(offsets=OverlaidOffsets(known, below.offsets), told=below.told)
+        known = desk.current(connector).known()
+        return replace(below, offsets=OverlaidOffsets(known, below.offsets))
     finally:
         topic.close()
 
 
-def _worker_s(config: WorkerConfig, state_file: Path, connector: str) -> StoredOffsets:
-    if not config.offsets_in_topic:
-        return StoredOffsets(offsets=seen_offsets(state_file, connector))
-    group_id = config.group_id or seen_setting(state_file, _GROUP_ID)
+def _in_worker_topic(config: WorkerConfig, group_id: str | None, connector: str) -> StoredOffsets:
     if group_id is None and config.offset_storage_topic is None:
         return StoredOffsets(told="This worker has not run yet: nothing counts as sent.")
-    topic = config.offsets_topic(group_id or "")
-    seconds = min(_PATIENCE_SECONDS, config.start_deadline_ms / 1e3)
+    topic, seconds = config.offsets_topic(group_id or ""), _patience_seconds(config)
     admin = KafkaAdmin(client_config(config.connection()))
     told = _unreached(admin, seconds)
     if told:
@@ -77,6 +80,10 @@ def _worker_s(config: WorkerConfig, state_file: Path, connector: str) -> StoredO
     if not admin.exists(topic, Deadline.after(seconds, time.monotonic)):
         return StoredOffsets(told=f"There is no topic {topic} yet: nothing counts as sent.")
     return StoredOffsets(offsets=_in_topic(config, topic, connector))
+
+
+def _patience_seconds(config: WorkerConfig) -> float:
+    return min(_PATIENCE_SECONDS, config.start_deadline_ms / 1e3)
 
 
 def _unreached(admin: KafkaAdmin, seconds: float) -> str | None:

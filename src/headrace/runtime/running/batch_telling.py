@@ -113,19 +113,19 @@ class BatchTelling:
             self._tell(Resumed(connector=self._connector))
 
     def _tell_claims(self) -> None:
-        readers = {slot.reader.token for slot in self._batch.slots if slot.reader is not None}
-        for slot in self._batch.parts():
-            if slot.claimed and slot.token not in self._announced:
-                self._announced.add(slot.token)
-                self._tell(
-                    SlotClaimed(
-                        connector=self._connector,
-                        task=slot.work.task,
-                        pid=slot.pid or 0,
-                        host=slot.host or "",
-                        reads=slot.token in readers,
+        for slot in self._batch.slots:
+            for part in slot.parts():
+                if part.claimed and part.token not in self._announced:
+                    self._announced.add(part.token)
+                    self._tell(
+                        SlotClaimed(
+                            connector=self._connector,
+                            task=slot.work.task,
+                            pid=part.pid or 0,
+                            host=part.host or "",
+                            reads=part is slot.reader,
+                        )
                     )
-                )
 
     def _wait(self, reason: str) -> None:
         self._tell(Waiting(connector=self._connector, reason=reason))
