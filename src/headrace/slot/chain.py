@@ -15,8 +15,8 @@ from headrace.connect.errors import ConnectError, RecordError, RetriableError
 from headrace.connect.record import SourceRecord
 from headrace.slot.batching import batches_of
 from headrace.slot.dead_letters import class_name
-from headrace.slot.encoding import located
 from headrace.slot.frames import Failed, Filtered, Frame, Place, Records, Refused, Returned
+from headrace.slot.places import located
 from headrace.slot.plain_rows import plain_row
 from headrace.slot.retrying import Retrying
 from headrace.slot.stages import Piece, Stage, made_stage

@@ -19,7 +19,6 @@ from headrace.kafka.sender import EncodedRecords, TooLargeError, UnsendableError
 from headrace.kafka.undelivered import LateRefusalError
 from headrace.slot.committing import Committing
 from headrace.slot.dead_letters import PassedOver, class_name
-from headrace.slot.encoding import located
 from headrace.slot.frames import (
     Abort,
     Commit,
@@ -36,6 +35,7 @@ from headrace.slot.frames import (
 from headrace.slot.lease import Lease
 from headrace.slot.outlet import Outlet
 from headrace.slot.outliving import too_long_again
+from headrace.slot.places import located
 from headrace.slot.raw_rows import raw_key, raw_value
 from headrace.slot.work import Progress
 
