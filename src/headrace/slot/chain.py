@@ -81,7 +81,7 @@ class Chain:
         for row in range(len(frame.batch)):
             try:
                 first = rows[0] if rows else row
-                record = self._through(frame.batch, row, partial(_place, frame, first))
+                record = self._through(frame, row, partial(_place, frame, first))
             except _NotTransformed as refused:
                 yield from self._batched(frame, behind, rows)
                 behind, rows = [], []
@@ -112,18 +112,19 @@ class Chain:
                 done += 1
 
     def _through(
-        self, batch: SourceBatch, row: int, waits_from: Callable[[], Place | None]
+        self, frame: Records, row: int, waits_from: Callable[[], Place | None]
     ) -> SourceRecord | None:
-        changed = self._read(batch, row)
+        changed: SourceRecord | None = self._read(frame, row)
         for stage in self._stages:
             if changed is None:
                 return None
             changed = self._behind(stage, changed, waits_from)
         return changed
 
-    def _read(self, batch: SourceBatch, row: int) -> SourceRecord | None:
+    def _read(self, frame: Records, row: int) -> SourceRecord:
+        original = None if frame.originals is None else frame.originals[row]
         try:
-            return plain_row(batch, row)
+            return plain_row(frame.batch, row, original)
         except RecordError as error:
             raise _NotTransformed(error, self._stages[0].transform) from error
 
