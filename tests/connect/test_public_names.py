@@ -29,6 +29,7 @@ _PLUMBING = frozenset(
         "conformed",
         "java_double",
         "java_float",
+        "java_floats",
         "java_regex",
         "java_replacement",
         "json_quoted",

@@ -52,7 +52,7 @@ def test_the_object_the_partition_and_those_that_there_are_are_told(
     for _ in range(2):
         (failure,) = life.run_once().values()
 
-        assert f"{life.folder}/in/a-7.txt, at source offset" in str(failure)
+        assert f"{life.folder}/in/a-7.txt, record " in str(failure)
         assert f"has no partition 7: it has {there}. Tell one that it has" in str(failure)
     assert ["0 a", "0 b"] == life.values(life.connectors[0]["topic"])
 

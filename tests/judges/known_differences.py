@@ -14,13 +14,13 @@ _LOGICAL = (DATE.name, TIME.name, TIMESTAMP.name, decimal(0).name)
 def is_known(name: str, config: Config, rows: Sequence[Drawn]) -> bool:
     """Whether the transformation *name* is known to do something else with *rows*.
 
-    Decimals without schema, which are numbers of JSON with many digits, are cast as the doubles that they are
-    in Kafka Connect, where none of its own decimals is.
+    Decimals without schema, which are numbers of JSON with many digits, are cast and come to the top as the
+    doubles do that they are in Kafka Connect, where none of its own decimals does.
     """
     kind = name.rpartition(".")[2].partition("$")[0]
     schema = rows[0].value.schema
     if schema is None:
-        return kind == "Cast" and decimal(0).name in repr(rows[0].value.of)
+        return kind in {"Cast", "Flatten"} and decimal(0).name in repr(rows[0].value.of)
     if kind != "Flatten" and _has_structs_by_default(schema, rows):
         return True
     differs = _KNOWN.get(kind)

@@ -152,7 +152,7 @@ def test_a_record_that_cannot_be_transformed_fails_the_task_behind_those_before_
         running.run()
 
     assert (["A"], 1) == (running.values(), running.position())
-    assert ("filename f", "at source offset {'position': 2}") == (
+    assert ("filename f", "at source offset position 2") == (
         caught.value.native_key,
         caught.value.position,
     )

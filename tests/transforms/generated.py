@@ -126,6 +126,22 @@ def _map(items: Typed) -> Typed:
     return made, some.dictionaries(some.sampled_from(NAMES), values, max_size=2)
 
 
+_TOP = some.sampled_from(TEXTS) | some.integers(-3, 2**40) | some.floats() | some.booleans()
+_SCALARS = _TOP | some.none() | some.binary(max_size=4)
+_FREE_KEYS = some.sampled_from(NAMES) | some.integers(-3, 3)
+
+
+def _nested(held: some.SearchStrategy[Any]) -> some.SearchStrategy[Any]:
+    named = some.dictionaries(some.sampled_from(NAMES), held, max_size=3)
+    return named | some.dictionaries(_FREE_KEYS, held, max_size=2) | some.lists(held, max_size=2)
+
+
+LOOSE = some.dictionaries(
+    some.sampled_from(NAMES), some.recursive(_SCALARS, _nested, max_leaves=6), max_size=4
+)
+"""Mappings without schema; in them are bytes, numbers that are none, and keys that are no strings, too."""
+
+
 @some.composite
 def batches(draw: some.DrawFn, of: some.SearchStrategy[Typed] | None = None) -> SourceBatch:
     """A batch of some rows with values of one schema, and keys of the same; null where they may be."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from headrace.connect.errors import RecordError
+from headrace.connect.partition import SourcePartition
+from headrace.connect.record import SourceRecord
 from headrace.connect.schema import INT32, STRING, Schema, SchemaType
+from headrace.transforms.catalogue import make_transform
 from transforms.applied import become, refusal, struct
 
 NAME = "Flatten$Value"
@@ -64,11 +69,12 @@ def test_a_structs_default_becomes_that_of_its_fields() -> None:
         ({"a": {"b": {"c": 1}, "d": {}}, "e": [{"f": 1}], "g": None}, {"a.b.c": 1, "e": [{"f": 1}], "g": None}),
         ({"a": {"b": 1}, "a.b": 2}, {"a.b": 2}),
         ({"": {"b": 1}}, {"b": 1}),
+        ({"a": {"b": Decimal("0.12345678901234567890")}}, {"a.b": Decimal("0.12345678901234567890")}),
         (None, None),
     ],
 )  # fmt: skip
 def test_maps_are_flattened(value: object, flat: object) -> None:
-    """Empty ones leave nothing, arrays stay, and of two with one name the later stays."""
+    """Empty ones leave nothing, arrays and numbers stay, and of two with one name the later stays."""
     assert (flat, None) == become(NAME, {}, value)
 
 
@@ -84,7 +90,6 @@ def test_null_keeps_its_schema() -> None:
     [
         (5, INT32, "Only Struct objects supported for [flattening], found: java.lang.Integer"),
         ([], None, "Only Map objects supported in absence of schema for [flattening], found: java.util.ArrayList"),
-        ({"a": Decimal(1)}, None, "Flatten transformation was passed a value of type class java.math.BigDecimal which is not supported by Connect's data API"),
         ({"m": {}}, struct(("m", Schema(type=SchemaType.MAP, key_schema=STRING, value_schema=STRING))), "Flatten transformation does not support MAP for record with schemas (for field m)."),
         ({"a.b": 1, "a": {"b": 2}}, struct(("a.b", INT32), ("a", struct(("b", INT32)))), "Cannot create field because of field name duplication a.b"),
     ],
@@ -92,7 +97,7 @@ def test_null_keeps_its_schema() -> None:
 def test_what_cannot_be_flattened_is_refused(
     value: object, schema: Schema | None, told: str
 ) -> None:
-    """Maps within structs, fields that would have one name, and what has no type without a schema."""
+    """Maps within structs and fields that would have one name."""
     assert told == refusal(NAME, {}, value, schema)
 
 
@@ -102,3 +107,17 @@ def test_keys_have_to_be_strings(value: object) -> None:
     told = refusal(NAME, {}, value)
 
     assert "A key of a map has to be a string, found: java.lang.Long" == told
+
+
+def test_what_has_no_type_without_a_schema_is_refused() -> None:
+    """A date is a day, a moment or a number of days: only a schema says which."""
+    flatten = make_transform(NAME, {})
+    record = SourceRecord(
+        topic="t",
+        source_partition=SourcePartition(),
+        source_offset=None,
+        value={"a": {"b": dt.date(2020, 1, 2)}},
+    )
+
+    with pytest.raises(RecordError, match=r"type class java\.util\.Date which is not supported"):
+        flatten.apply(record)

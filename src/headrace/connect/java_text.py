@@ -21,8 +21,10 @@ SHORT_ESCAPES: Final = {
 
 # Jackson writes UTF-8 from UTF-16 units: what needs two of them leaves as two escapes.
 _ESCAPED = re.compile(r'["\\\x00-\x1f\U00010000-\U0010ffff]')
-_FIRST_SCIENTIFIC = 1e7
-_LAST_SCIENTIFIC = 1e-3
+FIRST_SCIENTIFIC: Final = 1e7
+"""From here on numbers have a power of ten in Java."""
+LAST_SCIENTIFIC: Final = 1e-3
+"""Below this they have one, too."""
 
 
 def java_double(value: float) -> str:
@@ -60,7 +62,7 @@ def _java_form(value: float, shortest: str) -> str:
     whole, _, fraction = coefficient.lstrip("-").partition(".")
     digits = whole + fraction
     point = len(whole) + int(power or 0)
-    if value == 0 or _LAST_SCIENTIFIC <= abs(value) < _FIRST_SCIENTIFIC:
+    if value == 0 or LAST_SCIENTIFIC <= abs(value) < FIRST_SCIENTIFIC:
         return sign + _plain(digits, point)
     leading = len(digits) - len(digits.lstrip("0"))
     digits = digits[leading:].rstrip("0")

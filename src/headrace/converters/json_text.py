@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.java_text import java_double, java_float, json_quoted
+from headrace.connect.java_floats import java_floats
+from headrace.connect.java_text import json_quoted
 from headrace.converters.base64_text import base64_texts
 from headrace.converters.columns import as_binary, is_text
 
 # No pa.scalar: making one imports pandas, which takes a second and which an idle worker never needs.
 _QUOTE = b'"'
 _NOTHING = b""
-_POINT_ZERO = b".0"
 _FIRST_CONTROL_FREE = 0x20
 _FIRST_OF_FOUR_BYTES = 0xF0
 _FOUR_BYTES = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
@@ -38,7 +37,7 @@ def json_numbers(values: pa.Array) -> pa.BinaryArray:
 
 def json_floats(values: pa.Array) -> pa.BinaryArray:
     """Floating-point numbers as Java writes them; what is no number becomes a JSON string."""
-    told = java_floats(values)
+    told = as_binary(java_floats(values))
     odd = pc.invert(pc.is_finite(values)).fill_null(False)  # noqa: FBT003 (the value filled in)
     quoted = pc.binary_join_element_wise(_QUOTE, told, _QUOTE, _NOTHING)
     return pc.if_else(odd, quoted, told) if pc.any(odd).as_py() else told
@@ -48,24 +47,6 @@ def json_bytes(values: pa.Array) -> pa.BinaryArray:
     """Bytes as JSON strings of base64; nulls stay null."""
     told = base64_texts(as_binary(values))
     return pc.binary_join_element_wise(_QUOTE, told, _QUOTE, _NOTHING)
-
-
-def java_floats(values: pa.Array) -> pa.BinaryArray:
-    """Floating-point numbers in their Java text form; nulls stay null."""
-    text = as_binary(values.cast(pa.utf8()))
-    whole = pc.equal(values, pc.trunc(values))
-    if pc.any(whole).as_py():
-        # Arrow writes 1 where Java writes 1.0.
-        fraction = pc.if_else(whole, _POINT_ZERO, _NOTHING)
-        text = pc.binary_join_element_wise(text, fraction, _NOTHING)
-    size = pc.abs(values)
-    usual = pc.or_(pc.and_(pc.greater_equal(size, 1e-3), pc.less(size, 1e7)), pc.equal(size, 0.0))
-    rare = pc.invert(usual).fill_null(False)  # noqa: FBT003 (the value filled in)
-    if not pc.any(rare).as_py():
-        return text
-    write: Callable[[float], str] = java_float if values.type == pa.float32() else java_double
-    rows = pa.array([write(row).encode() for row in values.filter(rare).to_pylist()], pa.binary())
-    return pc.replace_with_mask(text, rare, rows)
 
 
 def escaped(values: pa.Array) -> pa.BinaryArray:

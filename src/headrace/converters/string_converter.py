@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.errors import RecordError
+from headrace.connect.java_floats import java_floats
 from headrace.connect.schema import Schema
 from headrace.converters.columns import as_binary, is_bytes, is_document, is_text, refusal
 from headrace.converters.java_texts import java_texts
-from headrace.converters.json_text import java_floats
 
 _UTF_8 = codecs.lookup("utf-8").name
 # Java's UTF-16 is big-endian behind a byte order mark; Python's follows the machine.
@@ -57,7 +57,7 @@ class StringConverter:
         if is_text(kind) or is_document(kind):
             return self._recoded(values)
         if pa.types.is_float32(kind) or pa.types.is_float64(kind):
-            return self._recoded(java_floats(values).view(pa.utf8()))
+            return self._recoded(java_floats(values))
         if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
             return self._recoded(values.cast(pa.utf8()))
         if pa.types.is_decimal(kind):

@@ -16,7 +16,7 @@ from headrace.connect.json_document import document
 from headrace.connect.partition import OffsetValue, SourceOffset, checked_values
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Schema
-from headrace.slot.encoding import source_name
+from headrace.slot.places import position_told, source_name
 
 
 def batches_of(records: Sequence[SourceRecord]) -> Iterator[tuple[SourceBatch, list[SourceRecord]]]:
@@ -74,7 +74,7 @@ def _refused(group: Sequence[SourceRecord], row: int) -> RecordError:
         return RecordError(
             error.reason,
             native_key=source_name(record.source_partition),
-            position=f"at source offset {record.source_offset}",
+            position=position_told(record.source_offset),
             row=row,
             advice=error.advice,
             bad=_bad(record),

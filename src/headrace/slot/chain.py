@@ -15,8 +15,8 @@ from headrace.connect.errors import ConnectError, RecordError, RetriableError
 from headrace.connect.record import SourceRecord
 from headrace.slot.batching import batches_of
 from headrace.slot.dead_letters import class_name
-from headrace.slot.encoding import located
 from headrace.slot.frames import Failed, Filtered, Frame, Place, Records, Refused, Returned
+from headrace.slot.places import located
 from headrace.slot.plain_rows import plain_row
 from headrace.slot.retrying import Retrying
 from headrace.slot.stages import Piece, Stage, made_stage
@@ -81,7 +81,7 @@ class Chain:
         for row in range(len(frame.batch)):
             try:
                 first = rows[0] if rows else row
-                record = self._through(frame.batch, row, partial(_place, frame, first))
+                record = self._through(frame, row, partial(_place, frame, first))
             except _NotTransformed as refused:
                 yield from self._batched(frame, behind, rows)
                 behind, rows = [], []
@@ -112,18 +112,19 @@ class Chain:
                 done += 1
 
     def _through(
-        self, batch: SourceBatch, row: int, waits_from: Callable[[], Place | None]
+        self, frame: Records, row: int, waits_from: Callable[[], Place | None]
     ) -> SourceRecord | None:
-        changed = self._read(batch, row)
+        changed: SourceRecord | None = self._read(frame, row)
         for stage in self._stages:
             if changed is None:
                 return None
             changed = self._behind(stage, changed, waits_from)
         return changed
 
-    def _read(self, batch: SourceBatch, row: int) -> SourceRecord | None:
+    def _read(self, frame: Records, row: int) -> SourceRecord:
+        original = None if frame.originals is None else frame.originals[row]
         try:
-            return plain_row(batch, row)
+            return plain_row(frame.batch, row, original)
         except RecordError as error:
             raise _NotTransformed(error, self._stages[0].transform) from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import pyarrow as pa
@@ -103,16 +103,3 @@ class Encoder:
         except RecordError as error:
             # A converter of headers sees one value; only here is it known whose it is.
             raise RecordError(error.reason, row=row, advice=error.advice) from error
-
-
-def located(error: RecordError, batch: SourceBatch) -> RecordError:
-    """*error* with the place in the source of the row it names."""
-    if error.row is None:
-        return error.located(source_name(batch.source_partition), "position unknown")
-    position = batch.offset_at(error.row)
-    return error.located(source_name(batch.source_partition), f"at source offset {position}")
-
-
-def source_name(partition: Mapping[str, object]) -> str:
-    """A source partition in words for a message."""
-    return ", ".join(f"{key} {value}" for key, value in partition.items())

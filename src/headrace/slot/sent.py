@@ -14,7 +14,7 @@ from headrace.connect.errors import ConnectError, RecordError
 from headrace.connect.partition import SourcePartition
 from headrace.kafka.sender import EncodedRecords
 from headrace.kafka.undelivered import LateRefusalError
-from headrace.slot.encoding import source_name
+from headrace.slot.places import position_told, source_name
 
 # Twice what the client's queue holds, where a record must be to be refused, unless the user enlarged it.
 _MOST_BYTES = 64 * 1024 * 1024
@@ -80,7 +80,7 @@ class SentRows:
         return RecordError(
             error.reason,
             native_key=source_name(rows.partition),
-            position=f"{where} source offset {offset}",
+            position=position_told(offset, where=where),
             advice=error.advice,
         )
 

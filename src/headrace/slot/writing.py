@@ -17,7 +17,6 @@ from headrace.kafka.sender import EncodedRecords, TooLargeError, UnsendableError
 from headrace.kafka.undelivered import LateRefusalError
 from headrace.slot.committing import Committing
 from headrace.slot.dead_letters import PassedOver, class_name
-from headrace.slot.encoding import located
 from headrace.slot.frames import (
     Abort,
     Commit,
@@ -33,6 +32,7 @@ from headrace.slot.frames import (
 from headrace.slot.lease import Lease
 from headrace.slot.outlet import Outlet
 from headrace.slot.outliving import too_long_again
+from headrace.slot.places import located
 from headrace.slot.raw_rows import raw_key, raw_value
 
 # So few rows are tried at first behind a bad one: what is refused costs no more than what is sent.

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.java_text import java_double, java_float
+from headrace.connect.java_floats import java_floats
 from headrace.connect.schema import SchemaType
 from headrace.transforms.casting import FLOAT_BITS, INT_BITS
 from headrace.transforms.times import DAY_MS
@@ -101,8 +101,7 @@ def _unless_out_of_range(column: pa.Array, kind: pa.DataType) -> pa.Array | None
 def _texts(column: pa.Array) -> pa.Array | None:
     kind = column.type
     if pa.types.is_floating(kind):
-        write = java_float if pa.types.is_float32(kind) else java_double
-        return pa.array([None if v is None else write(v) for v in column.to_pylist()], pa.utf8())
+        return java_floats(column)
     if pa.types.is_binary(kind):
         octets = column.to_pylist()
         return pa.array(

@@ -6,7 +6,6 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final
 
 from headrace.connect.batch import SourceBatch
@@ -23,8 +22,9 @@ from headrace.transforms.struct_change import StructChange
 from headrace.transforms.struct_plan import StructPlan, struct_plan
 from headrace.transforms.struct_schemas import struct_like
 
-# What Kafka Connect has schemas for only: without one, it knows no type of these.
-_UNKNOWN: Final = (dt.date, dt.time, Decimal)
+# What Kafka Connect has schemas for only: without one, it knows no type of these. Nor of decimals, which are doubles
+# there when they were numbers of JSON; here they are the numbers of JSON with more digits than a double has.
+_UNKNOWN: Final = (dt.date, dt.time)
 
 
 class FlattenConfig(Config):

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import TaskFailedError
-from headrace.slot.encoding import source_name
 from headrace.slot.frames import (
     Abort,
     Commit,
@@ -22,6 +21,7 @@ from headrace.slot.frames import (
     Records,
     Refused,
 )
+from headrace.slot.places import source_name
 from headrace.slot.split import types
 from headrace.slot.split.batch_head import BatchHead, head_of
 from headrace.slot.split.columns import reshaped
