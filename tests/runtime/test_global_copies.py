@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.connect.errors import RetriableError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
 from headrace.runtime.global_copies import GlobalCopies
@@ -158,3 +158,41 @@ def test_what_cannot_be_finished_is_raised_and_still_waits(store: Store) -> None
     assert not slow.settle("c", 0)
     slow.close()
     assert [("c", {A: {"at": 100}})] == store.written
+
+
+def test_a_store_that_is_away_is_asked_once_and_not_for_each_connector() -> None:
+    """Whoever has something to remove waits for one write, and so does the end."""
+    asked: list[str] = []
+
+    def put(connector: str, _: Offsets) -> None:
+        asked.append(connector)
+        raise RetriableError("away.")
+
+    copies = GlobalCopies(put, retry_seconds=20)
+    with copies._writing:
+        for name in ("c", "d"):
+            copies.later(name, {A: {"at": 1}})
+    until(lambda: asked)
+    copies.close()
+
+    assert ["c", "d"] == asked
+
+
+def test_a_copy_that_the_store_refuses_keeps_no_other_from_being_written() -> None:
+    """What is wrong with one connector's is no news about the store."""
+    written: list[str] = []
+
+    def put(connector: str, _: Offsets) -> None:
+        if connector == "bad":
+            raise TaskFailedError("too large.")
+        written.append(connector)
+
+    copies = GlobalCopies(put, retry_seconds=20)
+    with copies._writing:
+        for name in ("bad", "good"):
+            copies.later(name, {A: {"at": 1}})
+    assert copies.settle("good", 20)
+    assert not copies.settle("bad", 0)
+    copies.close()
+
+    assert ["good"] == written

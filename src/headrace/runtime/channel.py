@@ -46,9 +46,10 @@ class Channel:
 
     *store* takes acknowledged offsets where the driver keeps them. Of offsets that are kept elsewhere,
     *copy_first* stores what must not be there any more, before it returns, and *copy_later* takes what has been
-    committed. *log* is how slots log, asked again for each beat of theirs. Both sides prove who they are, but
-    nothing is encrypted; a listener that other machines reach is warned of, once. A connection that is quiet for
-    *quiet_seconds* is closed when nothing more is expected of its slot.
+    committed. Each may take its time: heartbeats are answered meanwhile. *log* is how slots log, asked again for
+    each beat of theirs. Both sides prove who they are, but nothing is encrypted; a listener that other machines
+    reach is warned of, once. A connection that is quiet for *quiet_seconds* is closed when nothing more is expected
+    of its slot.
     Threads: one that accepts, one per connected slot.
     """
 
@@ -77,7 +78,7 @@ class Channel:
             "beat": self._beat,
             "offsets": self._offsets,
             "store": partial(self._take_offsets, store),
-            "copy_first": partial(self._take_offsets, copy_first),
+            "copy_first": partial(self._copy_first, copy_first),
             "copy_later": partial(self._take_offsets, copy_later),
             "end": self._end,
         }
@@ -191,8 +192,19 @@ class Channel:
             (key.encode(), None if value is None else value.encode())
             for key, value in message["entries"]
         ]
-        stored = batch is not None and batch.while_valid(token, lambda: take(entries))
+        stored = batch is not None and batch.while_valid(
+            token, message["number"], lambda: take(entries)
+        )
         return {"stored": stored, "reason": "The token was withdrawn."}
+
+    def _copy_first(
+        self, take: TakeEntries, batch: MicroBatch | None, token: str, message: Message
+    ) -> Message:
+        """As :meth:`_take_offsets`; who lost the token meanwhile must not go on to remove the offsets elsewhere."""
+        answer = self._take_offsets(take, batch, token, message)
+        return (
+            answer if batch is not None and batch.is_valid(token) else {**answer, "stored": False}
+        )
 
     def _end(self, batch: MicroBatch | None, token: str, message: Message) -> Message:
         if batch is not None:

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from headrace.connect.errors import ConnectError
+from headrace.connect.errors import ConnectError, RetriableError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
@@ -34,7 +34,7 @@ class GlobalCopies:
         self._writing = threading.Lock()
         self._changed = threading.Condition()
         self._waiting: dict[str, dict[SourcePartition, SourceOffset | None]] = {}
-        self._in_flight: frozenset[str] = frozenset()
+        self._in_flight: str | None = None
         self._failing = frozenset[str]()
         self._closing = False
         self._thread: threading.Thread | None = None
@@ -106,7 +106,7 @@ class GlobalCopies:
             self._thread.join()
 
     def _is_waiting(self, connector: str) -> bool:
-        return connector in self._waiting or connector in self._in_flight
+        return connector in self._waiting or connector == self._in_flight
 
     def _work(self) -> None:
         while True:
@@ -121,31 +121,44 @@ class GlobalCopies:
                     self._changed.wait_for(lambda: self._closing, self._retry_seconds)
 
     def _write_all(self) -> bool:
-        """Write what waits; whether any of it failed, which waits again then."""
+        """Write what waits; whether any of it failed, which waits again then, behind what else waits.
+
+        A store that is away is asked once and not for each connector: whoever has something to remove waits for it.
+        """
+        with self._changed:
+            names = list(self._waiting)
+        has_failed = False
+        for name in names:
+            failure = self._write(name)
+            has_failed = has_failed or failure is not None
+            if isinstance(failure, RetriableError):
+                break
+        return has_failed
+
+    def _write(self, connector: str) -> Exception | None:
+        """Write what waits of *connector*; why that failed."""
         with self._writing:
             with self._changed:
-                taken, self._waiting = self._waiting, {}
-                self._in_flight = frozenset(taken)
-            failed = {
-                name: offsets for name, offsets in taken.items() if not self._written(name, offsets)
-            }
+                taken = self._waiting.pop(connector, {})
+                self._in_flight = connector
+            failure = self._tried(connector, taken) if taken else None
             with self._changed:
-                for name, offsets in failed.items():
-                    self._keep(name, {**offsets, **self._waiting.get(name, {})})
-                self._in_flight = frozenset()
+                if failure is not None:
+                    self._keep(connector, {**taken, **self._waiting.pop(connector, {})})
+                self._in_flight = None
                 self._changed.notify_all()
-        return bool(failed)
+        return failure
 
-    def _written(self, connector: str, offsets: Offsets) -> bool:
+    def _tried(self, connector: str, offsets: Offsets) -> Exception | None:
         try:
             self._put(connector, offsets)
         except Exception as error:  # noqa: BLE001 (it is told, and tried again; the offsets are safe elsewhere)
             self._tell(connector, error)
-            return False
+            return error
         if connector in self._failing:
             _log.info("Connector %s: its offsets are copied to the worker's again.", connector)
         self._failing -= {connector}
-        return True
+        return None
 
     def _tell(self, connector: str, error: Exception) -> None:
         if connector in self._failing:

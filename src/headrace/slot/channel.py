@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,6 +15,9 @@ from headrace.slot.wire import Message, prove_to_server, receive_message, send_m
 from headrace.slot.work import SlotTicket
 
 _ANSWER_SECONDS = 5.0
+# The driver writes to Kafka before it answers, ten seconds at most, behind another write and a read of as long.
+_WRITTEN_SECONDS = 35.0
+_SLOW = {"copy_first": _WRITTEN_SECONDS}
 # Answered twice, they are as answered once. A claim is not: the second answer would be that it is stale.
 _REPEATABLE = frozenset({"valid", "offsets", "end"})
 
@@ -21,14 +25,16 @@ _REPEATABLE = frozenset({"valid", "offsets", "end"})
 class ChannelClient:
     """One connection to the driver; reconnects when it was lost.
 
-    Every call waits at most five seconds and raises
-    :class:`~headrace.connect.errors.RetriableError` when there was no answer. A connection that was idle
+    Every call waits at most five seconds, one for which the driver writes to Kafka 35, and raises
+    :class:`~headrace.connect.errors.RetriableError` when there was no answer. Requests are numbered upwards, so that
+    the driver tells one that was given up from what was asked since. A connection that was idle
     may have been lost unseen, so a request that may be repeated is asked once more, on a new one.
     """
 
     def __init__(self, ticket: SlotTicket) -> None:
         self._ticket = ticket
         self._connection: socket.socket | None = None
+        self._numbers = count(1)
         # A connector may read offsets on a thread of its own.
         self._lock = threading.Lock()
 
@@ -55,7 +61,9 @@ class ChannelClient:
     def _exchanged(self, verb: str, words: Mapping[str, Any]) -> Message:
         try:
             connection = self._connected()
-            send_message(connection, {"verb": verb, "token": self._ticket.token, **words})
+            connection.settimeout(_SLOW.get(verb, _ANSWER_SECONDS))
+            who = {"token": self._ticket.token, "number": next(self._numbers)}
+            send_message(connection, {"verb": verb, **who, **words})
             return receive_message(connection)
         except OSError:
             self.close()

@@ -112,10 +112,10 @@ def test_acknowledged_offsets_of_a_withdrawn_token_are_not_stored() -> None:
     batch = micro_batch()
     (token,) = batch.tokens()
     stored: list[str] = []
-    first = batch.while_valid(token, lambda: stored.append("first"))
+    first = batch.while_valid(token, 1, lambda: stored.append("first"))
     batch.withdraw()
 
-    second = batch.while_valid(token, lambda: stored.append("second"))
+    second = batch.while_valid(token, 2, lambda: stored.append("second"))
 
     assert (True, False, ["first"]) == (first, second, stored)
 
@@ -132,7 +132,7 @@ def test_a_withdrawal_waits_for_offsets_that_are_being_stored() -> None:
         withdrawal.join(0.05)
         waited.append(withdrawal.is_alive())
 
-    assert batch.while_valid(token, store)
+    assert batch.while_valid(token, 1, store)
     withdrawal.join(5.0)
 
     assert [True] == waited

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.runtime.running.turns import Turns
 from headrace.slot.work import EndReason, Outcome, SlotReport, SlotWork, reading_token
 
 # What of a slot's progress is for the process to tell that reads.
@@ -61,7 +62,8 @@ class MicroBatch:
     With *readers* each slot has another process that reads for it, with a token of its own.
 
     The channel's threads call the methods that take a token; the connector's own thread calls the rest.
-    One lock guards all of it, held only for moments.
+    One lock guards all of it, held only for moments: what is done for a slot while its token counts is done
+    outside of it, and whoever withdraws tokens waits for that.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class MicroBatch:
     ) -> None:
         self._clock = clock
         self._changed = threading.Condition(threading.RLock())
+        self._turns = Turns(self._changed)
         self._end_reason: EndReason | None = None
         self._first_claim_at: float | None = None
         self.offsets = offsets
@@ -146,13 +149,22 @@ class MicroBatch:
             if not self._by_token[token].claimed:
                 self.end(token, report)
 
-    def while_valid(self, token: str, act: Callable[[], None]) -> bool:
-        """Do *act* unless the token is withdrawn; a withdrawal waits for it to end."""
+    def while_valid(self, token: str, number: int, act: Callable[[], None]) -> bool:
+        """Do *act*, which the slot asked for by its request *number*; whether that was done.
+
+        Not when the token is withdrawn, the slot has said its last word, or a newer request of it came before. A
+        slot's requests wait for each other, and a withdrawal for all of them; heartbeats wait for nothing.
+        """
         with self._changed:
-            if not self._by_token[token].valid:
+            self._turns.wait_for(token)
+            if not (self.expects(token) and self._turns.take(token, number)):
                 return False
+        try:
             act()
-            return True
+        finally:
+            with self._changed:
+                self._turns.give_back(token)
+        return True
 
     def ask_to_end(self, reason: EndReason) -> None:
         """Tell every slot, at its next beat, to commit and end; a later reason takes the place of this."""
@@ -161,12 +173,17 @@ class MicroBatch:
             self._changed.notify_all()
 
     def withdraw(self) -> list[SlotState]:
-        """Take back every token without a report; those that they belonged to, readers included."""
+        """Take back every token without a report; those that they belonged to, readers included.
+
+        Returns when nothing is being done for any slot any more: one that has said its last word may have given up
+        waiting for it.
+        """
         with self._changed:
             unconfirmed = [part for part in self.parts() if part.report is None]
             for part in unconfirmed:
                 part.valid = False
             self._changed.notify_all()
+            self._turns.wait_for_all()
             return unconfirmed
 
     def all_reported(self) -> bool:
