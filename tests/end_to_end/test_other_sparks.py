@@ -107,6 +107,18 @@ def test_a_slot_that_spark_attempts_again_writes_nothing_the_second_time(
     ] == played("attempts", asked)
 
 
+def test_a_value_that_sql_cannot_take_fails_the_connector_where_spark_tries_tasks_again(
+    bootstrap: str, tmp_path: Path
+) -> None:
+    """With Spark's own message, as where it tries once; a killed reader's work is planned again."""
+    asked = {"bootstrap": bootstrap, "folder": str(tmp_path), "name": "attempt-sql"}
+
+    assert [
+        {"attempt": "killed", "wrong": ""},
+        {"attempt": "failed", "wrong": ""},
+    ] == played("attempts_sql", asked)
+
+
 def test_a_connect_session_that_is_lost_between_micro_batches_is_opened_anew(
     bootstrap: str, tmp_path: Path
 ) -> None:

@@ -233,3 +233,55 @@ def test_a_withdrawal_takes_the_readers_token_too() -> None:
 
     assert [0, 1] == [part.pid for part in withdrawn]
     assert [False, False] == [batch.is_valid(token) for token in tokens]
+
+
+def lost_batch() -> tuple[MicroBatch, str, str, list[float]]:
+    """A slot whose reader may be repeated, and has been; its two tokens, and its clock."""
+    now = [0.0]
+    batch = MicroBatch([work()], {}, run="r", readers=True, repeats=True, clock=lambda: now[0])
+    writer, reader = batch.tokens()
+    for token in (writer, reader, reader):
+        assert batch.claim(token, pid=1, host="h") is not None
+    return batch, writer, reader, now
+
+
+def test_only_a_reader_is_repeated_and_not_behind_a_withdrawal() -> None:
+    """What writes is one process, whatever Spark tries again."""
+    batch, writer, reader, _ = lost_batch()
+
+    again = [batch.claim(token, pid=2, host="h") is not None for token in (writer, reader)]
+    batch.withdraw()
+
+    assert [False, True] == again
+    assert batch.claim(reader, pid=3, host="h") is None
+    assert not batch.is_valid(reader)
+
+
+def test_a_repeated_reader_goes_on_when_others_end_and_counts_nothing() -> None:
+    """It has to come to what failed before; its records were counted then."""
+    batch, _, reader, _ = lost_batch()
+    batch.ask_to_end(EndReason.SIBLING)
+
+    assert (True, None) == batch.beat(reader, {"polled_records": 7})
+    batch.end(reader, SlotReport(outcome=Outcome.ASKED, progress={"polled_records": 7}))
+
+    assert [] == batch.done_by_tasks()
+
+
+def test_a_repeated_reader_is_not_waited_for() -> None:
+    """Its slot has ended when the process has that writes; whether it is heard does not matter."""
+    batch, writer, _, now = lost_batch()
+    batch.end(writer, SlotReport(outcome=Outcome.REPLAN))
+    now[0] = 99.0
+
+    assert batch.all_reported()
+    assert [] == batch.silent(5.0)
+    assert batch.may_tell_why()
+
+
+def test_nobody_tells_why_where_no_reader_is_repeated() -> None:
+    """A slot that lost its transaction has said so itself."""
+    batch = split_batch()
+    batch.end(batch.tokens()[0], SlotReport(outcome=Outcome.REPLAN))
+
+    assert not batch.may_tell_why()

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headrace.connect.errors import RetriableError
 from headrace.runtime.running.batch_telling import BatchTelling
-from headrace.runtime.running.driver_context import DriverContext
 from headrace.runtime.running.ending import end_reason
 from headrace.runtime.running.micro_batch import MicroBatch, SlotState
+from headrace.runtime.running.run_parts import RunParts
 from headrace.runtime.running.source_waits import SourceWaits
-from headrace.runtime.services import RunSpec, Services
 from headrace.slot.work import EndReason, Outcome, SlotReport, SlotTicket
 
 _LOOK_SECONDS = 0.5
 # Two beats: the first tells a slot that its work is not wanted any more.
 _LAST_WORD_SECONDS = 2.5
+# What is not committed was read in less, with the usual transaction.timeout.ms; it is read once more for each attempt
+# that Spark has left.
+_REASON_SECONDS = 120.0
 # So many times as long as slots may take to start, the engine itself may: a busy machine is no news, silence is.
 _LONG_START = 4
 
@@ -59,32 +62,31 @@ class BatchRun:
     """Watches one job: passes on progress, asks it to end when it should, and gives up on silent slots.
 
     Used by one connector's thread. The slots' capacity has been taken by then and is given back when the
-    engine has returned, which may be later than this.
+    engine has returned, which may be later than this. What the engine raises by then is put into *failures*, unless
+    it is a job that may be tried again: whoever runs the next micro-batch finds it there.
     """
 
     def __init__(
         self,
-        spec: RunSpec,
-        services: Services,
+        parts: RunParts,
         batch: MicroBatch,
         *,
-        stopping: threading.Event,
-        context: DriverContext,
         waits: SourceWaits,
+        failures: deque[Exception],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._spec = spec
-        self._services = services
+        self._spec = parts.spec
+        self._services = parts.services
         self._batch = batch
-        self._stopping = stopping
-        self._context = context
-        self._telling = BatchTelling(spec.name, batch, services.tell, waits=waits)
+        self._stopping = parts.stopping
+        self._context = parts.context
+        self._telling = BatchTelling(self._spec.name, batch, self._services.tell, waits=waits)
         self._clock = clock
         self._started_at = self._startable_at = clock()
         self._asked: EndReason | None = None
         self._asked_at: float | None = None
         self._lost_because: RetriableError | None = None
-        self._failure: Exception | None = None
+        self._failures = failures
         self._engine_thread: threading.Thread | None = None
 
     @property
@@ -95,7 +97,7 @@ class BatchRun:
     def run(self) -> BatchResult:
         """Run the job and return when no slot of it may write any more.
 
-        Raises what the engine raised, unless it was a job that may be tried again.
+        Raises the first of *failures*.
         """
         tickets = self._services.channel.open(self._batch)
         self._engine_thread = threading.Thread(
@@ -106,13 +108,15 @@ class BatchRun:
         )
         self._engine_thread.start()
         lost = self._watch()
+        if lost is None:
+            self._await_reason()
         unconfirmed = self._batch.withdraw()
         self._end_processes(unconfirmed)
         self._await_engine()
         self._services.channel.forget(self._batch)
         self._telling.progress()
-        if self._failure is not None:
-            raise self._failure
+        if self._failures:
+            raise self._failures.popleft()
         return self._result(lost)
 
     def _run_engine(self, tickets: Sequence[SlotTicket]) -> None:
@@ -121,7 +125,7 @@ class BatchRun:
         except RetriableError as error:
             self._lost_because = error
         except Exception as error:  # noqa: BLE001 (it is raised again on the connector's thread)
-            self._failure = error
+            self._failures.append(error)
         finally:
             self._services.capacity.give_back(len(tickets))
             self._batch.wake()
@@ -142,6 +146,15 @@ class BatchRun:
             self._telling.progress()
             self._tell_late_slots()
         return None
+
+    def _await_reason(self) -> None:
+        """Let Spark try a lost slot again where that was of no use before: when its last attempt fails, it says why."""
+        until = self._clock() + _REASON_SECONDS
+        while self._batch.may_tell_why() and self._engine_is_running():
+            if self._is_ending() or self._clock() > until:
+                return
+            self._batch.wait(_LOOK_SECONDS)
+            self._telling.progress()
 
     def _engine_is_running(self) -> bool:
         return self._engine_thread is not None and self._engine_thread.is_alive()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 from headrace.connect.errors import TaskFailedError
@@ -29,6 +30,8 @@ class BatchSupervisor:
         self._name = parts.spec.name
         self._tell = parts.services.tell
         self._waits = SourceWaits()
+        self._failures = deque[Exception]()
+        self._was_cut_short = False
 
     def run(
         self,
@@ -51,6 +54,7 @@ class BatchSupervisor:
                 offsets.known(),
                 run=services.run_id,
                 readers=self._parts.spec.between is not None,
+                repeats=self._was_cut_short,
             )
         )
         try:
@@ -70,19 +74,12 @@ class BatchSupervisor:
             if not run.has_started:
                 services.capacity.give_back(len(works))
         self._parts.ownership.dirty = not result.clean
+        self._was_cut_short = result.wants_new_plan() is not None
         self._judge(result, has_more=has_more)
         return result
 
     def _batch_run(self, batch: MicroBatch) -> BatchRun:
-        parts = self._parts
-        return BatchRun(
-            parts.spec,
-            parts.services,
-            batch,
-            stopping=parts.stopping,
-            context=parts.context,
-            waits=self._waits,
-        )
+        return BatchRun(self._parts, batch, waits=self._waits, failures=self._failures)
 
     def _has_room(self, count: int) -> bool:
         capacity = self._parts.services.capacity

@@ -23,7 +23,8 @@ _OF_BOTH = ("retries",)
 class SlotState:
     """What the driver knows of one slot. Written under its micro-batch's lock.
 
-    *reader* is the same of the process that reads for it, where that is another one than the one that writes.
+    *reader* is the same of the process that reads for it, where that is another one than the one that writes; it
+    *repeats* what another copy of it has begun.
     """
 
     work: SlotWork
@@ -38,6 +39,7 @@ class SlotState:
     report: SlotReport | None = None
     stopping_since: float | None = None
     gone: bool = False
+    repeats: bool = False
     reader: SlotState | None = None
 
     def done(self) -> Mapping[str, Any]:
@@ -59,7 +61,9 @@ class SlotState:
 class MicroBatch:
     """The slots of one Spark job and the rule that each token is claimed once.
 
-    With *readers* each slot has another process that reads for it, with a token of its own.
+    With *readers* each slot has another process that reads for it, with a token of its own. With *repeats* that
+    token is granted again, to copies that Spark makes of a slot that it has lost: nobody writes what they read, but
+    what Spark itself cannot do with it fails them, too, and after the last of them it says why.
 
     The channel's threads call the methods that take a token; the connector's own thread calls the rest.
     One lock guards all of it, held only for moments: what is done for a slot while its token counts is done
@@ -73,6 +77,7 @@ class MicroBatch:
         *,
         run: str,
         readers: bool = False,
+        repeats: bool = False,
         new_token: Callable[[], str] = lambda: secrets.token_hex(16),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -89,6 +94,7 @@ class MicroBatch:
         if readers:
             for slot in self.slots:
                 slot.reader = SlotState(work=slot.work, token=reading_token(slot.token))
+        self._repeatable = {slot.reader.token for slot in self.slots if repeats and slot.reader}
         self._by_token = {part.token: part for part in self.parts()}
 
     def claim(
@@ -100,8 +106,9 @@ class MicroBatch:
         """
         with self._changed:
             slot = self._by_token[token]
-            if slot.claimed or not slot.valid:
+            if not slot.valid or (slot.claimed and token not in self._repeatable):
                 return None
+            slot.repeats = slot.claimed
             slot.claimed, slot.pid, slot.identity, slot.host = True, pid, identity, host
             slot.heard_at = self._clock()
             if self._first_claim_at is None:
@@ -125,6 +132,8 @@ class MicroBatch:
         with self._changed:
             slot = self._by_token[token]
             slot.heard_at = self._clock()
+            if slot.repeats:
+                return slot.valid, None
             slot.progress = progress
             if not progress.get("stopping_task"):
                 slot.stopping_since = None
@@ -138,7 +147,7 @@ class MicroBatch:
         with self._changed:
             slot = self._by_token[token]
             slot.gone = True
-            if slot.valid:
+            if slot.valid and not slot.repeats:
                 slot.report = report
                 slot.progress = report.progress
             self._changed.notify_all()
@@ -191,8 +200,13 @@ class MicroBatch:
         with self._changed:
             readers = (slot.reader for slot in self.slots if slot.reader is not None)
             return all(slot.report is not None for slot in self.slots) and not any(
-                reader.claimed and not reader.gone for reader in readers
+                reader.claimed and not (reader.gone or reader.repeats) for reader in readers
             )
+
+    def may_tell_why(self) -> bool:
+        """Whether a slot was lost whose reader may be repeated, until Spark says why."""
+        with self._changed:
+            return bool(self._repeatable) and Outcome.REPLAN in self.outcomes()
 
     @property
     def first_claim_at(self) -> float | None:
@@ -212,7 +226,9 @@ class MicroBatch:
             return [
                 part
                 for part in self.parts()
-                if part.claimed and not part.gone and now - part.heard_at > lease_seconds
+                if part.claimed
+                and not (part.gone or part.repeats)
+                and now - part.heard_at > lease_seconds
             ]
 
     def hung(self, grace_seconds: float) -> list[SlotState]:

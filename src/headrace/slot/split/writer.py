@@ -10,7 +10,7 @@ import pyarrow as pa
 from headrace.connect.errors import ReplanError
 from headrace.slot.entry import run_slot
 from headrace.slot.split.received import ReceivedFrames
-from headrace.slot.work import Outcome, SlotReport, SlotTicket
+from headrace.slot.work import STALE, Outcome, SlotReport, SlotTicket
 
 _log = logging.getLogger(__name__)
 _ENDED_BY_READING = frozenset({Outcome.FINISHED, Outcome.IDLE, Outcome.ASKED})
@@ -24,10 +24,15 @@ def write_part(ticket: SlotTicket, batches: Iterable[pa.RecordBatch]) -> SlotRep
     """
     received = ReceivedFrames(batches)
     report = run_slot(ticket, received)
-    if report.outcome in _ENDED_BY_READING:
+    if report.outcome in _ENDED_BY_READING or _is_a_copy(report):
         try:
             received.drain()
         except ReplanError as error:
             # Everything that it has read is committed by now, and the driver knows.
             _log.warning("%s", error)
     return report
+
+
+def _is_a_copy(report: SlotReport) -> bool:
+    """Whether nothing is written because another attempt was to; what fails Spark on the way here fails this one, too."""
+    return report.outcome is Outcome.STALE and report.reason == STALE
