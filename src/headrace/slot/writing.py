@@ -45,7 +45,8 @@ FrameOfPoll = Records | Filtered | Refused | DeadLetter
 class WritingHalf:
     """Sends frames in order, passes over what may be, and has it committed at boundaries.
 
-    *committing* commits what goes to *outlet*. *task* hears of commits; in split form that is an instance of its own, which is never polled.
+    *committing* commits what goes to *outlet*. *task* hears of commits; in split form that is an instance of its
+    own, which is never polled.
     """
 
     def __init__(
