@@ -24,9 +24,9 @@ from headrace.slot.frames import (
 )
 from headrace.slot.places import source_name
 from headrace.slot.split import types
-from headrace.slot.split.batch_head import head_of
+from headrace.slot.split.batch_head import BatchHead, head_of
 from headrace.slot.split.columns import reshaped
-from headrace.slot.split.headers import no_headers, notes, plan_of, shown
+from headrace.slot.split.headers import no_headers, notes, shown
 from headrace.slot.split.notes import note_of
 from headrace.slot.split.offsets import packed
 from headrace.slot.split.types import FrameTypes, travelling
@@ -93,9 +93,9 @@ class FrameEncoder:
         step = _rows_at_once(batch)
         for start in range(0, len(batch), step):
             piece = batch.slice(start, min(step, len(batch) - start))
-            yield pa.RecordBatch.from_arrays(self._columns(piece, head.number), schema=self._schema)
+            yield pa.RecordBatch.from_arrays(self._columns(piece, head), schema=self._schema)
 
-    def _columns(self, batch: SourceBatch, number: int) -> list[pa.Array]:
+    def _columns(self, batch: SourceBatch, head: BatchHead) -> list[pa.Array]:
         rows, stamps, offsets = len(batch), batch.timestamps, batch.offsets
         return [
             pa.repeat(pa.scalar(types.RECORD, pa.int8()), rows),
@@ -103,14 +103,14 @@ class FrameEncoder:
             pa.repeat(pa.scalar(batch.partition, pa.int32()), rows),
             _carried(batch.keys, self._types.key, rows),
             _carried(batch.values, self._types.value, rows),
-            shown(batch.headers, rows),
+            shown(batch.headers, head.headers, rows),
             stamps
             if isinstance(stamps, pa.Array)
             else pa.repeat(pa.scalar(stamps, pa.int64()), rows),
-            pa.repeat(pa.scalar(number, pa.int32()), rows),
+            pa.repeat(pa.scalar(head.number, pa.int32()), rows),
             pa.nulls(rows, pa.binary()) if offsets is None else packed(offsets.columns, rows),
             pa.repeat(pa.scalar(value=True), rows),
-            notes(batch.headers, plan_of(batch.headers), rows),
+            notes(batch.headers, head.headers, rows),
         ]
 
     def _check(self, batch: SourceBatch) -> None:

@@ -52,11 +52,11 @@ def plan_of(headers: Sequence[Headers] | None) -> HeadersPlan:
     )
 
 
-def shown(headers: Sequence[Headers] | None, rows: int) -> pa.Array:
-    """*headers* for SQL: each value as text, whatever it is."""
+def shown(headers: Sequence[Headers] | None, plan: HeadersPlan, rows: int) -> pa.Array:
+    """*headers*, which travel by *plan*, for SQL: each value as text, whatever it is."""
     if headers is None:
         return no_headers(rows)
-    if isinstance(headers, HeaderColumns) and plan_of(headers) != "rows":
+    if isinstance(headers, HeaderColumns) and plan != "rows":
         return _by_columns(headers)
     texts = [[{"key": one.key, "value": _text(one.value)} for one in each] for each in headers]
     return pa.array(texts, _COLUMN)
