@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -192,6 +193,22 @@ def lines(*texts: str) -> SourceBatch:
         source_partition=FILE,
         offsets=BatchOffsets(columns={"position": positions}),
     )
+
+
+@pytest.mark.parametrize("headers", [header_columns, header_rows])
+def test_headers_of_a_batch_of_several_pieces_travel_by_one_plan(
+    headers: Callable[[Sequence[int]], Sequence[Headers]],
+) -> None:
+    """Each piece by that of its batch, which is told once."""
+    numbers = range(12_000)
+    batch = replace(lines(*map(str, numbers)), headers=headers(numbers))
+    types = FrameTypes(value=pa.utf8())
+
+    table = encoded([Records(batch)], types)
+
+    # The head, twice rows, and the end.
+    assert 4 == table["kind"].num_chunks
+    assert told([Records(batch)]) == told(decoded(table))
 
 
 def replaced(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
