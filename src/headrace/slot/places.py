@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
-from headrace.connect.partition import SourceOffset
-from headrace.sources.offset_entry import RECORD_COUNT
+from headrace.connect.partition import RECORD_COUNT, SourceOffset
 
 
 def located(error: RecordError, batch: SourceBatch) -> RecordError:
