@@ -24,6 +24,8 @@ from headrace.runtime.herder.answers import (
 )
 from headrace.runtime.herder.errors import NotFoundError
 from headrace.runtime.herder.requests import CreateRequest, OffsetChange
+from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.offset_homes import OffsetHomes
 from headrace.runtime.providers.files import FileProvider
 from headrace.runtime.providers.resolution import Resolution, resolution
 from headrace.runtime.running.run_watcher import RunWatcher
@@ -32,7 +34,12 @@ from headrace.runtime.settings.own_offsets import OwnOffsets
 from headrace.runtime.standalone.herder import StandaloneHerder
 from headrace.runtime.standalone.parts import KafkaParts, LocalParts
 from headrace.storage.changes import HistoryEntry
-from headrace.storage.memory import MemoryConfigStore, MemoryStatusStore, MemoryTopicStore
+from headrace.storage.memory import (
+    MemoryConfigStore,
+    MemoryOffsetStore,
+    MemoryStatusStore,
+    MemoryTopicStore,
+)
 from headrace.storage.protocols import (
     ConfigStore,
     Status,
@@ -291,7 +298,8 @@ class Stage:
         self.kafka.wait()
         if self.kafka_fails:
             raise self.kafka_fails
-        services: Any = SimpleNamespace(tell=self.told.append)
+        homes = OffsetHomes(OffsetDesk(MemoryOffsetStore()))
+        services: Any = SimpleNamespace(tell=self.told.append, offsets=homes)
         return KafkaParts(services=services, changes=self.changes, cluster_id="k")
 
     def _new_run(self, spec: RunSpec, _: Services, watcher: RunWatcher) -> FakeRun:
