@@ -7,68 +7,19 @@ from dataclasses import replace
 
 import pytest
 
+from headrace.connect.connector import Plan
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.runtime.offset_desk import OffsetDesk
-from headrace.runtime.offset_homes import Named, OffsetHomes
+from headrace.runtime.offset_homes import Named
 from headrace.runtime.own_topic import KafkaOwnTopic
+from headrace.runtime.running.ownership import Ownership
 from headrace.runtime.settings.own_offsets import OwnOffsets
 from headrace.storage.memory import MemoryOffsetStore
+from runtime.desk import SPEC, Desk
+from runtime.own_topics import OTHER, OWN, Homes
 
 A = SourcePartition(file="a")
-OWN = OwnOffsets(
-    topic="own",
-    partitions=1,
-    replication=1,
-    reader={"client.id": "r"},
-    writer={"client.id": "w"},
-    admin={"bootstrap.servers": "127.0.0.1:1"},
-)
-OTHER = replace(OWN, writer={"client.id": "other"})
-
-
-class Topic:
-    """A topic in memory; *same* says whether it is the worker's, or what asking for that raises."""
-
-    def __init__(self, *, same: bool | Exception = False) -> None:
-        self.store = OffsetDesk(MemoryOffsetStore())
-        self.same = same
-        self.is_closed = False
-
-    def is_worker_s(self) -> bool:
-        """As the test says."""
-        if isinstance(self.same, Exception):
-            raise self.same
-        return self.same
-
-    def desk(self) -> OffsetDesk:
-        """It is there."""
-        return self.store
-
-    def ensured(self) -> OffsetDesk:
-        """It is there."""
-        return self.store
-
-    def close(self) -> None:
-        """Note it."""
-        self.is_closed = True
-
-
-class Homes:
-    """Homes with a worker's store in memory, and the topics that were opened, in order."""
-
-    def __init__(self) -> None:
-        self.opened: list[Topic] = []
-        self.same: bool | Exception = False
-        self.homes = OffsetHomes(OffsetDesk(MemoryOffsetStore()), open_topic=self._open)
-
-    def _open(self, _: OwnOffsets) -> Topic:
-        self.opened.append(Topic(same=self.same))
-        return self.opened[-1]
-
-    def closed(self) -> list[bool]:
-        """Which are closed."""
-        return [each.is_closed for each in self.opened]
 
 
 @pytest.fixture
@@ -119,6 +70,19 @@ def test_settings_that_come_back_get_another_reader(stage: Homes) -> None:
 
     assert [True, False] == stage.closed()
     assert {A: {"at": 1}} == stage.opened[1].store.current("c").known()
+
+
+def test_a_connector_that_takes_over_closes_the_reader_of_its_earlier_settings(
+    stage: Homes,
+) -> None:
+    """Its own stays open."""
+    desk = Desk(plays=lambda *_: None, plan=lambda _: Plan())
+    stage.homes.of(_named(SPEC.name))
+    spec = replace(SPEC, own_offsets=OTHER)
+    Ownership(spec, replace(desk.services(), offsets=stage.homes)).take_over(give_up=lambda: False)
+    desk.channel.close()
+
+    assert [True, False] == stage.closed()
 
 
 def test_whoever_uses_a_closed_reader_is_told_to_ask_again() -> None:

@@ -24,8 +24,6 @@ from headrace.runtime.herder.answers import (
 )
 from headrace.runtime.herder.errors import NotFoundError
 from headrace.runtime.herder.requests import CreateRequest, OffsetChange
-from headrace.runtime.offset_desk import OffsetDesk
-from headrace.runtime.offset_homes import OffsetHomes
 from headrace.runtime.providers.files import FileProvider
 from headrace.runtime.providers.resolution import Resolution, resolution
 from headrace.runtime.running.run_watcher import RunWatcher
@@ -36,7 +34,6 @@ from headrace.runtime.standalone.parts import KafkaParts, LocalParts
 from headrace.storage.changes import HistoryEntry
 from headrace.storage.memory import (
     MemoryConfigStore,
-    MemoryOffsetStore,
     MemoryStatusStore,
     MemoryTopicStore,
 )
@@ -51,6 +48,7 @@ from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.puppets import PLANNED
 from headrace.testing.waiting import until
 from runtime.desk import SPEC
+from runtime.own_topics import Homes
 
 
 def config(**keys: str | None) -> dict[str, str | None]:
@@ -247,6 +245,7 @@ class Stage:
     judge: Admission = field(default_factory=Judge)
     masks_passwords: bool = False
     look_seconds: float = 60.0
+    homes: Homes = field(default_factory=Homes)
 
     def __post_init__(self) -> None:
         self.changes = FakeChanges(self)
@@ -298,8 +297,7 @@ class Stage:
         self.kafka.wait()
         if self.kafka_fails:
             raise self.kafka_fails
-        homes = OffsetHomes(OffsetDesk(MemoryOffsetStore()))
-        services: Any = SimpleNamespace(tell=self.told.append, offsets=homes)
+        services: Any = SimpleNamespace(tell=self.told.append, offsets=self.homes.homes)
         return KafkaParts(services=services, changes=self.changes, cluster_id="k")
 
     def _new_run(self, spec: RunSpec, _: Services, watcher: RunWatcher) -> FakeRun:
