@@ -23,12 +23,16 @@ def source_name(partition: Mapping[str, object]) -> str:
 
 
 def position_told(offset: SourceOffset | None, *, where: str = "at") -> str:
-    """The position of a record whose source offset is *offset*: its number in its object, where that counts records."""
+    """The position of a record whose source offset is *offset*: its number, where that counts an object's records.
+
+    *where* is how sure that is of a record that is told by its offset.
+    """
     if not offset:
         return f"{where} no source offset"
-    told = f"{where} source offset {_pairs(offset)}"
     count = offset.get(RECORD_COUNT)
-    return f"record {count} ({told})" if isinstance(count, int) else told
+    if isinstance(count, int) and where == "at":
+        return f"record {count}"
+    return f"{where} source offset {_pairs(offset)}"
 
 
 def _pairs(values: Mapping[str, object]) -> str:
