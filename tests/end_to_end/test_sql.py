@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from end_to_end.scene import Scene, Witness, is_claim, pause
 from end_to_end.sql_lines import SQL, selected
 from headrace.observe.events import SlotClaimed
 from headrace.spark.engine import SparkEngine
-from headrace.testing.judge import judged
+from headrace.testing.judge import committed_records, judged
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(400)]
 
@@ -80,3 +83,27 @@ def test_a_value_that_an_expression_cannot_take_fails_the_task(
     (failure,) = scene.run_once(spark_engine).values()
 
     assert "CAST_INVALID_INPUT" in str(failure)
+
+
+POINT = {"type": "record", "name": "Point", "fields": [{"name": "x", "type": "string"}]}
+
+
+def test_a_field_that_an_expression_makes_null_may_be_null_in_the_schema(
+    bootstrap: str, tmp_path: Path, spark_engine: SparkEngine
+) -> None:
+    """Though none of the file may be; the schema keeps its name."""
+    topic = f"sql-null-{os.getpid()}"
+    changes = {"transforms.sql.select": "nullif(x, 'a') AS x", "files.schema": json.dumps(POINT)}
+    sql = {**SQL, **changes, "transforms.sql.where": "true"}
+    scene = Scene(bootstrap, tmp_path, topic, connector=sql)
+    scene.worker["value.converter.schemas.enable"] = "true"
+    required = pa.schema([pa.field("x", pa.utf8(), nullable=False)])
+    pq.write_table(pa.table({"x": ["a", "b"]}, schema=required), scene.files / "points.parquet")
+
+    assert {} == scene.run_once(spark_engine)
+
+    sent = [json.loads(each.value or b"") for each in committed_records(bootstrap, topic)]
+    assert [{"x": None}, {"x": "b"}] == [each["payload"] for each in sent]
+    assert [("Point", True)] * 2 == [
+        (each["schema"]["name"], each["schema"]["fields"][0]["optional"]) for each in sent
+    ]

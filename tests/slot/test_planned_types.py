@@ -16,6 +16,7 @@ ORDER = Schema(
     type=SchemaType.STRUCT, fields=(Field("id", STRING), Field("at", TIMESTAMP.as_optional()))
 )
 CARRIED = pa.struct([("id", pa.utf8()), ("at", pa.timestamp("us", tz="UTC"))])
+READ = pa.struct([pa.field("id", pa.utf8(), nullable=False), CARRIED.field("at")])
 
 
 def step(name: str, **config: str) -> StageChoice:
@@ -30,20 +31,26 @@ def test_values_are_text_where_nothing_is_known() -> None:
 
 
 def test_a_schema_tells_the_types() -> None:
-    """Every field may be null, and instants are in Spark's microseconds."""
+    """Spark is to take every field for nullable; what is required is known besides. Instants are in microseconds."""
     schemas = RecordSchemas(value=ORDER, key=INT64)
 
-    assert FrameTypes(value=CARRIED, key=pa.int64()) == planned_types(schemas, ())
+    assert FrameTypes(value=CARRIED, read=READ, key=pa.int64()) == planned_types(schemas, ())
 
 
 @pytest.mark.parametrize(
     ("stage", "types"),
     [
-        (step("HoistField$Value", field="it"), FrameTypes(value=pa.struct([("it", CARRIED)]))),
+        (
+            step("HoistField$Value", field="it"),
+            FrameTypes(
+                value=pa.struct([("it", CARRIED)]),
+                read=pa.struct([pa.field("it", READ, nullable=False)]),
+            ),
+        ),
         (step("ExtractField$Value", field="at"), FrameTypes(value=pa.timestamp("us", tz="UTC"))),
         (
             step("ValueToKey", fields="id"),
-            FrameTypes(value=CARRIED, key=pa.struct([("id", pa.utf8())])),
+            FrameTypes(value=CARRIED, read=READ, key=pa.struct([("id", pa.utf8())])),
         ),
     ],
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ from headrace.runtime.channel import Channel
 from headrace.runtime.running.micro_batch import MicroBatch
 from headrace.slot.frames import EndOfPoll, Failed, Frame
 from headrace.slot.run import SlotRun
+from headrace.slot.split.carried import NotCarried
 from headrace.slot.split.cutting import work_of_reading, work_of_writing
 from headrace.slot.split.encoder import FrameEncoder
 from headrace.slot.split.pushing import Push, Pushing
@@ -24,7 +27,15 @@ from headrace.slot.split.reader import read_part
 from headrace.slot.split.reading_run import ReadingRun
 from headrace.slot.split.received import ReceivedFrames
 from headrace.slot.split.types import FrameTypes
-from headrace.slot.work import BoundaryKind, Outcome, PluginChoice, Progress, SlotWork, StageChoice
+from headrace.slot.work import (
+    BoundaryKind,
+    ErrorPolicy,
+    Outcome,
+    PluginChoice,
+    Progress,
+    SlotWork,
+    StageChoice,
+)
 from headrace.testing.memory_sender import MemorySender
 from headrace.testing.puppets import SOURCE, Puppet, puppet
 from slot.loop import HeldLease
@@ -258,6 +269,27 @@ def test_a_record_that_cannot_be_read_is_tolerated_where_it_is_written() -> None
     assert Outcome.FINISHED is slot.run()
     assert ["a", "c"] == slot.values()
     assert 1 == slot.progress.skipped
+
+
+def test_a_record_that_only_its_own_process_can_hold_is_tolerated_like_any_other() -> None:
+    """The hook is told of it with all that could be carried, and of what class the rest was."""
+    (odd,) = texts("", first=2)
+    odd = replace(odd, key="k", value=threading.Lock(), source_offset=MappingProxyType({"at": 2}))
+    slot = TwoProcesses(
+        polls([*texts("a", first=1), odd, *texts("c", first=3)]),
+        work=replace(
+            SPLIT,
+            task_class="headrace.testing.puppets:TellingTask",
+            errors=ErrorPolicy(tolerate=True, dead_letters="dead"),
+        ),
+    )
+
+    assert Outcome.FINISHED is slot.run()
+    assert [("t", b"a"), ("dead", None), ("t", b"c")] == [
+        (topic, value) for topic, _, value in slot.sender.committed
+    ]
+    told = [(each.key, each.value, each.source_offset) for each, _ in slot.puppet.placed]
+    assert (3, ("k", NotCarried("_thread.lock"), {"at": 2})) == (len(told), told[1])
 
 
 def test_the_connectors_own_ends_of_transactions_travel() -> None:

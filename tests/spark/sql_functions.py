@@ -131,3 +131,13 @@ def in_python(frame: DataFrame) -> DataFrame:
 def mapped(frame: DataFrame) -> DataFrame:
     """Calls Python for whole batches."""
     return frame.mapInArrow(lambda batches: batches, frame.schema)
+
+
+def as_it_is(frame: DataFrame) -> DataFrame:
+    """Nothing is changed."""
+    return frame
+
+
+def sometimes_null(frame: DataFrame) -> DataFrame:
+    """A field loses some of its values."""
+    return frame.withColumn("a", F.nullif("a", F.lit("x")))

@@ -13,6 +13,7 @@ from headrace.slot.split.between import Between
 from headrace.slot.split.pushing import Push
 from headrace.slot.work import SlotTicket
 from headrace.spark.slot_function import OUTCOME_SCHEMA, reading_function, writing_function
+from headrace.spark.sql_nulls import told_nulls
 from headrace.spark.sql_step import applied
 
 _ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -33,7 +34,7 @@ def split_job(
     One stage, whose rows keep their order. Raises :class:`~headrace.connect.errors.TaskFailedError` for a step
     that Spark refuses, and for a session in which rows would not come through.
     """
-    count, carries = len(tickets), between.carries
+    count, carries = len(tickets), told_nulls(session, between)
     reading = reading_function(tickets, carries, _push(session), plugin_folders)
     frames = session.range(0, count, 1, count).mapInArrow(
         reading, from_arrow_schema(carries.schema())

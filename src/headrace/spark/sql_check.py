@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -15,14 +13,14 @@ from pyspark.sql.types import BooleanType, DataType, StructType
 from headrace.connect.config import Problem
 from headrace.connect.errors import TaskFailedError
 from headrace.slot.sql_step import SqlStep
+from headrace.spark.answers import Answers
 from headrace.spark.reasons import of_analysis
 from headrace.spark.sql_function import FunctionError, with_function
 from headrace.spark.sql_names import condition, expression, named, value_fields
 from headrace.spark.sql_plan import refusal
 from headrace.spark.sql_types import strange_fields
 
-# A worker has few connectors with such a step, and each asks the same again with every micro-batch.
-_REMEMBERED = 32
+_known = Answers[tuple[Problem, ...]]()
 _NARROW = "Between reading and writing, each row becomes one row, in its place."
 
 
@@ -31,19 +29,22 @@ def sql_problems(session: SparkSession, schema: StructType, step: SqlStep) -> tu
 
     Raises what Spark raises when it does not answer.
     """
-    return _known_problems(session, schema.json(), step)
+    return _known.of(session, (schema.json(), step), lambda: _problems(session, schema, step))
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _known_problems(session: SparkSession, schema: str, step: SqlStep) -> tuple[Problem, ...]:
-    kind = StructType.fromJson(json.loads(schema))
-    frame = session.range(0, 1, 1, 1).mapInArrow(_never, kind)
+def _problems(session: SparkSession, schema: StructType, step: SqlStep) -> tuple[Problem, ...]:
+    frame = stand_in(session, schema)
     if step.function is not None:
         problems = tuple(_of_function(frame, step.function))
         if problems:
             return problems
         frame = with_function(frame, step.function)
     return tuple(_of_expressions(frame, step))
+
+
+def stand_in(session: SparkSession, schema: StructType) -> DataFrame:
+    """A frame of *schema* to ask Spark about; to run it is an error."""
+    return session.range(0, 1, 1, 1).mapInArrow(_never, schema)
 
 
 def _never(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way)
 
 from headrace.class_path import function_at
@@ -36,23 +36,37 @@ def with_function(frame: DataFrame, path: str) -> DataFrame:
     :class:`FunctionError`, what Spark says of its columns, and
     :class:`~headrace.connect.errors.TaskFailedError` when there is no such function.
     """
-    made = _called(path, _given(frame))
+    return with_fields(returned(frame, path, if_open=_if_open), RECORD)
+
+
+def returned(
+    frame: DataFrame, path: str, *, if_open: Callable[[Column], Column] = lambda column: column
+) -> DataFrame:
+    """The columns that the function at *path* makes of *frame*'s, of which it sees what *if_open* leaves.
+
+    Raises as :func:`with_function`.
+    """
+    made = _called(path, _given(frame, if_open))
     _refuse_columns(made.columns)
-    return with_fields(made, RECORD)
+    return made
 
 
-def _given(frame: DataFrame) -> DataFrame:
+def _if_open(column: Column) -> Column:
+    return F.when(is_open(), column)
+
+
+def _given(frame: DataFrame, if_open: Callable[[Column], Column]) -> DataFrame:
     fields = value_fields(frame)
     try:
         refuse_reserved(fields or ())
     except ValueError as error:
         raise FunctionError(str(error)) from error
-    hidden = frame.select(
-        F.when(is_open(), F.col("value")).alias("value"),
-        F.when(is_open(), record()).alias(RECORD),
+    shown = frame.select(
+        if_open(F.col("value")).alias("value"),
+        if_open(record()).alias(RECORD),
         F.struct("*").alias(ROW),
     )
-    return hidden.select("value" if fields is None else "value.*", RECORD, ROW)
+    return shown.select("value" if fields is None else "value.*", RECORD, ROW)
 
 
 def _called(path: str, given: DataFrame) -> DataFrame:

@@ -27,9 +27,13 @@ def has_value(row: str = "") -> Column:
 
 def with_fields(rows: DataFrame, *others: str) -> DataFrame:
     """The frame that :data:`ROW` carries; its value has the columns of *rows* as fields, not *others* nor the row."""
+    return put_back(rows, {"value": F.when(is_open(ROW) & has_value(ROW), value_of(rows, *others))})
+
+
+def value_of(rows: DataFrame, *others: str) -> Column:
+    """A struct of the columns of *rows*, but for *others* and the row."""
     fields = [each for each in rows.columns if each not in (*others, ROW)]
-    value = F.struct(*(F.col(quoted(each)).alias(each) for each in fields))
-    return put_back(rows, {"value": F.when(is_open(ROW) & has_value(ROW), value)})
+    return F.struct(*(F.col(quoted(each)).alias(each) for each in fields))
 
 
 def put_back(rows: DataFrame, changed: Mapping[str, Column]) -> DataFrame:

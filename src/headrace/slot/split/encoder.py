@@ -85,7 +85,7 @@ class FrameEncoder:
         if not len(batch):
             return
         self._check(batch)
-        head = head_of(batch, self._batches, self._types.value)
+        head = head_of(batch, self._batches, self._types)
         self._batches += 1
         yield self._marks(types.BATCH, pickle.dumps(head))
         step = _rows_at_once(batch)

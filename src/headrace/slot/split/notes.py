@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pickle
 import traceback
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from headrace.connect.errors import RecordError
-from headrace.slot.dead_letters import class_name
-from headrace.slot.frames import DeadLetter, Failed, Frame, Records, Refused
+from headrace.connect.record import SourceRecord
+from headrace.slot.frames import DeadLetter, Failed, Filtered, Frame, Records, Refused
+from headrace.slot.split.carried import carried_error, carried_record
 
 
 class ReadingTrace(Exception):  # noqa: N818 (a cause that is printed, never raised)
@@ -29,8 +29,9 @@ def note_of(frame: Frame) -> bytes:
     match frame:
         case Failed() | DeadLetter() | Refused():
             trace = "".join(traceback.format_exception(frame.error))
-            error = _carried(frame.error)
-            return pickle.dumps((_compact(dataclasses.replace(frame, error=error)), trace))
+            return pickle.dumps((_carried(frame), trace))
+        case Filtered():
+            return pickle.dumps((replace(frame, records=_records(frame.records)), None))
         case _:
             return pickle.dumps((frame, None))
 
@@ -43,35 +44,22 @@ def frame_of(note: bytes) -> Frame:
     return frame
 
 
-def _compact(frame: Any) -> Any:  # noqa: ANN401 (one of three kinds, as given)
-    """*frame* without the columns that its one row is a slice of."""
+def _carried(frame: Any) -> Any:  # noqa: ANN401 (one of three kinds, as given)
+    """*frame* as another process can have it, and without the columns that its one row is a slice of."""
+    frame = replace(frame, error=carried_error(frame.error))
     match frame:
-        case Refused():
-            row = frame.records.batch.take(pa.array([0]))
-            return dataclasses.replace(frame, records=Records(row, frame.records.originals))
+        case DeadLetter(original=SourceRecord() as original):
+            return replace(frame, original=carried_record(original))
+        case Refused(records=records):
+            row = Records(records.batch.take(pa.array([0])), records.originals)
+            return replace(frame, records=_records(row))
         case Failed(refused=Refused() as refused):
-            return dataclasses.replace(frame, refused=_compact(refused))
+            return replace(frame, refused=_carried(refused))
         case _:
             return frame
 
 
-def _carried(error: Any) -> Any:  # noqa: ANN401 (of the class that it has)
-    """*error*, or one that says the same where its class cannot be carried to another process."""
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 (just written)
-    except Exception:  # noqa: BLE001 (an author's class may do anything)
-        return _plain(error)
-    return error
-
-
-def _plain(error: Exception) -> Exception:
-    if not isinstance(error, RecordError):
-        return RuntimeError(f"{class_name(error)}: {error}")
-    return RecordError(
-        error.reason,
-        native_key=error.native_key,
-        position=error.position,
-        row=error.row,
-        advice=error.advice,
-        bad=error.bad,
-    )
+def _records(records: Records) -> Records:
+    if records.originals is None:
+        return records
+    return replace(records, originals=[carried_record(each) for each in records.originals])

@@ -64,8 +64,10 @@ def planned_types(schemas: RecordSchemas | None, before: Sequence[StageChoice]) 
 
 
 def _types(batch: SourceBatch) -> FrameTypes:
+    value, read = travelling(batch.values.type), travelling(batch.values.type, as_required=True)
     return FrameTypes(
-        value=travelling(batch.values.type),
+        value=value,
+        read=None if read == value else read,
         key=pa.utf8() if batch.keys is None else travelling(batch.keys.type),
     )
 

@@ -49,11 +49,14 @@ _PLAIN: tuple[tuple[_Is, pa.DataType], ...] = (
 class FrameTypes:
     """What the keys and values of all records of a connector are; fixed before its job begins.
 
-    Both are as :func:`travelling` says.
+    Both are as :func:`travelling` says. *read* is the values' type with what of it is required (*value* has it
+    all nullable), *left* the same behind the step; each is ``None`` where nothing is required, or it is not known.
     """
 
     value: pa.DataType = field(default_factory=pa.utf8)
     key: pa.DataType = field(default_factory=pa.utf8)
+    read: pa.DataType | None = None
+    left: pa.DataType | None = None
 
     def schema(self) -> pa.Schema:
         """The columns of frames, in their order."""
@@ -74,19 +77,26 @@ class FrameTypes:
         )
 
 
-def travelling(kind: pa.DataType) -> pa.DataType:
+def travelling(kind: pa.DataType, *, as_required: bool = False) -> pa.DataType:
     """The type in which Spark carries values of *kind*: every field nullable, instants in microseconds.
 
-    That of a carried type is itself, whatever Spark calls its parts. A time of day is a number.
+    That of a carried type is itself, whatever Spark calls its parts. A time of day is a number. *as_required*
+    keeps what is not nullable as it is: Spark must not be told, it would take such a null for a value.
     """
     if isinstance(kind, pa.BaseExtensionType):
-        return travelling(kind.storage_type)
+        return travelling(kind.storage_type, as_required=as_required)
     if pa.types.is_timestamp(kind):
         return MICROSECONDS if kind.tz else pa.timestamp("us")
+
+    def part(name: str, of: pa.Field) -> pa.Field:
+        nullable = of.nullable or not as_required
+        return pa.field(name, travelling(of.type, as_required=as_required), nullable=nullable)
+
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(each.name, travelling(each.type)) for each in kind])
+        return pa.struct([part(each.name, each) for each in kind])
     if pa.types.is_map(kind):
-        return pa.map_(travelling(kind.key_type), travelling(kind.item_type))
+        key = travelling(kind.key_type, as_required=as_required)
+        return pa.map_(key, part("value", kind.item_field))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(travelling(kind.value_type))
+        return pa.list_(part("item", kind.value_field))
     return next((carried for belongs, carried in _PLAIN if belongs(kind)), kind)
