@@ -40,6 +40,7 @@ from headrace.slot.frames import (
     OffsetsOnly,
     Records,
     Refused,
+    Waiting,
 )
 from headrace.slot.hooks import records_of
 from headrace.slot.split.decoder import FrameDecoder
@@ -123,6 +124,7 @@ FRAMES = st.lists(
         st.builds(DeadLetter, st.builds(letter, st.text(max_size=5))),
         st.builds(OffsetsOnly, st.just({FILE: {"position": 3}, SourcePartition(a=1): None})),
         st.sampled_from([Commit(), Commit(ends_poll=False), Abort(ends_poll=False)]),
+        st.sampled_from([Waiting(), Waiting((FILE, {"position": 3}))]),
         batches().map(lambda batch: Refused(Records(batch.slice(0, 1)), letter("no"), "X")),
         batches().map(lambda batch: Filtered(Records(batch), batch.offset_at(-1))),
     ),

@@ -22,6 +22,7 @@ from headrace.slot.frames import (
     OffsetsOnly,
     Records,
     Refused,
+    Waiting,
 )
 from headrace.slot.split import types
 from headrace.slot.split.batch_head import head_of
@@ -44,6 +45,7 @@ _KINDS: Final = {
     Commit: types.COMMIT,
     Abort: types.ABORT,
     Failed: types.FAILED,
+    Waiting: types.WAITING,
 }
 
 

@@ -23,6 +23,7 @@ END: Final = 10
 """Reading has ended; nothing comes behind that counts."""
 NOTHING: Final = 11
 """Only there to push what precedes it through Spark."""
+WAITING: Final = 12
 
 MICROSECONDS: Final = pa.timestamp("us", tz="UTC")
 HEADER: Final = pa.struct([pa.field("key", pa.utf8()), pa.field("value", pa.utf8())])
