@@ -40,6 +40,7 @@ from headrace.slot.frames import (
     Frame,
     Records,
     Refused,
+    Waiting,
 )
 from headrace.slot.hooks import records_of
 from headrace.slot.split.decoder import FrameDecoder
@@ -122,6 +123,7 @@ FRAMES = st.lists(
         st.builds(EndOfPoll, st.integers(0, 9)),
         st.builds(DeadLetter, st.builds(letter, st.text(max_size=5))),
         st.sampled_from([Commit(), Commit(ends_poll=False), Abort(ends_poll=False)]),
+        st.sampled_from([Waiting(), Waiting((FILE, {"position": 3}))]),
         batches().map(lambda batch: Refused(Records(batch.slice(0, 1)), letter("no"), "X")),
         batches().map(lambda batch: Filtered(Records(batch), batch.offset_at(-1))),
     ),

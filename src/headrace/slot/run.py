@@ -23,7 +23,7 @@ from headrace.slot.lease import Lease
 from headrace.slot.outlet_making import made_outlet
 from headrace.slot.outliving import TransactionTooLongError
 from headrace.slot.reading import reading_half
-from headrace.slot.retrying import Retrying
+from headrace.slot.retrying import Retrying, retrying_in
 from headrace.slot.work import BoundaryKind, Outcome, Progress, SlotWork
 from headrace.slot.writing import WritingHalf
 
@@ -167,14 +167,8 @@ class SlotRun:
         self._lease.check()
 
     def _retrying(self) -> Retrying:
-        return Retrying(
-            self._work.errors,
-            self._progress,
-            wait=self._wait_to_retry,
-            ending=self._lease.should_end,
-        )
+        return retrying_in(self._work, self._lease, self._progress, self._commit_meanwhile)
 
-    def _wait_to_retry(self, seconds: float, waits_from: Place | None) -> None:
+    def _commit_meanwhile(self, waits_from: Place | None) -> None:
         if self._writing is not None:
             self._writing.commit_meanwhile(waits_from)
-        self._lease.wait(seconds)

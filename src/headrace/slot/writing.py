@@ -28,6 +28,7 @@ from headrace.slot.frames import (
     Place,
     Records,
     Refused,
+    Waiting,
 )
 from headrace.slot.lease import Lease
 from headrace.slot.outlet import Outlet
@@ -116,6 +117,8 @@ class WritingHalf:
                 self._committing.asked_to_commit(ends_poll=frame.ends_poll)
             case Abort():
                 self._committing.asked_to_abort(ends_poll=frame.ends_poll)
+            case Waiting():
+                self._committing.meanwhile(frame.next_from)
             case Failed():
                 if not frame.abandons:
                     self._committing.end_inside_poll_before(frame.at)
