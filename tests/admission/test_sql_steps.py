@@ -111,7 +111,8 @@ def test_what_spark_says_of_expressions_is_told_of_their_keys() -> None:
     judging.validate({**FILES, **step, "transforms.sql.select": "("})
 
     assert {"transforms.sql.where": ["a >: Spark's sentence."]} == found
-    assert [Between(step=SqlStep(where="a >"), carries=FrameTypes())] == asked
+    expected = SqlStep(where="a >", prefix="transforms.sql.")
+    assert [Between(step=expected, carries=FrameTypes())] == asked
 
 
 def test_that_tolerance_does_not_reach_into_spark_is_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -72,8 +72,16 @@ def test_what_is_not_row_by_row_is_refused(session: SparkSession, item: str, sen
         ),
         (SqlStep(where="a"), "where: a: Its type is int, and it has to be boolean."),
         (SqlStep(where="sum(a) > 1"), "where: sum(a) > 1: This is an aggregate."),
-        (SqlStep(where="b > "), "where: b > : [PARSE_SYNTAX_ERROR] "),
-        (SqlStep(where="a > 1 AND"), "where: a > 1 AND: [PARSE_SYNTAX_ERROR] "),
+        (
+            SqlStep(where="b > "),
+            "where: b > : [PARSE_SYNTAX_ERROR] Syntax error at or near end of input.",
+        ),
+        (SqlStep(where="a > 1 AND"), "where: a > 1 AND: Something is missing behind AND, or"),
+        (
+            SqlStep(where="a > 1) OR (a < 0"),
+            "where: a > 1) OR (a < 0: [PARSE_SYNTAX_ERROR] Syntax error at or near ')'.",
+        ),
+        (SqlStep(where="*"), "where: *: It has to be one expression."),
     ],
     ids=str,
 )
@@ -94,6 +102,16 @@ def test_all_that_is_wrong_is_told_at_once(session: SparkSession) -> None:
     assert ["where: e > 1", "select: c", "select: d"] == [
         each.partition(": [")[0] for each in told(session, step)
     ]
+
+
+@pytest.mark.spark
+def test_the_place_of_an_error_is_one_in_the_users_text(session: SparkSession) -> None:
+    """Whatever stands for the star, and around a condition."""
+    step = SqlStep(select=("* EXCEPT (",), where="a > (1")
+
+    places = [re.findall(r"line \d+, pos \d+", each) for each in told(session, step)]
+
+    assert [["line 1, pos 6"], ["line 1, pos 2"]] == places
 
 
 @pytest.mark.spark
@@ -159,12 +177,12 @@ def test_an_open_session_says_which_expressions_it_cannot_take(spark_engine: Spa
     """Without a record: it is asked for the columns that there would be."""
     spark_engine.session()
     carries = FrameTypes(value=pa.struct([pa.field("a", pa.int64())]))
-    step = SqlStep(select=("a", "b", "a +"), where="a > 1 AND")
+    step = SqlStep(select=("a", "b", "a +"), where="a > 1 AND (")
 
     found = spark_engine.sql_problems(Between(step=step, carries=carries))
 
     expected = [
-        ("where", "a > 1 AND", "PARSE_SYNTAX_ERROR"),
+        ("where", "a > 1 AND (", "PARSE_SYNTAX_ERROR"),
         ("select", "b", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
         ("select", "a +", "PARSE_SYNTAX_ERROR"),
     ]

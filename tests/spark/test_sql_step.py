@@ -217,6 +217,7 @@ def test_a_null_value_stays_null_behind_a_function(session: SparkSession) -> Non
 
 
 def test_what_is_refused_names_the_setting(session: SparkSession) -> None:
-    """Before a row is read."""
-    with pytest.raises(TaskFailedError, match=r"where: aa > 1: .*`aa` cannot be resolved"):
-        applied(frame(session, AB), SqlStep(where="aa > 1"))
+    """As it stands in the connector's configuration, before a row is read."""
+    told = r"\. transforms\.sql\.where: aa > 1: .*`aa` cannot be resolved"
+    with pytest.raises(TaskFailedError, match=told):
+        applied(frame(session, AB), SqlStep(where="aa > 1", prefix="transforms.sql."))

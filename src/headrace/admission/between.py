@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
@@ -37,7 +38,8 @@ def between_of(
     if step is None:
         return None
     before = list(itertools.takewhile(lambda each: not is_sql(each), stages))
-    return Between(step=step, carries=planned_types(connector.record_schemas(props), before))
+    carries = planned_types(connector.record_schemas(props), before)
+    return Between(step=replace(step, prefix=_prefix(props, stages)), carries=carries)
 
 
 def between_problems(
@@ -55,5 +57,9 @@ def between_problems(
             _log.exception("A connector's hook failed during validation.")
         found = (("type", str(error)),)
     for name, sentence in found:
-        place = [is_sql(each) for each in stages].index(True)
-        yield f"{TRANSFORMS}.{aliases(TRANSFORMS, props)[place]}.{name}", sentence
+        yield f"{_prefix(props, stages)}{name}", sentence
+
+
+def _prefix(props: Mapping[str, str], stages: Sequence[StageChoice]) -> str:
+    place = [is_sql(each) for each in stages].index(True)
+    return f"{TRANSFORMS}.{aliases(TRANSFORMS, props)[place]}."

@@ -11,9 +11,11 @@ class SqlStep:
 
     *function* is where a Python function from DataFrame to DataFrame lies, and comes first; *where* is an
     expression that says which records stay, *select* are the expressions that become the value's fields. An
-    empty *select* leaves the value as it is.
+    empty *select* leaves the value as it is. *prefix* is what its settings begin with in the connector's
+    configuration, such as ``transforms.sql.``.
     """
 
     select: tuple[str, ...] = ()
     where: str | None = None
     function: str | None = None
+    prefix: str = ""

@@ -79,9 +79,17 @@ def _of_expressions(frame: DataFrame, step: SqlStep) -> Iterator[Problem]:
 
 
 def _of_condition(rows: DataFrame, text: str) -> str | None:
-    told = _complaint(lambda: rows.select(condition(text)))
+    # By itself first: what Spark says of syntax is to be about the user's text alone.
+    told = _complaint(lambda: rows.select(F.expr(text)))
     if told is not None:
         return told
+    columns = rows.select(F.expr(text)).columns
+    if len(columns) != 1:
+        return "It has to be one expression."
+    if _complaint(lambda: rows.select(condition(text))) is not None:
+        return (
+            f"Something is missing behind {columns[0]}, or it is too much: a condition has no name."
+        )
     kind = rows.select(condition(text)).schema[0].dataType
     if isinstance(kind, BooleanType):
         return None
@@ -99,7 +107,13 @@ def _of_select(rows: DataFrame, items: tuple[str, ...], *, has_fields: bool) -> 
     for each in items:
         told = _complaint(lambda text=each: rows.select(expression(text)))
         if told is not None:
-            yield f"{each}: {told}"
+            yield f"{each}: {_of_syntax(rows, each) or told}"
+
+
+def _of_syntax(rows: DataFrame, text: str) -> str | None:
+    """What Spark says of *text* as it is, when it cannot be parsed."""
+    told = _complaint(lambda: rows.select(F.expr(text)))
+    return told if told is not None and told.startswith("[PARSE_") else None
 
 
 def _of_names(rows: DataFrame, items: tuple[str, ...]) -> Iterator[str]:

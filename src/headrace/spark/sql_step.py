@@ -25,7 +25,7 @@ def applied(frame: DataFrame, step: SqlStep) -> DataFrame:
     """
     problems = sql_problems(frame.sparkSession, frame.schema, step)
     if problems:
-        told = " ".join(f"{name}: {sentence}" for name, sentence in problems)
+        told = " ".join(f"{step.prefix}{name}: {sentence}" for name, sentence in problems)
         raise TaskFailedError(f"SparkSql cannot do what it is asked. {told}")
     changed = with_function(frame, step.function) if step.function else frame
     judged = _judged(changed, step.where) if step.where else changed
