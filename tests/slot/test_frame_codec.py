@@ -6,7 +6,8 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
+from typing import Literal
 
 import pyarrow as pa
 import pytest
@@ -20,6 +21,7 @@ from headrace.connect.header_columns import HeaderColumn, HeaderColumns
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import Header, Headers
 from headrace.connect.schema import (
+    INT64,
     JSON_DOCUMENT,
     OPTIONAL_STRING,
     STRING,
@@ -251,6 +253,24 @@ def test_values_that_spark_has_made_get_the_schema_of_their_type() -> None:
         ),
     )
     assert [{"n": 7, "at": EPOCH - timedelta(milliseconds=1)}] == frame.batch.values.to_pylist()
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_a_time_of_day_that_spark_has_made_is_connects_time(unit: Literal["us", "ns"]) -> None:
+    """Rounded down to milliseconds, also where the value that was read was a number as wide."""
+    read = Schema(type=SchemaType.STRUCT, fields=(Field("t", INT64),))
+    batch = replace(lines("a"), values=pa.array([{"t": 1}], arrow_type(read)), value_schema=read)
+    table = encoded([Records(batch)], FrameTypes(value=travelling(arrow_type(read))))
+    each = {"us": 1, "ns": 1_000}[unit]
+    noon = pa.array([None, 43_200_001_999 * each, None], pa.time64(unit))
+
+    (frame,) = decoded(replaced(table, "value", pa.StructArray.from_arrays([noon], ["t"])))
+
+    assert isinstance(frame, Records)
+    assert (TIME.as_optional(), [{"t": time(12, 0, 0, 1_000)}]) == (
+        frame.batch.value_schema and frame.batch.value_schema.fields[0].schema,
+        frame.batch.values.to_pylist(),
+    )
 
 
 def test_a_document_that_no_expression_changes_stays_a_document() -> None:

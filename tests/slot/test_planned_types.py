@@ -7,7 +7,7 @@ import pytest
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.record_schemas import RecordSchemas
-from headrace.connect.schema import INT64, STRING, TIMESTAMP, Field, Schema, SchemaType
+from headrace.connect.schema import INT64, STRING, TIMESTAMP, Field, Schema, SchemaType, decimal
 from headrace.slot.split.planned_types import planned_types
 from headrace.slot.split.types import FrameTypes
 from headrace.slot.work import PluginChoice, StageChoice
@@ -63,3 +63,12 @@ def test_a_transformation_that_lets_no_example_through_is_named() -> None:
     """With what to do instead."""
     with pytest.raises(TaskFailedError, match=r"behind .*Filter, .* Put SparkSql before them"):
         planned_types(None, [step("Filter")])
+
+
+def test_a_decimal_that_spark_has_no_type_for_is_refused_with_its_field() -> None:
+    """Before a job begins, which would fail each time."""
+    price = Schema(type=SchemaType.ARRAY, value_schema=decimal(-2))
+    order = Schema(type=SchemaType.STRUCT, fields=(Field("id", STRING), Field("prices", price)))
+
+    with pytest.raises(TaskFailedError, match=r"value\.prices\.item is a Decimal of scale -2, and"):
+        planned_types(RecordSchemas(value=order), ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from headrace.connect.record import SourceRecord
 from headrace.slot.frames import Commit, EndOfPoll, Records
 from headrace.slot.split.encoder import FrameEncoder
 from headrace.slot.split.pushing import Pushing
-from headrace.slot.split.types import NOTHING, FrameTypes
+from headrace.slot.split.types import NOTHING, FrameTypes, travelling
 from headrace.slot.work import BoundaryKind
 from headrace.testing.puppets import SOURCE
 from slot.test_split import PUSH, SPLIT, SQL, TwoProcesses, polls, step, stored
@@ -64,32 +65,64 @@ def test_a_record_of_a_type_that_was_not_planned_commits_nothing_of_its_offset()
     assert ([], set()) == (slot.values(), stored(slot))
 
 
-def test_what_arrow_cannot_carry_fails_the_task() -> None:
+FAR = pa.array([0, 9_223_372_036_854_775_807, 0], pa.timestamp("s", "UTC"))
+FINE = pa.array([1_000, 1_001], pa.timestamp("ns", "UTC"))
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (FAR, "source offset at 2: the value cannot be handed to Spark: Casting from timestamp[s]"),
+        (nested := pa.StructArray.from_arrays([FAR], ["at"]), "at 2: at of the value cannot be h"),
+        (nested.slice(1), "source offset at 1: at of the value cannot be handed"),
+        (pa.StructArray.from_arrays([nested], ["o"]), "at 2: o.at of the value cannot be h"),
+        (FINE, "at 2: the value cannot be handed to Spark: Casting from timestamp[ns] to timest"),
+    ],
+)
+def test_a_value_that_spark_cannot_hold_is_named_with_its_place(
+    values: pa.Array, sentence: str
+) -> None:
+    """And with what to do; nothing of its batch is handed over."""
+    encoder = FrameEncoder(FrameTypes(value=travelling(values.type)))
+
+    with pytest.raises(TaskFailedError, match=re.escape(sentence) + r".* ReplaceField"):
+        next(encoder.rows(Records(some_rows(values))))
+
+
+def test_moments_finer_than_microseconds_travel_where_they_are_whole_ones() -> None:
+    """Whatever unit they are counted in."""
+    values = pa.array([1_000, None, -2_000], pa.timestamp("ns", "UTC"))
+    encoder = FrameEncoder(FrameTypes(value=travelling(values.type)))
+
+    _, rows = encoder.rows(Records(some_rows(values)))
+
+    assert [1, None, -2] == rows.column("value").cast(pa.int64()).to_pylist()
+
+
+def test_what_cannot_be_handed_over_fails_the_task() -> None:
     """A job that it ended would be tried again for ever."""
-    values = pa.array([9_223_372_036_854_775_807], pa.timestamp("s", "UTC"))
-    carries = FrameTypes(value=pa.timestamp("us", "UTC"))
-    pushing = Pushing(FrameEncoder(carries), PUSH)
+    pushing = Pushing(FrameEncoder(FrameTypes(value=travelling(FAR.type))), PUSH)
 
-    rows = list(pushing.rows([Records(one_row(values))]))
+    rows = list(pushing.rows([Records(some_rows(FAR))]))
 
-    assert b"could not be handed to Spark" in rows[-1].column("note")[0].as_py()
+    assert [b"cannot be handed to Spark" in rows[0].column("note")[0].as_py()] == [True] * len(rows)
 
 
 def test_the_end_of_a_transaction_is_pushed_at_once() -> None:
     """The next poll may be long in coming."""
     pushing = Pushing(FrameEncoder(FrameTypes()), PUSH, clock=lambda: 0.0)
-    frames = [Records(one_row(pa.array(["a"]))), EndOfPoll(1), Commit()]
+    frames = [Records(some_rows(pa.array(["a"]))), EndOfPoll(1), Commit()]
 
     kinds = [rows.column("kind")[0].as_py() for rows in pushing.rows(frames)]
 
     assert [NOTHING, NOTHING] == kinds[-2:]
 
 
-def one_row(values: pa.Array) -> SourceBatch:
-    """A batch of one row."""
+def some_rows(values: pa.Array) -> SourceBatch:
+    """A batch of *values*, at offsets from 1 on."""
     return SourceBatch(
         topic="t",
         values=values,
         source_partition=SOURCE,
-        offsets=BatchOffsets(columns={"at": pa.array([1])}),
+        offsets=BatchOffsets(columns={"at": pa.array(range(1, len(values) + 1), pa.int64())}),
     )

@@ -18,7 +18,8 @@ from headrace.spark.sql_step import applied
 from spark.sql_frames import frame, left_of, row
 
 PAGE = (Path(__file__).parents[2] / "docs" / "spark-sql.md").read_text()
-CONFIG = json.loads(re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)[0])
+BLOCKS = map(json.loads, re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
+CONFIG = next(each for each in BLOCKS if "transforms" in each)
 LINES = [
     '{"id": 1, "name": "ada", "amount": 120.5}',
     '{"id": 2, "name": "bob", "amount": 20}',

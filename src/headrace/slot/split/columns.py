@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from headrace.connect.arrow_lists import opened
 from headrace.connect.arrow_schema import schema_of
-from headrace.connect.schema import TIMESTAMP, Field, Schema, SchemaType
+from headrace.connect.schema import TIME, TIMESTAMP, Field, Schema, SchemaType
 
 
 def reshaped(values: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -31,12 +31,14 @@ def reshaped(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def schema_of_carried(kind: pa.DataType) -> Schema:
-    """Connect's schema of values that Spark has made, whose type is *kind*; instants are Connect's Timestamp.
+    """Connect's schema of values that Spark has made, whose type is *kind*; instants are Connect's Timestamp, times of day its Time.
 
     Raises ``TypeError`` for a type that Connect cannot hold.
     """
     if pa.types.is_timestamp(kind):
         return TIMESTAMP
+    if pa.types.is_time(kind):
+        return TIME
     if pa.types.is_struct(kind):
         return Schema(type=SchemaType.STRUCT, fields=tuple(_field(each) for each in kind))
     if pa.types.is_map(kind):
@@ -88,6 +90,11 @@ def _instants(values: pa.Array, wanted: Any) -> pa.Array:  # noqa: ANN401 (a tim
     return numbers.cast(pa.timestamp(wanted.unit)).view(pa.int64()).view(wanted)
 
 
+def _times(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    # Finer ones are rounded down, as instants are.
+    return pc.floor_temporal(values, unit="millisecond").cast(wanted)
+
+
 def _is_list(kind: pa.DataType) -> bool:
     return (
         pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
@@ -103,4 +110,5 @@ _SHAPES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array, Any], pa
     (pa.types.is_map, _maps),
     (_is_list, _lists),
     (pa.types.is_timestamp, _instants),
+    (pa.types.is_time, _times),
 )

@@ -21,7 +21,7 @@ from headrace.slot.split.columns import reshaped, schema_of_carried
 from headrace.slot.split.headers import restored
 from headrace.slot.split.notes import frame_of
 from headrace.slot.split.offsets import unpacked
-from headrace.slot.split.types import travelling
+from headrace.slot.split.types import has_times, travelling
 from headrace.slot.work import Outcome
 
 
@@ -112,15 +112,17 @@ def _offsets(column: pa.Array, head: BatchHead) -> BatchOffsets | None:
 
 def _values(column: pa.Array, head: BatchHead) -> tuple[Schema | None, pa.Array]:
     """The values of a piece, and their schema: as they were read when Spark has not made others."""
-    kind = travelling(column.type)
-    if kind == head.carried:
+    made = _made_schema(column.type, head.carried)
+    if made is None:
         return head.value_schema, reshaped(column, head.values)
-    schema = _schema(kind)
-    return schema, reshaped(column, arrow_type(schema))
+    return made, reshaped(column, arrow_type(made))
 
 
 @lru_cache(maxsize=8)
-def _schema(kind: pa.DataType) -> Schema:
+def _made_schema(kind: pa.DataType, carried: pa.DataType) -> Schema | None:
+    """The schema of values that Spark has made, whose type is *kind*; ``None`` where it is that in which it got them."""
+    if travelling(kind) == carried and not has_times(kind):
+        return None
     try:
         return schema_of_carried(kind)
     except TypeError as error:

@@ -30,6 +30,7 @@ from headrace.slot.split.headers import no_headers, notes, shown
 from headrace.slot.split.notes import note_of
 from headrace.slot.split.offsets import packed
 from headrace.slot.split.types import FrameTypes, travelling
+from headrace.slot.split.uncarried import uncarried
 from headrace.slot.work import Outcome
 
 # What Spark holds of a batch at once, besides the rows that it makes of it; more of them gain nothing.
@@ -58,7 +59,8 @@ class FrameEncoder:
     def rows(self, frame: Frame) -> Iterator[pa.RecordBatch]:
         """*frame* as rows.
 
-        Raises :class:`~headrace.connect.errors.TaskFailedError` for records of other types than planned.
+        Raises :class:`~headrace.connect.errors.TaskFailedError` for records of other types than planned, and for a
+        value that Spark cannot hold.
         """
         if isinstance(frame, Records):
             yield from self._records(frame.batch)
@@ -87,31 +89,17 @@ class FrameEncoder:
         if not len(batch):
             return
         self._check(batch)
+        # All of them before a row is handed over: of an offset that rows share, none may be sent without the others.
+        keys = _carried(batch, "the key", batch.keys, self._types.key)
+        values = _carried(batch, "the value", batch.values, self._types.value)
         head = head_of(batch, self._batches, self._types)
         self._batches += 1
         yield self._marks(types.BATCH, pickle.dumps(head))
         step = _rows_at_once(batch)
         for start in range(0, len(batch), step):
             piece = batch.slice(start, min(step, len(batch) - start))
-            yield pa.RecordBatch.from_arrays(self._columns(piece, head), schema=self._schema)
-
-    def _columns(self, batch: SourceBatch, head: BatchHead) -> list[pa.Array]:
-        rows, stamps, offsets = len(batch), batch.timestamps, batch.offsets
-        return [
-            pa.repeat(pa.scalar(types.RECORD, pa.int8()), rows),
-            pa.repeat(batch.topic, rows),
-            pa.repeat(pa.scalar(batch.partition, pa.int32()), rows),
-            _carried(batch.keys, self._types.key, rows),
-            _carried(batch.values, self._types.value, rows),
-            shown(batch.headers, head.headers, rows),
-            stamps
-            if isinstance(stamps, pa.Array)
-            else pa.repeat(pa.scalar(stamps, pa.int64()), rows),
-            pa.repeat(pa.scalar(head.number, pa.int32()), rows),
-            pa.nulls(rows, pa.binary()) if offsets is None else packed(offsets.columns, rows),
-            pa.repeat(pa.scalar(value=True), rows),
-            notes(batch.headers, head.headers, rows),
-        ]
+            given = keys.slice(start, len(piece)), values.slice(start, len(piece))
+            yield pa.RecordBatch.from_arrays(_columns(piece, head, *given), schema=self._schema)
 
     def _check(self, batch: SourceBatch) -> None:
         pairs = [("values", batch.values, self._types.value), ("keys", batch.keys, self._types.key)]
@@ -127,10 +115,32 @@ class FrameEncoder:
                 )
 
 
-def _carried(column: pa.Array | None, kind: pa.DataType, rows: int) -> pa.Array:
+def _columns(
+    batch: SourceBatch, head: BatchHead, keys: pa.Array, values: pa.Array
+) -> list[pa.Array]:
+    rows, stamps, offsets = len(batch), batch.timestamps, batch.offsets
+    return [
+        pa.repeat(pa.scalar(types.RECORD, pa.int8()), rows),
+        pa.repeat(batch.topic, rows),
+        pa.repeat(pa.scalar(batch.partition, pa.int32()), rows),
+        keys,
+        values,
+        shown(batch.headers, head.headers, rows),
+        stamps if isinstance(stamps, pa.Array) else pa.repeat(pa.scalar(stamps, pa.int64()), rows),
+        pa.repeat(pa.scalar(head.number, pa.int32()), rows),
+        pa.nulls(rows, pa.binary()) if offsets is None else packed(offsets.columns, rows),
+        pa.repeat(pa.scalar(value=True), rows),
+        notes(batch.headers, head.headers, rows),
+    ]
+
+
+def _carried(batch: SourceBatch, noun: str, column: pa.Array | None, kind: pa.DataType) -> pa.Array:
     if column is None or pa.types.is_null(column.type):
-        return pa.nulls(rows, kind)
-    return reshaped(column, kind)
+        return pa.nulls(len(batch), kind)
+    try:
+        return reshaped(column, kind)
+    except pa.ArrowInvalid as error:
+        raise uncarried(batch, noun, column, kind) from error
 
 
 def _rows_at_once(batch: SourceBatch) -> int:

@@ -64,12 +64,26 @@ def planned_types(schemas: RecordSchemas | None, before: Sequence[StageChoice]) 
 
 
 def _types(batch: SourceBatch) -> FrameTypes:
+    for noun, column in (("value", batch.values), ("key", batch.keys)):
+        if column is not None:
+            _refuse(column.type, noun)
     value, read = travelling(batch.values.type), travelling(batch.values.type, as_required=True)
     return FrameTypes(
         value=value,
         read=None if read == value else read,
         key=pa.utf8() if batch.keys is None else travelling(batch.keys.type),
     )
+
+
+def _refuse(kind: pa.DataType, path: str) -> None:
+    """Raise for the first decimal in *kind* that Spark has no type for; *path* leads to it."""
+    if pa.types.is_decimal(kind) and not 0 <= kind.scale <= kind.precision:
+        raise TaskFailedError(
+            f"{path} is a Decimal of scale {kind.scale}, and those of Spark have a scale from 0 to {kind.precision}. "
+            "Leave it out before SparkSql, or make it a number of another type there, with ReplaceField or Cast."
+        )
+    for each in (kind.field(index) for index in range(kind.num_fields)):
+        _refuse(each.type, f"{path}.{each.name}")
 
 
 def _examples(schemas: RecordSchemas) -> Iterator[SourceBatch]:

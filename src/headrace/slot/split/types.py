@@ -101,3 +101,10 @@ def travelling(kind: pa.DataType, *, as_required: bool = False) -> pa.DataType:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return pa.list_(part("item", kind.value_field))
     return next((carried for belongs, carried in _PLAIN if belongs(kind)), kind)
+
+
+def has_times(kind: pa.DataType) -> bool:
+    """Whether there are times of day in *kind*, which none of the carried types has."""
+    return pa.types.is_time(kind) or any(
+        has_times(kind.field(index).type) for index in range(kind.num_fields)
+    )
