@@ -5,20 +5,37 @@ from __future__ import annotations
 import json
 import sys
 
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headrace.slot.split.between import Between
+from headrace.slot.split.types import FrameTypes, travelling
 from headrace.slot.sql_step import SqlStep
 from headrace.spark.session import SparkSettings, open_session, stop_session
 from headrace.spark.sql_check import sql_problems
+from headrace.spark.sql_nulls import told_nulls
 from spark.sql_frames import FIELDS, frame_schema, row, spark_schema, values_of
 
 ROWS = [row({"a": 1, "b": "x"}, keep=False), row({"a": 2, "b": "7"}), row({"a": 3, "b": "8"})]
 RIGHT = {"select": ("a + 1 AS c", "record.topic AS t"), "where": "CAST(b AS INT) > 7"}
 WRONG = (
     SqlStep(select=("a", "sum(a) AS s"), where="b > "),
+    SqlStep(select=("* EXCEPT (",), where="a > 1 AND"),
     SqlStep(select=("c",)),
     SqlStep(function="spark.sql_functions:ordered"),
     SqlStep(function="spark.sql_functions:counted"),
     SqlStep(function="spark.sql_functions:raising"),
 )
+
+
+def required(session: SparkSession) -> list[str]:
+    """The fields that are required behind a step that makes one of two null."""
+    read = pa.struct([pa.field(each, pa.utf8(), nullable=False) for each in ("a", "b")])
+    step = SqlStep(select=("nullif(a, 'x') AS a", "b"))
+    carries = FrameTypes(value=travelling(read), read=read)
+    left = told_nulls(session, Between(step=step, carries=carries)).left
+    assert isinstance(left, pa.StructType)
+    return [each.name for each in left if not each.nullable]
 
 
 def main() -> None:
@@ -28,7 +45,8 @@ def main() -> None:
         schema = spark_schema(session, frame_schema(FIELDS))
         told = [each for step in WRONG for each in sql_problems(session, schema, step)]
         doubled = values_of(session, ROWS[1:], function="spark.sql_functions:doubled")
-        found = {"left": [values_of(session, ROWS, **RIGHT), doubled], "told": told}
+        left = [values_of(session, ROWS, **RIGHT), doubled]
+        found = {"left": left, "told": told, "required": required(session)}
         sys.stdout.write(f"{json.dumps(found)}\n")
     finally:
         stop_session(session)
