@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -11,9 +13,7 @@ from headrace.kafka.client_rows import (
     MAX_BYTES,
     MAX_ROWS,
     OVERHEAD_BYTES,
-    MessageRows,
     first_too_large,
-    needs_rows,
     pieces,
     rows,
 )
@@ -36,28 +36,11 @@ def test_pieces_cover_every_row_once(count: int, size: int) -> None:
     assert all((stop - start) * size <= max(MAX_BYTES, size) for start, stop in bounds)
 
 
-def test_rows_are_used_again() -> None:
-    """The second piece overwrites the first, and keys do not linger in rows that have none."""
-    made = MessageRows()
-    keyed = records([b"1", None], keys=pa.array([b"k", None], pa.large_binary()))
-
-    assert [{"value": b"1", "key": b"k"}, {"value": None, "key": None}] == made.filled(keyed, 0, 2)
-    assert [{"value": b"2"}] == made.filled(records([b"2"]), 0, 1)
-    assert [{"value": None, "key": None}] == made.filled(keyed, 1, 2)
-
-
 def test_a_slice_of_a_column_is_respected() -> None:
     """Rows before the slice do not come back."""
     batch = EncodedRecords(topic="t", values=pa.array([b"a", b"b", b"c"]).slice(1))
 
-    assert [{"value": b"c"}] == MessageRows().filled(batch, 1, 2)
-
-
-def test_headers_and_timestamps_need_single_rows() -> None:
-    """The client's batch call takes neither."""
-    assert not needs_rows(records([b"1"]))
-    assert needs_rows(records([b"1"], timestamps=5))
-    assert needs_rows(records([b"1"], headers=[[]]))
+    assert [b"c"] == rows(batch, 1, 2).values
 
 
 def test_a_row_has_everything() -> None:
@@ -71,9 +54,19 @@ def test_a_row_has_everything() -> None:
 
     assert [
         (b"1", None, 7, [("h", b"x"), ("h", None)]),
-        (None, b"k", 0, []),
-        (b"3", b"", 0, []),
-    ] == list(rows(batch, 0, 3))
+        (None, b"k", 0, None),
+        (b"3", b"", 0, None),
+    ] == list(zip(*rows(batch, 0, 3), strict=True))
+
+
+def test_what_a_batch_lacks_its_rows_lack() -> None:
+    """No key, the client's now, and no headers."""
+    assert [(b"1", None, 0, None)] == list(zip(*rows(records([b"1"]), 0, 1)))  # noqa: B905 (without end)
+
+
+def test_one_timestamp_is_that_of_every_row() -> None:
+    """Also the first millisecond of 1970, which the client would take for now."""
+    assert [1, 1] == list(islice(rows(records([b"1", b"2"], timestamps=0), 0, 2).timestamps, 2))
 
 
 @pytest.mark.parametrize(("over", "expected"), [(0, None), (1, 2)])

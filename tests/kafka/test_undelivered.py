@@ -191,12 +191,6 @@ def test_the_record_that_is_too_large_for_the_topic_is_told_by_its_size(sender: 
 class KnowingClient:
     """A client that knows already that the topic may not be written, and says so at the door."""
 
-    def produce_batch(self, _: str, messages: list[dict[str, object]], **__: object) -> int:
-        """Refuse all of them."""
-        for message in messages:
-            message["_error"] = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
-        return 0
-
     def produce(self, *_: object, **__: object) -> None:
         """Refuse it."""
         raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
@@ -206,10 +200,7 @@ class KnowingClient:
         return 0
 
 
-@pytest.mark.parametrize("headers", [None, [[("h", b"1")]]], ids=["by batch", "by row"])
-def test_what_the_client_knows_before_is_not_blamed_on_the_record(
-    headers: list[list[tuple[str, bytes]]] | None,
-) -> None:
+def test_what_the_client_knows_before_is_not_blamed_on_the_record() -> None:
     """Every record would be refused, so passing over one, and then the next, would lose them all."""
     config = producer_config({"bootstrap.servers": "127.0.0.1:1"}, transactional_id=None)
     producer = TrackedProducer(config)
@@ -224,6 +215,4 @@ def test_what_the_client_knows_before_is_not_blamed_on_the_record(
     )
 
     with pytest.raises(TaskFailedError, match=r"'hidden'.*Grant this client Write"):
-        sender.send(
-            EncodedRecords(topic="hidden", values=pa.array([b"1"], pa.binary()), headers=headers)
-        )
+        sender.send(EncodedRecords(topic="hidden", values=pa.array([b"1"], pa.binary())))

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypedDict, cast
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from typing import NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.kafka.sender import EncodedHeaders, EncodedRecords
+from headrace.kafka.sender import EncodedRecords
 
 # Python objects cost several times their Arrow bytes, so only this much of a batch exists twice; few
 # enough rows to stay in a core's cache between being made and being copied by the client.
@@ -21,14 +22,6 @@ MAX_BYTES = 4_000_000
 # Length, attributes, deltas and the batch's own header, rounded up: a record that fits without them
 # could still be refused by the broker, too late to say which one it was.
 OVERHEAD_BYTES = 100
-
-
-class Message(TypedDict, total=False):
-    """One row as ``produce_batch`` takes it; the client adds ``_error`` when it refuses the row."""
-
-    value: bytes | None
-    key: bytes | None
-    _error: object
 
 
 def pieces(records: EncodedRecords, stop: int) -> Iterator[tuple[int, int]]:
@@ -41,54 +34,26 @@ def pieces(records: EncodedRecords, stop: int) -> Iterator[tuple[int, int]]:
         yield start, min(stop, start + rows)
 
 
-class MessageRows:
-    """Makes rows for ``produce_batch`` in dictionaries that are used again and again.
+class Rows(NamedTuple):
+    """What the client's ``produce`` takes of each row, a column each; all but *values* may be without end."""
 
-    New dictionaries for every row would cost an eighth of all that sending costs. So the rows that
-    ``filled`` returned last are overwritten by its next call; one thread owns this.
-    """
-
-    def __init__(self) -> None:
-        self._plain: list[Message] = []
-        self._keyed: list[Message] = []
-
-    def filled(self, records: EncodedRecords, start: int, stop: int) -> list[Message]:
-        """Rows *start* to *stop* without headers and timestamps."""
-        values = _taken(records.values, start, stop)
-        if records.keys is None:
-            rows = _enough(self._plain, len(values))
-            for row, value in zip(rows, values, strict=True):
-                row["value"] = value
-            return rows
-        rows = _enough(self._keyed, len(values))
-        keys = _taken(records.keys, start, stop)
-        for row, value, key in zip(rows, values, keys, strict=True):
-            row["value"] = value
-            row["key"] = key
-        return rows
+    values: list[bytes | None]
+    keys: Iterable[bytes | None]
+    timestamps: Iterable[int]
+    headers: Iterable[list[tuple[str, bytes | None]] | None]
 
 
-def _enough(rows: list[Message], count: int) -> list[Message]:
-    rows.extend({} for _ in range(count - len(rows)))
-    return rows[:count]
-
-
-Row = tuple[bytes | None, bytes | None, int, EncodedHeaders]
-"""Value, key, timestamp and headers as ``produce`` takes them."""
-
-
-def rows(records: EncodedRecords, start: int, stop: int) -> Iterator[Row]:
+def rows(records: EncodedRecords, start: int, stop: int) -> Rows:
     """Rows *start* to *stop* with everything they have."""
-    count = stop - start
-    values = _taken(records.values, start, stop)
-    keys = [None] * count if records.keys is None else _taken(records.keys, start, stop)
-    headers = [()] * count if records.headers is None else records.headers[start:stop]
-    return zip(values, keys, _timestamps(records, start, stop), headers, strict=True)
-
-
-def needs_rows(records: EncodedRecords) -> bool:
-    """Whether *records* carry what ``produce_batch`` cannot: headers or timestamps."""
-    return records.timestamps is not None or records.headers is not None
+    headers = records.headers
+    return Rows(
+        values=_taken(records.values, start, stop),
+        keys=repeat(None) if records.keys is None else _taken(records.keys, start, stop),
+        timestamps=_timestamps(records, start, stop),
+        headers=repeat(None)
+        if headers is None
+        else [list(each) or None for each in headers[start:stop]],
+    )
 
 
 def first_too_large(records: EncodedRecords, max_bytes: int) -> int | None:
@@ -124,10 +89,10 @@ def _headers_size(records: EncodedRecords, row: int) -> int:
     return sum(len(key) + len(value or b"") + 10 for key, value in records.headers[row])
 
 
-def _timestamps(records: EncodedRecords, start: int, stop: int) -> list[int]:
+def _timestamps(records: EncodedRecords, start: int, stop: int) -> Iterable[int]:
     given = records.timestamps
     if given is None or isinstance(given, int):
-        return [_timestamp(given)] * (stop - start)
+        return repeat(_timestamp(given))
     return [_timestamp(one) for one in cast("list[int | None]", given[start:stop].to_pylist())]
 
 

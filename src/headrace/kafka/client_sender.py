@@ -1,11 +1,13 @@
-"""The sender on the client library: ``produce_batch`` where it can, one record at a time elsewhere."""
+"""The sender on the client library, which is called once for each record, and by no loop in Python."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import cast
+from itertools import repeat
+from operator import length_hint
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import Message as Delivered
@@ -13,14 +15,7 @@ from confluent_kafka import Message as Delivered
 from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
 from headrace.connect.record import RecordMetadata
 from headrace.kafka.client_config import ClientConfig
-from headrace.kafka.client_rows import (
-    Message,
-    MessageRows,
-    Row,
-    needs_rows,
-    pieces,
-    rows,
-)
+from headrace.kafka.client_rows import pieces, rows
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.door import Door
 from headrace.kafka.errors import kafka_error
@@ -90,7 +85,6 @@ class ClientSender:
         self._is_transactional = is_transactional
         self._tells_places = tells_places
         self._places_keys = places_keys
-        self._rows = MessageRows()
         self._clock = opening().clock
         self._door = Door(self._partitions, max_bytes=max_bytes, clock=self._clock)
 
@@ -141,11 +135,7 @@ class ClientSender:
         self._producer.raise_undelivered()
         self._door.admit(records)
         self._producer.writes_to(records.topic)
-        for start, end in pieces(records, len(records)):
-            if needs_rows(records):
-                self._produce_rows(records, start, end)
-            else:
-                self._produce_batch(records, start, self._rows.filled(records, start, end))
+        self._produce(records)
 
     def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
         """Like ``send``, one by one; needs a sender that ``tells_places``."""
@@ -155,8 +145,7 @@ class ClientSender:
             raise ValueError("send_each needs a sender made with tells_places=True.")
         self._producer.writes_to(records.topic)
         places: dict[int, RecordMetadata] = {}
-        for start, end in pieces(records, len(records)):
-            self._produce_rows(records, start, end, places)
+        self._produce(records, lambda row: partial(self._on_placed, places, row))
         self.flush()
         return [places[row] for row in range(len(records))]
 
@@ -172,7 +161,7 @@ class ClientSender:
         for key, value in entries:
             partition = java_partition(key, partitions) if partitions else _ANY_PARTITION
             try:
-                self._produce_row(topic, partition, (value, key, 0, ()))
+                self._produce_offset(topic, partition, key, value)
             except RecordError as error:
                 raise TaskFailedError(f"Source offsets cannot be stored: {error}") from error
 
@@ -181,74 +170,56 @@ class ClientSender:
 
     # -------------------------------------------------------------- handing over
 
-    def _produce_batch(self, records: EncodedRecords, start: int, batch: list[Message]) -> None:
-        partition = _ANY_PARTITION if records.partition is None else records.partition
-        produce_batch = cast("Callable[..., int]", self._producer.raw.produce_batch)
-        waiting = batch
-        while True:
-            accepted = produce_batch(records.topic, waiting, partition=partition)
+    def _produce(
+        self, records: EncodedRecords, reporting: Callable[[int], _Report] | None = None
+    ) -> None:
+        """Hand over all of *records*; *reporting* makes what is told how each row fared."""
+        for start, stop in pieces(records, len(records)):
+            row = start
+            while row < stop:
+                row = self._produce_rows(records, row, stop, reporting)
             self._producer.poll()
-            if accepted == len(waiting):
-                return
-            # A full queue refuses everything behind the first refused row, so order holds.
-            waiting = self._still_waiting(records, start + len(batch) - len(waiting), waiting)
-            self._producer.wait_for_room()
-
-    def _still_waiting(
-        self, records: EncodedRecords, start: int, batch: list[Message]
-    ) -> list[Message]:
-        full: list[Message] = []
-        for row, message in enumerate(batch, start):
-            error = message.pop("_error", None)
-            if error is None and full:
-                raise TaskFailedError(
-                    f"The Kafka client took rows of {records.topic} out of order."
-                )
-            if error is None:
-                continue
-            if not isinstance(error, KafkaError) or error.name() != "_QUEUE_FULL":
-                raise self._refused(error, records.topic, row)
-            full.append(message)
-        return full
 
     def _produce_rows(
         self,
         records: EncodedRecords,
         start: int,
         stop: int,
-        places: dict[int, RecordMetadata] | None = None,
-    ) -> None:
-        partition = _ANY_PARTITION if records.partition is None else records.partition
-        for row, content in enumerate(rows(records, start, stop), start):
-            told = None if places is None else partial(self._on_placed, places, row)
-            self._produce_row(records.topic, partition, content, row=row, told=told)
-        self._producer.poll()
+        reporting: Callable[[int], _Report] | None,
+    ) -> int:
+        """Hand over rows until the queue is full; the first row that is not handed over, *stop* without one."""
+        piece = rows(records, start, stop)
+        left = iter(piece.values)
+        # By position and by map: keywords, and a loop in Python, cost as much again as the calls.
+        calls = map(
+            self._producer.raw.produce,
+            repeat(records.topic),
+            left,
+            piece.keys,
+            repeat(_ANY_PARTITION if records.partition is None else records.partition),
+            repeat(None) if reporting is None else map(reporting, range(start, stop)),
+            repeat(None),
+            piece.timestamps,
+            piece.headers,
+        )
+        try:
+            deque(calls, maxlen=0)
+        except BufferError:
+            self._producer.wait_for_room()
+            return _refused_row(stop, left)
+        except KafkaException as error:
+            row = _refused_row(stop, left)
+            raise self._refused(kafka_error(error), records.topic, row) from error
+        return stop
 
-    def _produce_row(
-        self,
-        topic: str,
-        partition: int,
-        content: Row,
-        *,
-        row: int | None = None,
-        told: Callable[[KafkaError | None, Delivered], None] | None = None,
-    ) -> None:
-        value, key, timestamp, headers = content
+    def _produce_offset(self, topic: str, partition: int, key: bytes, value: bytes | None) -> None:
         while True:
             try:
-                self._producer.raw.produce(
-                    topic,
-                    value,
-                    key,
-                    partition,
-                    on_delivery=told,
-                    timestamp=timestamp,
-                    headers=list(headers) or None,
-                )
+                self._producer.raw.produce(topic, value, key, partition)
             except BufferError:
                 self._producer.wait_for_room()
             except KafkaException as error:
-                raise self._refused(kafka_error(error), topic, row) from error
+                raise self._refused(kafka_error(error), topic, None) from error
             else:
                 return
 
@@ -273,11 +244,18 @@ class ClientSender:
         return self._producer.translated(inner, "writing to", topic)
 
 
+_Report = Callable[[KafkaError | None, Delivered], None]
+
 # The client's own, of which both put a key where Java's clients put it.
 _JAVA_PARTITIONERS = ("murmur2", "murmur2_random")
 
 # Of anything else the next record would have to hear as well, such as that the topic may not be written.
 _OF_THE_RECORD = frozenset({"MSG_SIZE_TOO_LARGE", "_INVALID_ARG", "_UNKNOWN_PARTITION"})
+
+
+def _refused_row(stop: int, left: Iterator[bytes | None]) -> int:
+    """The row that was taken last, when as many are *left* before *stop*."""
+    return stop - length_hint(left) - 1
 
 
 def _place(message: Delivered) -> RecordMetadata:
