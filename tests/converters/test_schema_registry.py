@@ -56,7 +56,7 @@ def test_a_schema_has_one_id_whatever_its_subject(registry: SchemaRegistry):
     ids = [asking.register(subject, TEXT) for subject in ("a", "a", "b/c d")]
 
     assert ([1, 1, 1], ["a", "b/c d"]) == (ids, registry.store.subjects())
-    assert json.loads(TEXT) == json.loads(asking.schema(1))
+    assert json.loads(TEXT) == json.loads(asking.schema(1).schema)
 
 
 def test_the_latest_version_of_a_subject(registry: SchemaRegistry):
@@ -66,7 +66,7 @@ def test_the_latest_version_of_a_subject(registry: SchemaRegistry):
 
     found = client(registry.url).latest("a")
 
-    assert (2, 2, json.loads(WIDER)) == (found.id, found.version, json.loads(found.schema))
+    assert (2, 2, json.loads(WIDER)) == (found.id, found.version, json.loads(found.told.schema))
 
 
 def test_a_version_that_cannot_read_the_newest_is_refused(registry: SchemaRegistry):

@@ -19,13 +19,11 @@ import pytest
 from end_to_end.crowd import FILES, Crowd, followed
 from end_to_end.live import Life
 from end_to_end.scene import OutOfReach, Witness
+from end_to_end.served import asked
 from headrace.admission import checked_worker
 from headrace.connect.connector import Plan
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, Split
-from headrace.rest.config import RestConfig
-from headrace.rest.server import RestServer
-from headrace.runtime.herder.herder import Herder
 from headrace.runtime.offset_changes.changes import OffsetChanges
 from headrace.runtime.running.connector_run import ConnectorRun
 from headrace.runtime.running.run_watcher import RunWatcher
@@ -46,17 +44,6 @@ SECONDS = float(os.environ.get("HEADRACE_CROWD_SECONDS", "20"))
 # Beyond what a whole run writes, where the test decides.
 ALL_HISTORY = Retention(entries=1_000_000)
 KEPT = Retention().entries
-
-
-@contextmanager
-def asked(herder: Herder) -> Generator[str]:
-    """A server for *herder*; its URL."""
-    server = RestServer(herder, RestConfig.parse({"listeners": "http://127.0.0.1:0"}))
-    server.start()
-    try:
-        yield server.url
-    finally:
-        server.close()
 
 
 def finished(*_: object) -> SlotReport:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from end_to_end import dying_copies
 from end_to_end.live import Life, numbers
+from end_to_end.places import in_topic
 from end_to_end.scene import Scene
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config
@@ -39,16 +38,6 @@ def life(bootstrap: str, tmp_path: Path, request: pytest.FixtureRequest) -> Life
     return life
 
 
-def _stored(bootstrap: str, topic: str, connector: str) -> Mapping[str, object]:
-    """What *topic* has of *connector*, read by another client library."""
-    last = {bytes(each.key): each.value for each in committed_records(bootstrap, topic)}
-    return {
-        json.dumps(json.loads(key)[1]): json.loads(value)
-        for key, value in last.items()
-        if value is not None and json.loads(key)[0] == connector
-    }
-
-
 def test_what_is_committed_is_in_both_places(life: Life) -> None:
     """The connector's topic is made; a clean end leaves nothing to be copied."""
     name = life.add(PLANNED, reading(life.next_name(), 300))
@@ -56,10 +45,10 @@ def test_what_is_committed_is_in_both_places(life: Life) -> None:
     life.connectors[0][KEY] = own
 
     assert {} == life.run_once()
-    found = _stored(life.bootstrap, own, name)
+    found = in_topic(life.bootstrap, own, name)
     assert found
     if topic := life.worker.get("offset.storage.topic"):
-        assert found == _stored(life.bootstrap, topic, name)
+        assert found == in_topic(life.bootstrap, topic, name)
 
 
 def test_a_topic_of_its_own_may_come_and_go(life: Life) -> None:
@@ -113,6 +102,27 @@ def test_a_topic_that_forgets_is_refused(bootstrap: str, tmp_path: Path) -> None
     assert "supplied via the 'offsets.storage.topic' property is required" in str(failure)
 
 
+def test_the_worker_s_topic_under_another_address_is_one_store(
+    bootstrap: str, tmp_path: Path
+) -> None:
+    """A copy into the same topic would come behind newer offsets."""
+    life = Life(bootstrap, tmp_path, worker=dict(MODES["at least once, topic"]))
+    life.worker["offset.storage.topic"] = topic = f"{life.name}-worker-s"
+    names = {"127.0.0.1": "localhost", "localhost": "127.0.0.1"}
+    host, _, port = bootstrap.rpartition(":")
+    name = life.add(PLANNED, reading(life.next_name(), 300))
+    life.connectors[0] |= {
+        KEY: topic,
+        "producer.override.bootstrap.servers": f"{names[host]}:{port}",
+    }
+
+    assert {} == life.run_once()
+    written = [(each.key, each.value) for each in committed_records(bootstrap, topic)]
+    assert written
+    assert len(set(written)) == len(written)
+    assert numbers(300) == life.values(name)
+
+
 @pytest.mark.kill
 @pytest.mark.parametrize("victim", ["slot", "worker"])
 def test_a_kill_between_the_commit_and_its_copy_loses_and_doubles_nothing(
@@ -128,8 +138,8 @@ def test_a_kill_between_the_commit_and_its_copy_loses_and_doubles_nothing(
     if victim == "worker":
         assert -9 == dying_copies.run_until_death(scene)
     before = scene.run_once(processes)
-    in_own = _stored(bootstrap, own, scene.topic)
-    in_worker_s = _stored(bootstrap, f"g-{scene.topic}-offsets", scene.topic)
+    in_own = in_topic(bootstrap, own, scene.topic)
+    in_worker_s = in_topic(bootstrap, f"g-{scene.topic}-offsets", scene.topic)
     del scene.connector[KEY]
     after = scene.run_once(processes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Literal
@@ -42,6 +42,7 @@ from headrace.slot.frames import (
     Frame,
     Records,
     Refused,
+    Waiting,
 )
 from headrace.slot.hooks import records_of
 from headrace.slot.split.decoder import FrameDecoder
@@ -124,6 +125,7 @@ FRAMES = st.lists(
         st.builds(EndOfPoll, st.integers(0, 9)),
         st.builds(DeadLetter, st.builds(letter, st.text(max_size=5))),
         st.sampled_from([Commit(), Commit(ends_poll=False), Abort(ends_poll=False)]),
+        st.sampled_from([Waiting(), Waiting((FILE, {"position": 3}))]),
         batches().map(lambda batch: Refused(Records(batch.slice(0, 1)), letter("no"), "X")),
         batches().map(lambda batch: Filtered(Records(batch), batch.offset_at(-1))),
     ),
@@ -195,6 +197,22 @@ def lines(*texts: str) -> SourceBatch:
         source_partition=FILE,
         offsets=BatchOffsets(columns={"position": positions}),
     )
+
+
+@pytest.mark.parametrize("headers", [header_columns, header_rows])
+def test_headers_of_a_batch_of_several_pieces_travel_by_one_plan(
+    headers: Callable[[Sequence[int]], Sequence[Headers]],
+) -> None:
+    """Each piece by that of its batch, which is told once."""
+    numbers = range(12_000)
+    batch = replace(lines(*map(str, numbers)), headers=headers(numbers))
+    types = FrameTypes(value=pa.utf8())
+
+    table = encoded([Records(batch)], types)
+
+    # The head, twice rows, and the end.
+    assert 4 == table["kind"].num_chunks
+    assert told([Records(batch)]) == told(decoded(table))
 
 
 def replaced(table: pa.Table, name: str, column: pa.Array) -> pa.Table:

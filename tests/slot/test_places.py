@@ -18,10 +18,7 @@ from slot.loop import batch
     ("offset", "told"),
     [
         ({"position": 5}, "at source offset position 5"),
-        (
-            {"anchor": 0, "recordCount": 2},
-            "record 2 (at source offset anchor 0, recordCount 2)",
-        ),
+        ({"anchor": 0, "recordCount": 2}, "record 2"),
         ({"recordCount": "2"}, "at source offset recordCount 2"),
         ({"id": b"\x01\xff", "last": None}, "at source offset id 01ff, last None"),
         ({}, "at no source offset"),
@@ -29,8 +26,15 @@ from slot.loop import batch
     ],
 )
 def test_a_position_is_told_in_words(offset: SourceOffset | None, told: str) -> None:
-    """With the record's number in its object where the offset counts records, as readers tell it."""
+    """By the record's number in its object where the offset counts records, as readers do."""
     assert told == position_told(offset)
+
+
+def test_one_of_several_records_is_told_by_its_offset() -> None:
+    """A number would say that it is this one."""
+    told = position_told({"recordCount": 2}, where="at or behind")
+
+    assert "at or behind source offset recordCount 2" == told
 
 
 def test_a_row_is_told_by_its_own_offset() -> None:
@@ -40,9 +44,7 @@ def test_a_row_is_told_by_its_own_offset() -> None:
 
     found = located(RecordError("It is bad.", row=1), rows)
 
-    assert "filename f, record 8 (at source offset anchor 0, recordCount 8): It is bad." == str(
-        found
-    )
+    assert "filename f, record 8: It is bad." == str(found)
 
 
 def test_a_place_that_is_known_is_kept() -> None:

@@ -1,4 +1,4 @@
-"""Records of one poll that have one source offset: what is read into several records is read as a whole, or not at all."""
+"""Records of one poll that have one source offset: what several records are made of is read whole, or not at all."""
 
 from __future__ import annotations
 

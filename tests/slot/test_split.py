@@ -23,6 +23,7 @@ from headrace.slot.split.carried import NotCarried
 from headrace.slot.split.cutting import work_of_reading, work_of_writing
 from headrace.slot.split.encoder import FrameEncoder
 from headrace.slot.split.pushing import Push, Pushing
+from headrace.slot.split.read_ahead import ReadAhead
 from headrace.slot.split.reader import read_part
 from headrace.slot.split.reading_run import ReadingRun
 from headrace.slot.split.received import ReceivedFrames
@@ -63,6 +64,7 @@ class TwoProcesses:
     between: Callable[[pa.RecordBatch], pa.RecordBatch] = lambda rows: rows
     size: int = 2
     lost_after: int | None = None
+    patience: float = 10.0
     lease: HeldLease = field(default_factory=HeldLease)
     progress: Progress = field(default_factory=Progress)
 
@@ -100,10 +102,13 @@ class TwoProcesses:
     def _read(self) -> Iterator[pa.RecordBatch]:
         lease: Any = self.lease
         run = ReadingRun(work_of_reading(self.work), self.driver, lease, Progress())
-        encoder = FrameEncoder(FrameTypes())
-        yield from Pushing(encoder, PUSH, clock=lambda: 0.0).rows(run.frames())
-        yield encoder.end(run.outcome)
-        run.close()
+        ahead, encoder = ReadAhead(run), FrameEncoder(FrameTypes())
+        try:
+            pushing = Pushing(encoder, PUSH, clock=lambda: 0.0)
+            yield from pushing.rows(ahead.frames(self.patience))
+            yield encoder.end(run.outcome)
+        finally:
+            ahead.close()
 
     def values(self) -> list[str]:
         """What is committed."""

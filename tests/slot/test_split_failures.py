@@ -1,4 +1,4 @@
-"""What fails between the reading half and Spark: nothing of a source offset is committed of which a part was not sent."""
+"""What fails between the reading half and Spark: no source offset is committed of which a part was not sent."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from headrace.connect.batch import SourceBatch
 from headrace.transforms.cast_spec import TARGETS
 from transforms.applied import made
 from transforms.both_ways import check_both_ways
-from transforms.generated import NAMES, batches, typed
+from transforms.generated import LOOSE, NAMES, batch_of, batches, typed
 
 FIELDS = some.lists(some.sampled_from(NAMES), max_size=2, unique=True).map(",".join)
 FIELD = some.sampled_from(NAMES)
@@ -45,7 +45,8 @@ SETTINGS = {
     "SetSchemaMetadata": {"schema.name": FIELD, "replace.null.with.default": NULLS},
     "ValueToKey": {"fields": FIELDS.filter(bool), "replace.null.with.default": NULLS},
 }
-ANY = batches() | batches(typed())
+UNTYPED = some.lists(LOOSE, min_size=1, max_size=4).map(batch_of)
+ANY = batches() | batches(typed()) | UNTYPED
 MASKED = {
     "fields": FIELDS.filter(bool),
     "replacement": some.sampled_from(["x", "7", "1.23", "3e2"]),

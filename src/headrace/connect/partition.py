@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
-from typing import Protocol, TypeVar, cast
+from typing import Final, Protocol, TypeVar, cast
 
 OffsetValue = None | bool | int | float | str | bytes
 """What a value of a source partition or a source offset may be; integers have at most 64 bits."""
 
 SourceOffset = Mapping[str, OffsetValue]
 """A position inside one source partition. The reading side resumes *after* what it describes."""
+
+RECORD_COUNT: Final = "recordCount"
+"""The entry of a source offset that says how many records of its source partition it is behind, where one does."""
 
 _INT64 = range(-(2**63), 2**63)
 _Key = TypeVar("_Key")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from fastavro.schema import SchemaParseException, UnknownType, expand_schema
+from fastavro.schema import SchemaParseException, UnknownType, expand_schema, parse_schema
 
 from headrace.connect.errors import RecordError
 
@@ -12,14 +13,27 @@ UNFIT: Final = (SchemaParseException, UnknownType, KeyError, TypeError, ValueErr
 """What a schema that cannot be understood raises."""
 
 
-def layout_difference(ours: object, theirs: object) -> str | None:
+def layout_difference(ours: object, theirs: object, referred: Sequence[object] = ()) -> str | None:
     """Where the bytes of *ours* would not be what *theirs* says, in words; ``None`` if they are the same.
+
+    *referred* are schemas that hold types which *theirs* only names, each behind those that it needs itself.
 
     Names of types, docs, defaults and annotations do not count: they are not in the bytes. Fields must
     have the same names, because else one would be read as another. A logical type that only *theirs* has
     is taken as what the number was all along. Pure; raises one of ``UNFIT`` for what is no schema.
     """
-    return _difference(expand_schema(cast("Any", ours)), expand_schema(cast("Any", theirs)), "")
+    return _difference(expand_schema(cast("Any", ours)), _expanded(theirs, referred), "")
+
+
+def _expanded(schema: object, referred: Sequence[object]) -> Any:  # noqa: ANN401
+    types: dict[str, Any] = {}
+    for each in referred:
+        before = dict(types)
+        parse_schema(cast("Any", each), named_schemas=types, expand=True)
+        twice = [name for name, known in before.items() if types[name] != known]
+        if twice:
+            raise SchemaParseException(f"{twice[0]} is defined twice by what it refers to")
+    return parse_schema(cast("Any", schema), named_schemas=types, expand=True)
 
 
 def _difference(ours: Any, theirs: Any, place: str) -> str | None:  # noqa: ANN401

@@ -37,14 +37,30 @@ class RegistryAccess:
     longest_wait_seconds: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaReference:
+    """That a schema names the type *name*, which is in that *version* of another *subject*."""
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToldSchema:
+    """A *schema* as JSON text, and where the types are that it names and does not hold."""
+
+    schema: str
+    references: Sequence[SchemaReference] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredSchema:
-    """A version of a subject: its *schema* as JSON text, its *id*, and whether it refers to others."""
+    """A version of a subject: what is *told* of its schema, and its *id*."""
 
     id: int
     version: int
-    schema: str
-    has_references: bool
+    told: ToldSchema
 
 
 class RegistryClient:
@@ -74,18 +90,20 @@ class RegistryClient:
 
     def latest(self, subject: str) -> RegisteredSchema:
         """The newest version of *subject*."""
-        path = f"/subjects/{quote(subject, safe='')}/versions/latest"
+        return self.version(subject, "latest")
+
+    def version(self, subject: str, version: int | str) -> RegisteredSchema:
+        """One version of *subject*, by its number."""
+        path = f"/subjects/{quote(subject, safe='')}/versions/{version}"
         answer = self._asked("GET", path, subject)
         return RegisteredSchema(
-            id=_number(answer, "id"),
-            version=_number(answer, "version"),
-            schema=_text(answer),
-            has_references=bool(answer.get("references")),
+            id=_number(answer, "id"), version=_number(answer, "version"), told=_told_schema(answer)
         )
 
-    def schema(self, schema_id: int) -> str:
-        """The schema with that id, as JSON text."""
-        return _text(self._asked("GET", f"/schemas/ids/{schema_id}", f"with the id {schema_id}"))
+    def schema(self, schema_id: int) -> ToldSchema:
+        """The schema with that id."""
+        path = f"/schemas/ids/{schema_id}"
+        return _told_schema(self._asked("GET", path, f"with the id {schema_id}"))
 
     def _asked(
         self, method: str, path: str, subject: str, body: object = None
@@ -208,10 +226,19 @@ def _number(answer: Mapping[str, Any], key: str) -> int:
     return answer[key]
 
 
-def _text(answer: Mapping[str, Any]) -> str:
+def _told_schema(answer: Mapping[str, Any]) -> ToldSchema:
     if answer.get("schemaType", "AVRO") != "AVRO" or not isinstance(answer.get("schema"), str):
         raise TaskFailedError("The schema registry's answer holds no Avro schema.")
-    return answer["schema"]
+    try:
+        references = [
+            SchemaReference(str(each["name"]), str(each["subject"]), int(each["version"]))
+            for each in answer.get("references") or ()
+        ]
+    except (TypeError, KeyError, ValueError) as error:
+        raise TaskFailedError(
+            f"The schema registry's answer holds references that are none: {answer['references']!r}."
+        ) from error
+    return ToldSchema(answer["schema"], references)
 
 
 def _code(answer: bytes) -> object:

@@ -13,7 +13,8 @@ from typing import Final, Generic, TypeVar
 from headrace.connect.errors import RecordError
 from headrace.converters.avro_layout import UNFIT, cannot_be_read, layout_difference
 from headrace.converters.avro_schema import AvroJson
-from headrace.converters.registry_client import RegistryClient
+from headrace.converters.registry_client import RegistryClient, ToldSchema
+from headrace.converters.schema_references import referred_schemas
 
 REFUSED_SECONDS: Final = 5.0
 """How long a refusal is remembered: else each record that is passed over would be a question of its own."""
@@ -103,28 +104,21 @@ class SchemaIds:
         if choice.origin is Origin.FOUND:
             return self._client.find(subject, text, normalize=choice.normalize)
         if choice.origin is Origin.GIVEN:
-            _check_layout(told, self._client.schema(choice.given), f"with the id {choice.given}")
+            self._check(told, self._client.schema(choice.given), f"with the id {choice.given}")
             return choice.given
         latest = self._client.latest(subject)
-        name = f"{subject}, version {latest.version}"
-        if latest.has_references:
-            raise RecordError(
-                f"The schema {name}, refers to others, which is not supported.",
-                row=0,
-                advice="Register a version that holds all of its types.",
-            )
-        _check_layout(told, latest.schema, name)
+        self._check(told, latest.told, f"{subject}, version {latest.version}")
         return latest.id
 
-
-def _check_layout(ours: AvroJson, theirs: str, name: str) -> None:
-    try:
-        difference = layout_difference(ours, json.loads(theirs))
-    except UNFIT as error:
-        raise cannot_be_read(error) from error
-    if difference:
-        raise RecordError(
-            f"The values cannot be written with the schema {name}: {difference}.",
-            row=0,
-            advice="Register a version that fits them, or set auto.register.schemas=true.",
-        )
+    def _check(self, ours: AvroJson, theirs: ToldSchema, name: str) -> None:
+        try:
+            referred = referred_schemas(self._client, theirs, name)
+            difference = layout_difference(ours, json.loads(theirs.schema), referred)
+        except UNFIT as error:
+            raise cannot_be_read(error) from error
+        if difference:
+            raise RecordError(
+                f"The values cannot be written with the schema {name}: {difference}.",
+                row=0,
+                advice="Register a version that fits them, or set auto.register.schemas=true.",
+            )

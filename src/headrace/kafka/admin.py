@@ -96,10 +96,13 @@ class KafkaAdmin:
     def check_reachable(self, deadline: Deadline) -> str:
         """The cluster's id, once a broker has answered."""
         try:
-            answer = self._asked(self._describe_cluster, "a description of the cluster", deadline)
+            return self.cluster_id(deadline)
         except ConnectError as error:
             raise type(error)(f"{UNREACHABLE} {error}") from error
-        return str(answer)
+
+    def cluster_id(self, deadline: Deadline) -> str:
+        """What tells the cluster from every other one; empty where its brokers do not say."""
+        return self._asked(self._describe_cluster, "a description of the cluster", deadline)
 
     def partitions(self, topic: str, deadline: Deadline) -> list[int]:
         """The partitions of *topic*; a missing topic fails and is not created."""
@@ -220,9 +223,9 @@ class KafkaAdmin:
 
         return self._asked(ask, "a description of", deadline, topic=topic)
 
-    def _describe_cluster(self, seconds: float) -> object:
+    def _describe_cluster(self, seconds: float) -> str:
         answer: Future[object] = self._client.describe_cluster(request_timeout=seconds)
-        return getattr(answer.result(), "cluster_id", "")
+        return getattr(answer.result(), "cluster_id", None) or ""
 
     def _asked(
         self,

@@ -23,6 +23,10 @@ Write = Callable[[Sequence[OffsetEntry]], None]
 class ConnectorOffsets(Protocol):
     """One connector's. Any thread may call; each call blocks on the stores and raises what they raise."""
 
+    def are_copied(self) -> bool:
+        """Whether what tasks commit is to be copied to the worker's store."""
+        ...
+
     def current(self) -> OffsetSnapshot:
         """All committed offsets, now. Writes nothing, and makes no topic."""
         ...
@@ -58,6 +62,10 @@ class WorkerOffsets:
         self._desk = desk
         self._connector = connector
         self._copies = copies
+
+    def are_copied(self) -> bool:
+        """They are there."""
+        return False
 
     def current(self) -> OffsetSnapshot:
         """All committed offsets, now."""
@@ -113,6 +121,10 @@ class OwnTopicOffsets:
         self._worker = worker
         self._copies = copies
         self._seen: tuple[_Known, _Known, _Known] | None = None
+
+    def are_copied(self) -> bool:
+        """So that the connector may give up its topic."""
+        return True
 
     def current(self) -> OffsetSnapshot:
         """All committed offsets, now: the connector's own, and the worker's where it has none."""

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourceOffset, SourcePartition
@@ -14,6 +15,12 @@ from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
 from headrace.storage.offset_codec import decoded_entries
 from headrace.storage.protocols import OffsetStore
+
+CLOSED: Final = (
+    "These offsets are not read any more: the connector that they belong to has other settings by now, or the "
+    "worker is ending. Ask again."
+)
+"""Says why a store is refused that was closed while somebody used it."""
 
 
 class OffsetDesk:
@@ -27,6 +34,7 @@ class OffsetDesk:
         self._store = store
         self._clock = clock
         self._lock = threading.Lock()
+        self._is_closed = False
         self._late: tuple[float, RetriableError] | None = None
         """When the last read was given up and why, if it was. Under the lock."""
 
@@ -45,12 +53,12 @@ class OffsetDesk:
 
     def entries_for(self, connector: str, offsets: Offsets) -> Sequence[OffsetEntry]:
         """*offsets* as records of an offsets topic, with tombstones for others' bytes of them."""
-        with self._lock:
+        with self._open():
             return self._store.entries_for(connector, offsets)
 
     def put(self, connector: str, offsets: Offsets) -> None:
         """Commit *offsets*; ``None`` removes."""
-        with self._lock:
+        with self._open():
             self._store.put(connector, offsets)
 
     def change(
@@ -75,15 +83,23 @@ class OffsetDesk:
             self.put(connector, each)
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the store; whoever comes later is refused by a ``RetriableError``."""
         with self._lock:
+            self._is_closed = True
             self._store.close()
+
+    @contextmanager
+    def _open(self) -> Generator[None]:
+        with self._lock:
+            if self._is_closed:
+                raise RetriableError(CLOSED)
+            yield
 
     @contextmanager
     def _refreshed(self) -> Generator[None]:
         """The lock, with the store as it is now."""
         asked_at = self._clock()
-        with self._lock:
+        with self._open():
             # What one read could not reach, another that has waited for it cannot have reached, either.
             if self._late is not None and self._late[0] >= asked_at:
                 raise copy.copy(self._late[1])

@@ -6,11 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
-from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.offset_desk import CLOSED, OffsetDesk
 from headrace.runtime.settings.own_offsets import KEY, OwnOffsets
 from headrace.storage.kafka_offsets import KafkaOffsetStore
 
@@ -32,10 +32,23 @@ class KafkaOwnTopic:
         self._lock = threading.Lock()
         self._desk: OffsetDesk | None = None
         self._is_ensured = False
+        self._is_worker_s: bool | None = None
+        self._is_closed = False
+
+    def is_worker_s(self) -> bool:
+        """Whether it is the worker's own, reached by other addresses: its name, in the cluster of the same id.
+
+        Asks both clusters until both have answered.
+        """
+        with self._lock:
+            if self._is_worker_s is None:
+                self._is_worker_s = self._is_in_worker_s_cluster()
+            return self._is_worker_s
 
     def desk(self) -> OffsetDesk | None:
         """The store over it, ``None`` while there is no such topic."""
         with self._lock:
+            self._refuse_closed()
             if self._desk is None and self._asked(self._exists):
                 self._desk = self._opened()
             return self._desk
@@ -43,6 +56,7 @@ class KafkaOwnTopic:
     def ensured(self) -> OffsetDesk:
         """The store over it; the topic is made where it is missing."""
         with self._lock:
+            self._refuse_closed()
             if not self._is_ensured:
                 self._asked(self._ensure)
                 self._is_ensured = True
@@ -51,11 +65,25 @@ class KafkaOwnTopic:
             return self._desk
 
     def close(self) -> None:
-        """Release the clients."""
+        """Release the clients; from then on it is refused."""
         with self._lock:
+            self._is_closed = True
             desk, self._desk = self._desk, None
         if desk is not None:
             desk.close()
+
+    def _refuse_closed(self) -> None:
+        if self._is_closed:
+            raise RetriableError(CLOSED)
+
+    def _is_in_worker_s_cluster(self) -> bool:
+        if self._own.namesake is None:
+            return False
+        ids = [
+            KafkaAdmin(client_config(each)).cluster_id(_deadline())
+            for each in (self._own.admin, self._own.namesake)
+        ]
+        return ids[0] == ids[1] != ""
 
     def _exists(self, admin: KafkaAdmin) -> bool:
         return admin.exists(self._own.topic, _deadline())

@@ -15,14 +15,14 @@ from headrace.pids import identity_of
 from headrace.slot.channel import ChannelClient
 from headrace.slot.lease import Lease
 from headrace.slot.logs import Follow, slot_log
-from headrace.slot.run import Received, SlotRun
+from headrace.slot.run import FrameSource, SlotRun
 from headrace.slot.split.cutting import work_of_writing
 from headrace.slot.work import Outcome, Progress, SlotReport, SlotTicket, SlotWork
 
 _log = logging.getLogger(__name__)
 
 
-def run_slot(ticket: SlotTicket, received: Received | None = None) -> SlotReport:
+def run_slot(ticket: SlotTicket, received: FrameSource | None = None) -> SlotReport:
     """Do the work that *ticket*'s token stands for, and say how it ended.
 
     With *received* another process reads, and this one writes what it has read.
@@ -46,7 +46,7 @@ def _done(
     client: ChannelClient,
     follow: Follow,
     *,
-    received: Received | None,
+    received: FrameSource | None,
 ) -> SlotReport:
     progress = Progress()
     lease = Lease(

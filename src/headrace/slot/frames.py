@@ -151,4 +151,14 @@ class Failed:
     abandons: bool = False
 
 
-Frame = Records | Filtered | Refused | DeadLetter | EndOfPoll | Commit | Abort | Failed
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The next row is long in coming: a step tries it again, or ``poll`` has not returned.
+
+    *next_from* is where it comes from; ``None`` where all of a poll is behind.
+    """
+
+    next_from: Place | None = None
+
+
+Frame = Records | Filtered | Refused | DeadLetter | EndOfPoll | Commit | Abort | Failed | Waiting

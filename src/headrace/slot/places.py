@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
-from headrace.connect.partition import SourceOffset
-from headrace.sources.offset_entry import RECORD_COUNT
+from headrace.connect.partition import RECORD_COUNT, SourceOffset
 
 
 def located(error: RecordError, batch: SourceBatch) -> RecordError:
@@ -24,12 +23,16 @@ def source_name(partition: Mapping[str, object]) -> str:
 
 
 def position_told(offset: SourceOffset | None, *, where: str = "at") -> str:
-    """The position of a record whose source offset is *offset*: its number in its object, where that counts records."""
+    """The position of a record whose source offset is *offset*: its number, where that counts an object's records.
+
+    *where* is how sure that is of a record that is told by its offset.
+    """
     if not offset:
         return f"{where} no source offset"
-    told = f"{where} source offset {_pairs(offset)}"
     count = offset.get(RECORD_COUNT)
-    return f"record {count} ({told})" if isinstance(count, int) else told
+    if isinstance(count, int) and where == "at":
+        return f"record {count}"
+    return f"{where} source offset {_pairs(offset)}"
 
 
 def _pairs(values: Mapping[str, object]) -> str:

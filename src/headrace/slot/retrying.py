@@ -9,9 +9,13 @@ from typing import TypeVar
 
 from headrace.connect.errors import RecordError, RetriableError
 from headrace.slot.frames import Place
-from headrace.slot.work import ErrorPolicy, Progress
+from headrace.slot.lease import Lease
+from headrace.slot.work import ErrorPolicy, Progress, SlotWork
 
 _T = TypeVar("_T")
+
+Wait = Callable[[float, Place | None], None]
+"""Waits so many seconds before the next try; the place is where the first row comes from that waits."""
 
 _FIRST_SECONDS = 0.3
 
@@ -19,9 +23,9 @@ _FIRST_SECONDS = 0.3
 class Retrying:
     """Calls what may raise :class:`~headrace.connect.errors.RetriableError`; used by the slot's thread.
 
-    *wait* gets seconds, and where the first row comes from that waits; it may return early, when the slot should
-    end. *progress* tells what is waited for, and how often it was tried again. Without ``errors.retry.timeout``
-    the error passes as it is: the work is then planned again, which loses nothing and needs no limit.
+    *wait* may return early, when the slot should end. *progress* tells what is waited for, and how often it was
+    tried again. Without ``errors.retry.timeout`` the error passes as it is: the work is then planned again, which
+    loses nothing and needs no limit.
     """
 
     def __init__(
@@ -29,7 +33,7 @@ class Retrying:
         policy: ErrorPolicy,
         progress: Progress,
         *,
-        wait: Callable[[float, Place | None], None],
+        wait: Wait,
         ending: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -78,3 +82,18 @@ class Retrying:
     def _bounded(self, delay: float) -> float:
         """*delay* up to the longest, from there on anything below it, as Kafka Connect does."""
         return delay if delay <= self._most_delay else random.uniform(0, self._most_delay)
+
+
+def retrying_in(
+    work: SlotWork, lease: Lease, progress: Progress, meanwhile: Callable[[Place | None], object]
+) -> Retrying:
+    """What a slot with *work* tries again, until its *lease* ends it.
+
+    *meanwhile* is called before each wait, with the place of the first row that waits.
+    """
+
+    def wait(seconds: float, waits_from: Place | None) -> None:
+        meanwhile(waits_from)
+        lease.wait(seconds)
+
+    return Retrying(work.errors, progress, wait=wait, ending=lease.should_end)

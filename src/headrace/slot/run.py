@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from headrace.class_path import class_at
 from headrace.connect.errors import StaleTokenError, TaskFailedError
 from headrace.connect.task import SourceTask
-from headrace.converters import make_converter, make_header_converter
-from headrace.kafka.admin import KafkaAdmin
-from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
-from headrace.kafka.sender import RecordSender, Sender
-from headrace.observe.hidden import Hidden
-from headrace.slot.boundary import Boundary, BoundaryRequests
+from headrace.kafka.sender import Sender
+from headrace.slot.boundary import BoundaryRequests
 from headrace.slot.chain import chain_of
 from headrace.slot.channel import ChannelClient, ChannelOffsets
-from headrace.slot.commit_making import made_commits
 from headrace.slot.committing import Committing
 from headrace.slot.context import context_of
-from headrace.slot.encoding import Encoder
 from headrace.slot.frames import Frame, Place
 from headrace.slot.hooks import overrides
 from headrace.slot.lease import Lease
-from headrace.slot.outlet import Outlet
+from headrace.slot.outlet_making import made_outlet
 from headrace.slot.outliving import TransactionTooLongError
 from headrace.slot.reading import reading_half
-from headrace.slot.retrying import Retrying
-from headrace.slot.tolerance import Tolerance
-from headrace.slot.topic_making import TopicMaking
+from headrace.slot.retrying import Retrying, retrying_in
 from headrace.slot.work import BoundaryKind, Outcome, Progress, SlotWork
 from headrace.slot.writing import WritingHalf
 
@@ -43,8 +35,8 @@ _LEFT_OPEN = (
 )
 
 
-class Received(Protocol):
-    """Frames that another process has read; *outcome* says how that has ended, once they have."""
+class FrameSource(Protocol):
+    """Where frames come from: a task, or the process that reads it; *outcome* says how reading has ended."""
 
     outcome: Outcome
 
@@ -66,7 +58,7 @@ class SlotRun:
         lease: Lease,
         progress: Progress,
         *,
-        received: Received | None = None,
+        received: FrameSource | None = None,
         make_sender: Callable[..., Sender] = make_sender,
     ) -> None:
         self._work = work
@@ -102,7 +94,7 @@ class SlotRun:
                 _log.warning("While a slot of %s ended: %s", self._work.connector, error)
         return self._clean
 
-    def _started(self, task: SourceTask) -> Received:
+    def _started(self, task: SourceTask) -> FrameSource:
         """Where frames come from: *task*, which is started, or what another process reads."""
         work = self._work
         requests = BoundaryRequests() if work.boundary is BoundaryKind.CONNECTOR else None
@@ -113,11 +105,12 @@ class SlotRun:
         )
 
     def _writing_half(self, task: SourceTask, sender: Sender) -> WritingHalf:
-        outlet, stored = self._outlet(sender), ChannelOffsets(self._client)
+        retrying, stored = self._retrying(), ChannelOffsets(self._client)
+        outlet = made_outlet(self._work, sender, self._client, self._progress, retrying=retrying)
         committing = Committing(task, outlet, self._lease, self._progress, stored=stored)
         return WritingHalf(task, outlet, self._lease, committing)
 
-    def _write(self, writing: WritingHalf, source: Received) -> None:
+    def _write(self, writing: WritingHalf, source: FrameSource) -> None:
         chain = chain_of(self._work, self._retrying())
         try:
             writing.write(chain.frames(source.frames()))
@@ -174,54 +167,8 @@ class SlotRun:
         self._lease.check()
 
     def _retrying(self) -> Retrying:
-        return Retrying(
-            self._work.errors,
-            self._progress,
-            wait=self._wait_to_retry,
-            ending=self._lease.should_end,
-        )
+        return retrying_in(self._work, self._lease, self._progress, self._commit_meanwhile)
 
-    def _wait_to_retry(self, seconds: float, waits_from: Place | None) -> None:
+    def _commit_meanwhile(self, waits_from: Place | None) -> None:
         if self._writing is not None:
             self._writing.commit_meanwhile(waits_from)
-        self._lease.wait(seconds)
-
-    def _outlet(self, sender: Sender) -> Outlet:
-        work = self._work
-        commits = made_commits(work, sender, self._client)
-        return Outlet(
-            sender=self._record_sender(sender),
-            commits=commits,
-            tolerance=Tolerance(
-                work.errors,
-                self._progress,
-                sender=sender,
-                commits=commits,
-                connector=work.connector,
-                task=work.task,
-                hidden=Hidden(values=work.hidden),
-            ),
-            boundary=Boundary(
-                kind=work.boundary,
-                interval_seconds=work.commit_seconds,
-                committed_at=time.monotonic(),
-            ),
-            encoder=Encoder(
-                make_converter(
-                    work.key_converter.class_name, work.key_converter.config, is_key=True
-                ),
-                make_converter(
-                    work.value_converter.class_name, work.value_converter.config, is_key=False
-                ),
-                make_header_converter(
-                    work.header_converter.class_name, work.header_converter.config
-                ),
-                retrying=self._retrying(),
-            ),
-        )
-
-    def _record_sender(self, sender: Sender) -> RecordSender:
-        work = self._work
-        if not work.topic_groups:
-            return sender
-        return TopicMaking(sender, KafkaAdmin(client_config(work.admin)), work.topic_groups)

@@ -28,6 +28,7 @@ from headrace.slot.frames import (
     Place,
     Records,
     Refused,
+    Waiting,
 )
 from headrace.slot.lease import Lease
 from headrace.slot.outlet import Outlet
@@ -45,7 +46,8 @@ FrameOfPoll = Records | Filtered | Refused | DeadLetter
 class WritingHalf:
     """Sends frames in order, passes over what may be, and has it committed at boundaries.
 
-    *committing* commits what goes to *outlet*. *task* hears of commits; in split form that is an instance of its own, which is never polled.
+    *committing* commits what goes to *outlet*. *task* hears of commits; in split form that is an instance of its
+    own, which is never polled.
     """
 
     def __init__(
@@ -115,6 +117,8 @@ class WritingHalf:
                 self._committing.asked_to_commit(ends_poll=frame.ends_poll)
             case Abort():
                 self._committing.asked_to_abort(ends_poll=frame.ends_poll)
+            case Waiting():
+                self._committing.meanwhile(frame.next_from)
             case Failed():
                 if not frame.abandons:
                     self._committing.end_inside_poll_before(frame.at)

@@ -11,6 +11,7 @@ from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.json_document import JSON_NULL
+from headrace.connect.partition import RECORD_COUNT
 from headrace.connect.record import Header, Headers, SourceRecord
 from headrace.connect.schema import JSON_DOCUMENT, Schema
 from headrace.sources.destination import no_topic
@@ -18,7 +19,7 @@ from headrace.sources.item import Context
 from headrace.sources.item_reader import ItemToRead
 from headrace.sources.json_numbers import Numbers, parsed
 from headrace.sources.misuse import check_partition, wrong
-from headrace.sources.offset_entry import KEPT, RECORD_COUNT, OffsetEntry
+from headrace.sources.offset_entry import KEPT, OffsetEntry
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.errors import RecordError, TaskFailedError
-from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.partition import RECORD_COUNT, OffsetValue, SourceOffset, SourcePartition
 from headrace.sources.destination import Destination
 from headrace.sources.extractors.chunk import Chunk, Resume
 from headrace.sources.extractors.damage import DamagedObjectError
@@ -23,7 +23,6 @@ from headrace.sources.offset_entry import (
     ANCHOR,
     DONE,
     FORMAT,
-    RECORD_COUNT,
     SKIP,
     VERSION,
     OffsetEntry,

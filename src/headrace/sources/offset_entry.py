@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final, Self
 
 from headrace.connect.errors import OffsetsError
-from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.partition import RECORD_COUNT, OffsetValue, SourceOffset, SourcePartition
 from headrace.sources.entry_codec import loaded, stored
 
-RECORD_COUNT, VERSION, DONE = "recordCount", "version", "done"
+VERSION, DONE = "version", "done"
 FORMAT = "format"
 QUARANTINED = "quarantined"
 """Holds the reason why an object is read no further."""

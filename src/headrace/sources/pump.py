@@ -72,8 +72,8 @@ class Pump(Generic[T]):
                 raise self._failure
             return None
 
-    def close(self) -> None:
-        """Ask the thread to end and wait for it, for at most five seconds; what is queued is dropped.
+    def close(self, seconds: float | None = _CLOSE_SECONDS) -> None:
+        """Ask the thread to end and wait for it, for at most so many *seconds* if any; what is queued is dropped.
 
         A thread that hangs in the source is left behind: it can hand over nothing more.
         """
@@ -82,7 +82,7 @@ class Pump(Generic[T]):
             self._pieces.clear()
             self._changed.notify_all()
         if self._thread.ident is not None:
-            self._thread.join(_CLOSE_SECONDS)
+            self._thread.join(seconds)
             if self._thread.is_alive():
                 _log.warning("%s does not end; it is left behind.", self._thread.name)
 
@@ -91,15 +91,18 @@ class Pump(Generic[T]):
             # Closed here and now: what it reads is open until then.
             with closing(self._produce()) as pieces:
                 for piece in pieces:
-                    if not self._put(piece):
+                    if not self.put(piece):
                         return
         except BaseException as error:  # noqa: BLE001 (whatever it was, poll raises it)
             with self._changed:
                 self._failure = error
                 self._changed.notify_all()
 
-    def _put(self, piece: T) -> bool:
-        """Queue *piece* when there is room; ``False`` when the pump was closed meanwhile."""
+    def put(self, piece: T) -> bool:
+        """Queue *piece* when there is room; ``False`` when the pump was closed meanwhile.
+
+        For *produce* itself, too, while it works at what it yields next.
+        """
         records, size = self._size(piece)
         with self._changed:
             self._changed.wait_for(lambda: self._ending.is_set() or self._has_room(records, size))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.connect.bad_record import BadRecord
 from headrace.connect.errors import RecordError
-from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.partition import RECORD_COUNT, OffsetValue, SourceOffset, SourcePartition
 from headrace.sources.extractors.damage import DamagedObjectError
-from headrace.sources.offset_entry import QUARANTINED, RECORD_COUNT
+from headrace.sources.offset_entry import QUARANTINED
 from headrace.sources.reread_commands import ALL_ANEW
 
 # A reason may quote what it is about, and an offset is read at every start.

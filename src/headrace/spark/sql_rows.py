@@ -26,7 +26,7 @@ def has_value(row: str = "") -> Column:
 
 
 def with_fields(rows: DataFrame, *others: str) -> DataFrame:
-    """The frame that :data:`ROW` carries; its value's fields are the columns of *rows*, but for *others* and the row."""
+    """The frame that :data:`ROW` carries; its value has the columns of *rows* as fields, not *others* nor the row."""
     return put_back(rows, {"value": F.when(is_open(ROW) & has_value(ROW), value_of(rows, *others))})
 
 

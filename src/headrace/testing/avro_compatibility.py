@@ -21,20 +21,21 @@ def reads(reader: object, writer: object) -> bool:
 
     Aliases are not looked at. Pure; raises what fastavro raises for what is no schema.
     """
-    return _reads(expand_schema(cast("Any", reader)), expand_schema(cast("Any", writer)))
+    return expanded_reads(expand_schema(cast("Any", reader)), expand_schema(cast("Any", writer)))
 
 
-def _reads(reader: Any, writer: Any) -> bool:  # noqa: ANN401
+def expanded_reads(reader: Any, writer: Any) -> bool:  # noqa: ANN401
+    """The same of schemas in which each name of a type has been replaced by the type."""
     if isinstance(writer, list):
-        return all(_reads(reader, each) for each in cast("list[Any]", writer))
+        return all(expanded_reads(reader, each) for each in cast("list[Any]", writer))
     if isinstance(reader, list):
-        return any(_reads(each, writer) for each in cast("list[Any]", reader))
+        return any(expanded_reads(each, writer) for each in cast("list[Any]", reader))
     ours, theirs = _kind(reader), _kind(writer)
     if ours != theirs:
         return ours in _PROMOTED.get(theirs, ())
     if ours in ("array", "map"):
         key = "items" if ours == "array" else "values"
-        return _reads(reader[key], writer[key])
+        return expanded_reads(reader[key], writer[key])
     return ours not in ("record", "enum", "fixed") or _reads_named(ours, reader, writer)
 
 
@@ -51,7 +52,7 @@ def _reads_named(kind: str, reader: dict[str, Any], writer: dict[str, Any]) -> b
 def _reads_fields(reader: dict[str, Any], writer: dict[str, Any]) -> bool:
     written = {each["name"]: each["type"] for each in writer["fields"]}
     return all(
-        _reads(each["type"], written[each["name"]])
+        expanded_reads(each["type"], written[each["name"]])
         if each["name"] in written
         else "default" in each
         for each in reader["fields"]

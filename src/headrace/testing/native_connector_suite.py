@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 import pytest
 
 from headrace.connect.connector import SourceConnector
+from headrace.connect.partition import RECORD_COUNT
 from headrace.sources import NativeConnector, PlannedNativeConnector, SourceConfig
-from headrace.sources.offset_entry import DONE, RECORD_COUNT
+from headrace.sources.offset_entry import DONE
 from headrace.testing.task_runs import Delivered, LocalRun, Stored
 
 _LOOK_BACK = "ring.buffer.size"

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Final, Self, cast
 from urllib.parse import unquote, urlsplit
 
-from headrace.testing.registry_store import RegistryRefusal, RegistryStore
+from headrace.testing.registry_store import References, RegistryRefusal, RegistryStore
 
 _LONGEST_HANG = 60.0
 _TYPE: Final = "application/vnd.schemaregistry.v1+json"
@@ -33,8 +33,8 @@ class BadMoment(Enum):
 class SchemaRegistry:
     """A registry on a port of its own; a context manager. Its threads end with it.
 
-    It keeps Avro schemas without references (others are refused with 42201), checks BACKWARD
-    compatibility against the newest version, and answers 40401, 40402, 40403 and 409 as Confluent's does.
+    It keeps Avro schemas, with references to others, checks BACKWARD compatibility against the newest
+    version, and answers 40401, 40402, 40403 and 409 as Confluent's does.
     *user_info* (``user:password``) makes it ask for basic authentication.
     """
 
@@ -76,15 +76,15 @@ class SchemaRegistry:
         self._server.server_close()
         self._thread.join()
 
-    def register(self, subject: str, schema: object) -> int:
+    def register(self, subject: str, schema: object, references: References = ()) -> int:
         """Register *schema* without a request, to arrange a test; its id."""
         with self.lock:
-            return self.store.register(subject, json.dumps(schema))
+            return self.store.register(subject, json.dumps(schema), references)
 
     def schema(self, schema_id: int) -> Any:  # noqa: ANN401
         """The schema with that id, as JSON."""
         with self.lock:
-            return json.loads(self.store.schema(schema_id))
+            return json.loads(str(self.store.schema(schema_id)["schema"]))
 
     def admits(self, authorization: str | None) -> bool:
         """Whether a request with this header may be answered."""
@@ -142,14 +142,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _found(self, store: RegistryStore, body: Mapping[str, Any]) -> object:
         parts = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
-        if body.get("references"):
-            raise RegistryRefusal(422, 42201, "This registry keeps no references")
         match self.command, parts:
             case "POST", ["subjects", subject, *versions] if versions in ([], ["versions"]):
-                schema = str(body.get("schema", ""))
+                asked = str(body.get("schema", "")), body.get("references") or ()
                 if versions:
-                    return {"id": store.register(subject, schema)}
-                return store.found(subject, schema)
+                    return {"id": store.register(subject, *asked)}
+                return store.found(subject, *asked)
             case "PUT", ["config", *subject]:
                 return _configured(store, subject, str(body["compatibility"]))
             case "GET", _:
@@ -183,7 +181,7 @@ def _looked_up(store: RegistryStore, parts: list[str]) -> object:
         case ["subjects", subject, "versions", version]:
             return store.version(subject, version)
         case ["schemas", "ids", schema_id]:
-            return {"schema": store.schema(int(schema_id))}
+            return store.schema(int(schema_id))
         case _:
             raise _no_page()
 

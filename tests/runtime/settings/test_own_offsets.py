@@ -37,13 +37,24 @@ def test_the_worker_s_own_in_the_same_cluster_is_one_store() -> None:
     assert _own(config) is None
 
 
-def test_the_worker_s_name_in_another_cluster_is_another_topic() -> None:
-    """Clusters are told apart by their addresses."""
+def test_the_worker_s_name_at_other_addresses_is_another_topic_unless_its_cluster_says_otherwise() -> (
+    None
+):
+    """Whom to ask for that is told with it."""
     config = _config(offsets_storage_topic="all", producer_override_bootstrap_servers="z:1")
     own = _own(config)
 
     assert own is not None
     assert ("all", "z:1") == (own.topic, own.reader["bootstrap.servers"])
+    assert {"bootstrap.servers": "a:1,b:1"} == own.namesake
+
+
+def test_a_topic_of_another_name_has_no_namesake() -> None:
+    """Nobody has to be asked."""
+    own = _own(_config(offsets_storage_topic="mine", producer_override_bootstrap_servers="z:1"))
+
+    assert own is not None
+    assert own.namesake is None
 
 
 def test_it_is_made_as_the_worker_s() -> None:

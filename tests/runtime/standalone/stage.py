@@ -32,7 +32,11 @@ from headrace.runtime.settings.own_offsets import OwnOffsets
 from headrace.runtime.standalone.herder import StandaloneHerder
 from headrace.runtime.standalone.parts import KafkaParts, LocalParts
 from headrace.storage.changes import HistoryEntry
-from headrace.storage.memory import MemoryConfigStore, MemoryStatusStore, MemoryTopicStore
+from headrace.storage.memory import (
+    MemoryConfigStore,
+    MemoryStatusStore,
+    MemoryTopicStore,
+)
 from headrace.storage.protocols import (
     ConfigStore,
     Status,
@@ -44,6 +48,7 @@ from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.puppets import PLANNED
 from headrace.testing.waiting import until
 from runtime.desk import SPEC
+from runtime.own_topics import Homes
 
 
 def config(**keys: str | None) -> dict[str, str | None]:
@@ -240,6 +245,7 @@ class Stage:
     judge: Admission = field(default_factory=Judge)
     masks_passwords: bool = False
     look_seconds: float = 60.0
+    homes: Homes = field(default_factory=Homes)
 
     def __post_init__(self) -> None:
         self.changes = FakeChanges(self)
@@ -291,7 +297,7 @@ class Stage:
         self.kafka.wait()
         if self.kafka_fails:
             raise self.kafka_fails
-        services: Any = SimpleNamespace(tell=self.told.append)
+        services: Any = SimpleNamespace(tell=self.told.append, offsets=self.homes.homes)
         return KafkaParts(services=services, changes=self.changes, cluster_id="k")
 
     def _new_run(self, spec: RunSpec, _: Services, watcher: RunWatcher) -> FakeRun:

@@ -21,9 +21,11 @@ from headrace.runtime.herder.errors import (
 )
 from headrace.runtime.herder.requests import CreateRequest, OffsetChange, RestartRequest
 from headrace.runtime.herder.states import State, TargetState
+from headrace.runtime.offset_homes import Named
 from headrace.storage.memory import MemoryStatusStore
 from headrace.storage.protocols import Status, StoredConnector
 from headrace.testing.waiting import until
+from runtime.own_topics import OWN
 from runtime.standalone.stage import Stage, config, request
 
 ALL_RUN = {None: "RUNNING", 0: "RUNNING", 1: "RUNNING"}
@@ -154,6 +156,17 @@ def test_a_deleted_connector_is_forgotten_and_its_name_is_free() -> None:
             herder.status("c")
         herder.create(request())
         until(lambda: stage.states() == ALL_RUN)
+
+
+def test_what_reads_a_deleted_connector_s_own_topic_is_closed() -> None:
+    """Nobody would ask for it again."""
+    stage = Stage()
+    with stage.herder() as herder:
+        herder.create(request())
+        stage.homes.homes.of(Named(name="c", own_offsets=OWN))
+        herder.delete("c")
+
+    assert [True] == stage.homes.closed()
 
 
 def test_a_deletion_that_takes_too_long_is_told() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from headrace.connect.partition import SourceOffset
+from headrace.connect.partition import RECORD_COUNT, SourceOffset
 from headrace.connectors.files.progress import whole
-from headrace.sources.offset_entry import RECORD_COUNT
 from headrace.sources.reread_commands import set_command
 
 FROM_BEGINNING: Final[SourceOffset] = {RECORD_COUNT: 0}

@@ -36,6 +36,7 @@ class Ownership:
         Two forms of one offset would be left otherwise, and a reader that finds only the old one.
         """
         self.fence(give_up=give_up)
+        self._services.offsets.keep_only(self._spec)
         offsets = self._services.offsets.of(self._spec)
         foreign = offsets.foreign()
         if foreign:

@@ -86,7 +86,11 @@ class Rounds:
             if self._stands_still(offsets):
                 return False
             works = planned_works(
-                self._spec, plan, group_id=self._services.group_id, timing=self._services.timing
+                self._spec,
+                plan,
+                group_id=self._services.group_id,
+                timing=self._services.timing,
+                copies_offsets=self._services.offsets.of(self._spec).are_copied(),
             )
             seen = self._seen() if plan.offsets else offsets
             result = self._batches.run(
@@ -123,6 +127,7 @@ class Rounds:
             group_id=self._services.group_id,
             timing=self._services.timing,
             once=self._services.once,
+            copies_offsets=self._services.offsets.of(self._spec).are_copied(),
         )
         check_room(self._spec.name, len(works), slots=self._services.capacity.slots)
         self._parts.tasks.tell(connector, [work.config for work in works])

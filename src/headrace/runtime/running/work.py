@@ -21,7 +21,9 @@ _DISALLOWED = (
 )
 
 
-def planned_works(spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing) -> list[SlotWork]:
+def planned_works(
+    spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing, copies_offsets: bool = False
+) -> list[SlotWork]:
     """One slot's work per share that is not empty."""
     shares = [share for share in plan.shares if share]
     return [
@@ -33,12 +35,15 @@ def planned_works(spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing) -
             config=spec.props,
             splits=share,
             planned=True,
+            copies_offsets=copies_offsets,
         )
         for task, share in enumerate(shares)
     ]
 
 
-def polled_works(spec: RunSpec, *, group_id: str, timing: Timing, once: bool) -> list[SlotWork]:
+def polled_works(
+    spec: RunSpec, *, group_id: str, timing: Timing, once: bool, copies_offsets: bool = False
+) -> list[SlotWork]:
     """One slot's work per task configuration; raises when there are more than may be (KIP-1004)."""
     configs = spec.connector.task_configs(spec.max_tasks)
     too_many = too_many_tasks(spec, len(configs))
@@ -54,6 +59,7 @@ def polled_works(spec: RunSpec, *, group_id: str, timing: Timing, once: bool) ->
             splits=(),
             planned=False,
             once=once,
+            copies_offsets=copies_offsets,
         )
         for task, config in enumerate(configs)
     ]
@@ -97,6 +103,7 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
     config: Mapping[str, str],
     splits: Sequence[Split],
     planned: bool,
+    copies_offsets: bool,
     once: bool = False,
 ) -> SlotWork:
     return SlotWork(
@@ -110,7 +117,7 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
         producer=dict(spec.producer),
         transactional_id=transactional_id(group_id, spec.name, task) if spec.exactly_once else None,
         offsets_topic=spec.offsets_topic,
-        copies_offsets=spec.own_offsets is not None,
+        copies_offsets=copies_offsets,
         key_converter=spec.key_converter,
         value_converter=spec.value_converter,
         header_converter=spec.header_converter,

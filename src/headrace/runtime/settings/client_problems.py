@@ -83,8 +83,10 @@ def _producer_problems(
         yield (
             f"{prefix}{_SERVERS}",
             (
-                "With exactly-once, records and offsets are in one transaction, so in one cluster: name one of the "
-                f"worker's {_SERVERS} ({','.join(worker.bootstrap_servers)}), too."
+                "With exactly-once, records and offsets are in one transaction, and this worker keeps offsets in its "
+                f"own cluster only: name one of the worker's {_SERVERS} ({','.join(worker.bootstrap_servers)}), too. "
+                "For records in another cluster, run a worker there, or one with "
+                "exactly.once.source.support=disabled."
             ),
         )
 

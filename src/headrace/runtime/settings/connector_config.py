@@ -7,15 +7,15 @@ from typing import Final
 
 from headrace.connect.config import Problem, setting
 from headrace.connect.setting_type import SettingType
-from headrace.runtime.settings.error_settings import ErrorSettings, topic_name_problem
+from headrace.runtime.settings.delivery_settings import DeliverySettings
+from headrace.runtime.settings.error_settings import ErrorSettings
 from headrace.runtime.settings.topic_settings import TopicSettings
 from headrace.runtime.settings.unsupported_keys import connector_refusals
 from headrace.runtime.settings.version_ranges import range_problem
 from headrace.runtime.settings.worker_config import Role, WorkerConfig, transaction_timeout_ms
-from headrace.slot.work import BoundaryKind, PluginChoice
+from headrace.slot.work import PluginChoice
 
 DEFAULT_INTERVAL_MS: Final = 1_000
-_REQUIRED = "required"
 
 
 def _named_well(name: str) -> str | None:
@@ -30,8 +30,8 @@ def _named_well(name: str) -> str | None:
     )
 
 
-class ConnectorConfig(ErrorSettings, TopicSettings):
-    """Name, class, tasks, converters, transactions, bad records and topics of a source connector."""
+class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
+    """Name, class, tasks and converters of a source connector, and what the settings it is made of say."""
 
     name: str = setting(
         importance="high",
@@ -173,52 +173,6 @@ class ConnectorConfig(ErrorSettings, TopicSettings):
         width="MEDIUM",
         display_name="Reload Action",
     )
-    exactly_once_support: str = setting(
-        default="requested",
-        one_of=("required", "requested"),
-        ignore_case=True,
-        doc="Whether the connector may run without exactly-once (requested) or not (required).",
-        group="Exactly Once Support",
-        order=2,
-        width="SHORT",
-        display_name="Exactly once support",
-    )
-    transaction_boundary: str | None = setting(
-        default=None,
-        one_of=("poll", "interval", "connector"),
-        ignore_case=True,
-        doc="Where transactions end: after each poll, after an interval, or where the connector "
-        "says. Default: interval.",
-        group="Exactly Once Support",
-        order=3,
-        width="SHORT",
-        display_name="Transaction Boundary",
-    )
-    transaction_boundary_interval_ms: int | None = setting(
-        "transaction.boundary.interval.ms",
-        default=None,
-        kind=SettingType.LONG,
-        importance="low",
-        at_least=0,
-        doc="How long a transaction is, with the boundary interval. Default: one second; if "
-        "transaction.boundary is set, the worker's offset.flush.interval.ms.",
-        group="Exactly Once Support",
-        order=4,
-        width="SHORT",
-        display_name="Transaction boundary interval",
-    )
-    offsets_storage_topic: str | None = setting(
-        default=None,
-        importance="low",
-        non_empty=True,
-        valid=topic_name_problem,
-        doc="A topic of the connector's own for its source offsets, in the cluster that it writes to; made when it is "
-        "missing. Without it, the offsets are with the worker's.",
-        group="offsets.topic",
-        order=1,
-        width="LONG",
-        display_name="Offsets topic",
-    )
     max_records_per_second: int | None = setting(
         "headrace.max.records.per.second",
         default=None,
@@ -247,16 +201,6 @@ class ConnectorConfig(ErrorSettings, TopicSettings):
         """Dead letters, and known keys that have no effect yet."""
         yield from super().check()
         yield from connector_refusals(self.originals, frozenset(s.name for s in self.settings()))
-
-    @property
-    def boundary(self) -> BoundaryKind:
-        """Where transactions end."""
-        return BoundaryKind((self.transaction_boundary or BoundaryKind.INTERVAL).lower())
-
-    @property
-    def requires_exactly_once(self) -> bool:
-        """Whether the connector must not run without exactly-once."""
-        return self.exactly_once_support.lower() == _REQUIRED
 
     def converter(self, role: Role, worker: WorkerConfig) -> PluginChoice:
         """The converter to use: this connector's with its own settings, or else the worker's with its."""

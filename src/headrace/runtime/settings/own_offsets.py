@@ -21,7 +21,8 @@ class OwnOffsets:
     """A topic of source offsets besides the worker's, in the cluster that the connector's tasks write to.
 
     *partitions* and *replication* are for making it, as the worker's is made. *reader*, *writer* and *admin* are
-    the settings of clients, in the Java client's names. *worker_topic* is the worker's own, if it has one.
+    the settings of clients, in the Java client's names. *namesake* is those of a client of the worker's cluster, where
+    the worker's own topic has the same name: seen from other addresses it may be the same topic.
     """
 
     topic: str
@@ -30,7 +31,7 @@ class OwnOffsets:
     reader: Mapping[str, str] = field(repr=False)
     writer: Mapping[str, str] = field(repr=False)
     admin: Mapping[str, str] = field(repr=False)
-    worker_topic: str | None = None
+    namesake: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 def own_offsets(config: ConnectorConfig, worker: WorkerConfig, group_id: str) -> OwnOffsets | None:
@@ -52,7 +53,7 @@ def own_offsets(config: ConnectorConfig, worker: WorkerConfig, group_id: str) ->
         reader={**connection_settings(producer), **servers, **connection_settings(readers)},
         writer=producer,
         admin=admins,
-        worker_topic=worker_topic,
+        namesake=worker.connection() if topic == worker_topic else None,
     )
 
 

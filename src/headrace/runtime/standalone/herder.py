@@ -29,6 +29,7 @@ from headrace.runtime.herder.requests import (
     UndoRequest,
 )
 from headrace.runtime.herder.states import TargetState
+from headrace.runtime.offset_homes import Named
 from headrace.runtime.providers.resolution import Resolution
 from headrace.runtime.running.connector_run import ConnectorRun
 from headrace.runtime.running.run_watcher import RunWatcher
@@ -214,6 +215,9 @@ class StandaloneHerder:
     def delete(self, name: str) -> None:
         """Stop the connector and forget it."""
         self._connectors.delete(name)
+        kafka = self._gate.peek()
+        if kafka is not None:
+            kafka.services.offsets.keep_only(Named(name=name))
 
     def status(self, name: str) -> ConnectorStatus:
         """How the connector and its tasks are."""

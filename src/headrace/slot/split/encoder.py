@@ -20,6 +20,7 @@ from headrace.slot.frames import (
     Frame,
     Records,
     Refused,
+    Waiting,
 )
 from headrace.slot.places import source_name
 from headrace.slot.split import types
@@ -43,6 +44,7 @@ _KINDS: Final = {
     Commit: types.COMMIT,
     Abort: types.ABORT,
     Failed: types.FAILED,
+    Waiting: types.WAITING,
 }
 
 

@@ -53,7 +53,7 @@ def plan_of(headers: Sequence[Headers] | None) -> HeadersPlan:
 
 
 def shown(headers: Sequence[Headers] | None, plan: HeadersPlan, rows: int) -> pa.Array:
-    """*headers*, which travel as *plan* says, for SQL: each value as text, whatever it is."""
+    """*headers*, which travel by *plan*, for SQL: each value as text, whatever it is."""
     if headers is None:
         return no_headers(rows)
     if isinstance(headers, HeaderColumns) and plan != "rows":

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headrace.connect.errors import TaskFailedError
-from headrace.slot.frames import Abort, Commit, Failed, Frame, Place, Records
+from headrace.slot.frames import (
+    Abort,
+    Commit,
+    EndOfPoll,
+    Failed,
+    Frame,
+    Place,
+    Records,
+    Waiting,
+)
 from headrace.slot.split.encoder import FrameEncoder
 
 _log = logging.getLogger(__name__)
@@ -28,7 +37,7 @@ class Push:
 
 
 class Pushing:
-    """Rows of frames, pushed twice a second as long as frames come, however few."""
+    """Rows of frames, pushed twice a second, however few frames come."""
 
     def __init__(
         self, encoder: FrameEncoder, push: Push, *, clock: Callable[[], float] = time.monotonic
@@ -38,11 +47,19 @@ class Pushing:
         self._clock = clock
         self._pushed_at = clock()
 
-    def rows(self, frames: Iterable[Frame]) -> Iterator[pa.RecordBatch]:
-        """The rows of *frames*; the last of them say what was wrong when a frame is none that can travel."""
+    def rows(self, frames: Iterable[Frame | None]) -> Iterator[pa.RecordBatch]:
+        """The rows of *frames*; the last of them say what was wrong when a frame is none that can travel.
+
+        Each ``None`` among them says that nothing has come for :data:`PUSH_SECONDS`.
+        """
         at: Place | None = None
+        before: Frame | None = None
         try:
             for frame in frames:
+                if frame is None:
+                    yield from self._meanwhile(before)
+                    continue
+                before = frame
                 at = frame.begins_at if isinstance(frame, Records) else None
                 yield from self.encoder.rows(frame)
                 if self._is_due(frame):
@@ -53,6 +70,14 @@ class Pushing:
             _log.exception("Records could not be handed to Spark")
             told = TaskFailedError(f"Records could not be handed to Spark: {error!r}")
             yield from self.encoder.rows(Failed(told, abandons=True))
+
+    def _meanwhile(self, before: Frame | None) -> Iterator[pa.RecordBatch]:
+        """Rows to push while nothing comes behind the frame *before*."""
+        if isinstance(before, EndOfPoll):
+            before = Waiting()
+        if isinstance(before, Waiting):
+            yield from self.encoder.rows(before)
+        yield from self.pushes()
 
     def _is_due(self, frame: Frame) -> bool:
         """Whether to push behind *frame*: not before the end of its poll, unless that is long in coming."""

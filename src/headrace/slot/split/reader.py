@@ -15,7 +15,8 @@ from headrace.slot.lease import Lease
 from headrace.slot.logs import Follow, slot_log
 from headrace.slot.split.cutting import work_of_reading
 from headrace.slot.split.encoder import FrameEncoder
-from headrace.slot.split.pushing import Push, Pushing
+from headrace.slot.split.pushing import PUSH_SECONDS, Push, Pushing
+from headrace.slot.split.read_ahead import ReadAhead
 from headrace.slot.split.reading_run import ReadingRun
 from headrace.slot.split.types import FrameTypes
 from headrace.slot.work import Outcome, Progress, SlotReport, SlotTicket, SlotWork
@@ -50,12 +51,14 @@ def _read(
     )
     lease.start()
     run = ReadingRun(work, client, lease, progress)
+    ahead = ReadAhead(run)
     try:
-        yield from pushing.rows(run.frames())
+        yield from pushing.rows(ahead.frames(PUSH_SECONDS))
         yield pushing.encoder.end(run.outcome)
         yield from pushing.pushes()
     finally:
-        run.close()
+        lease.end()
+        ahead.close()
         lease.close()
         report = SlotReport(outcome=run.outcome, progress=progress.as_message())
         tell_end(client, report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
@@ -13,11 +13,11 @@ from headrace.slot.boundary import BoundaryRequests
 from headrace.slot.chain import chain_of
 from headrace.slot.channel import ChannelClient
 from headrace.slot.context import context_of
-from headrace.slot.frames import Failed, Filtered, Frame
+from headrace.slot.frames import Failed, Filtered, Frame, Waiting
 from headrace.slot.hooks import overrides
 from headrace.slot.lease import Lease
 from headrace.slot.reading import ReadingHalf, reading_half
-from headrace.slot.retrying import Retrying
+from headrace.slot.retrying import retrying_in
 from headrace.slot.work import BoundaryKind, Outcome, Progress, SlotWork
 
 _log = logging.getLogger(__name__)
@@ -41,12 +41,18 @@ class ReadingRun:
         """How reading has ended."""
         return Outcome.ASKED if self._reading is None else self._reading.outcome
 
-    def frames(self) -> Iterator[Frame]:
-        """All frames behind the chain; a last ``Failed`` when the task raised anything, at its start, too."""
+    def frames(self, meanwhile: Callable[[Waiting], object] = lambda _: None) -> Iterator[Frame]:
+        """All frames behind the chain; a last ``Failed`` when the task raised anything, at its start, too.
+
+        *meanwhile* is told, in its place among them, that the next one has to wait until it is tried again.
+        """
         try:
             task = self._task = class_at(self._work.task_class, SourceTask)()
             reading = self._reading = self._started(task)
-            chain = chain_of(self._work, self._retrying())
+            retrying = retrying_in(
+                self._work, self._lease, self._progress, lambda place: meanwhile(Waiting(place))
+            )
+            chain = chain_of(self._work, retrying)
             tells_rows = any(overrides(task, each) for each in ("commit_batch", "commit_record"))
             for frame in chain.frames(reading.frames()):
                 yield frame if tells_rows else _without_dropped(frame)
@@ -66,14 +72,6 @@ class ReadingRun:
         except Exception as error:  # noqa: BLE001 (all that it has read is handed over)
             _log.warning("While a slot of %s ended: %s", self._work.connector, error)
         self._progress.stopping_task = False
-
-    def _retrying(self) -> Retrying:
-        return Retrying(
-            self._work.errors,
-            self._progress,
-            wait=lambda seconds, _: self._lease.wait(seconds),
-            ending=self._lease.should_end,
-        )
 
     def _started(self, task: SourceTask) -> ReadingHalf:
         work = self._work

@@ -22,6 +22,7 @@ END: Final = 9
 """Reading has ended; nothing comes behind that counts."""
 NOTHING: Final = 10
 """Only there to push what precedes it through Spark."""
+WAITING: Final = 11
 
 MICROSECONDS: Final = pa.timestamp("us", tz="UTC")
 HEADER: Final = pa.struct([pa.field("key", pa.utf8()), pa.field("value", pa.utf8())])

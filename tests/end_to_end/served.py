@@ -1,0 +1,44 @@
+"""A worker in the test's own process that answers over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import httpx
+
+from end_to_end.live import Life
+from headrace.admission import checked_worker
+from headrace.rest.config import RestConfig
+from headrace.rest.server import RestServer
+from headrace.runtime.herder.herder import Herder
+from headrace.standalone import serving
+from headrace.testing.waiting import until
+
+
+@contextmanager
+def asked(herder: Herder) -> Generator[str]:
+    """A server for *herder*; its URL."""
+    server = RestServer(herder, RestConfig.parse({"listeners": "http://127.0.0.1:0"}))
+    server.start()
+    try:
+        yield server.url
+    finally:
+        server.close()
+
+
+@contextmanager
+def served(life: Life) -> Generator[httpx.Client]:
+    """The worker of *life* with whatever connectors it is asked for; who asks it."""
+    with serving(
+        checked_worker(life.worker_props()),
+        state_file=life.folder / "state.db",
+        tell=life.witness,
+        engine=life.engine,
+        processes=life.processes,
+    ) as herder:
+        herder.start()
+        herder.ready()
+        until(lambda: herder.is_open, seconds=60)
+        with asked(herder) as url, httpx.Client(base_url=url, timeout=60) as http:
+            yield http

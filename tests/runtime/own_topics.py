@@ -1,0 +1,64 @@
+"""Topics of connectors' own, in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headrace.runtime.offset_desk import OffsetDesk
+from headrace.runtime.offset_homes import OffsetHomes
+from headrace.runtime.settings.own_offsets import OwnOffsets
+from headrace.storage.memory import MemoryOffsetStore
+
+OWN = OwnOffsets(
+    topic="own",
+    partitions=1,
+    replication=1,
+    reader={"client.id": "r"},
+    writer={"client.id": "w"},
+    admin={"bootstrap.servers": "127.0.0.1:1"},
+)
+OTHER = replace(OWN, writer={"client.id": "other"})
+
+
+class Topic:
+    """A topic in memory; *same* says whether it is the worker's, or what asking for that raises."""
+
+    def __init__(self, *, same: bool | Exception = False) -> None:
+        self.store = OffsetDesk(MemoryOffsetStore())
+        self.same = same
+        self.is_closed = False
+
+    def is_worker_s(self) -> bool:
+        """As the test says."""
+        if isinstance(self.same, Exception):
+            raise self.same
+        return self.same
+
+    def desk(self) -> OffsetDesk:
+        """It is there."""
+        return self.store
+
+    def ensured(self) -> OffsetDesk:
+        """It is there."""
+        return self.store
+
+    def close(self) -> None:
+        """Note it."""
+        self.is_closed = True
+
+
+class Homes:
+    """Homes with a worker's store in memory, and the topics that were opened, in order."""
+
+    def __init__(self) -> None:
+        self.opened: list[Topic] = []
+        self.same: bool | Exception = False
+        self.homes = OffsetHomes(OffsetDesk(MemoryOffsetStore()), open_topic=self._open)
+
+    def _open(self, _: OwnOffsets) -> Topic:
+        self.opened.append(Topic(same=self.same))
+        return self.opened[-1]
+
+    def closed(self) -> list[bool]:
+        """Which are closed."""
+        return [each.is_closed for each in self.opened]
