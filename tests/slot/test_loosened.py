@@ -90,3 +90,25 @@ def test_a_null_in_a_field_that_was_required_comes_out_with_its_schema() -> None
         frame.batch.values.to_pylist(),
         frame.batch.values.type,
     )
+
+
+def test_tombstones_alone_keep_the_schema_that_they_have() -> None:
+    """It may be another one than that of the values."""
+    left = travelling(arrow_type(struct(a=STRING.as_optional())), as_required=True)
+    types = FrameTypes(value=travelling(left), left=left)
+    other = struct(b=INT64, c=INT64)
+    batch = SourceBatch(
+        topic="t",
+        values=pa.nulls(1),
+        value_schema=other,
+        source_partition=SourcePartition(f=1),
+        offsets=None,
+    )
+    decoder = FrameDecoder()
+
+    (frame,) = [
+        each for rows in FrameEncoder(types).rows(Records(batch)) for each in decoder.frames(rows)
+    ]
+
+    assert isinstance(frame, Records)
+    assert (other, [None]) == (frame.batch.value_schema, frame.batch.values.to_pylist())

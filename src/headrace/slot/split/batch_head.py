@@ -67,7 +67,7 @@ def head_of(batch: SourceBatch, number: int, carries: FrameTypes) -> BatchHead:
 def _behind(batch: SourceBatch, carries: FrameTypes) -> tuple[Schema | None, pa.DataType]:
     """The schema and the type of the values of *batch* behind a step that keeps their type."""
     schema, kind = batch.value_schema, batch.values.type
-    if schema is None or carries.left is None:
+    if schema is None or carries.left is None or pa.types.is_null(kind):
         return schema, kind
     found = loosened(schema, carries.left)
     return (schema, kind) if found is schema else (found, arrow_type(found))
