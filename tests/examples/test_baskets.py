@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import textwrap
 import uuid
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+import basket
 import baskets
 import once
 import pytest
@@ -19,13 +18,6 @@ from headrace.testing.judge import committed_records
 
 EXAMPLES = Path(baskets.__file__).parent
 PAGE = EXAMPLES.parent / "docs" / "delivery.md"
-
-
-def write(database: Path, *items: str):
-    """Write lines of baskets."""
-    with closing(sqlite3.connect(database)) as opened, opened:
-        opened.execute("CREATE TABLE IF NOT EXISTS lines (item)")
-        opened.executemany("INSERT INTO lines VALUES (?)", [(item,) for item in items])
 
 
 run_once = partial(
@@ -42,9 +34,9 @@ def test_a_basket_is_there_as_a_whole_or_not_at_all(bootstrap: str, tmp_path: Pa
     """What was left is passed over for good; what is open at the end of a run is read again by the next."""
     topic = f"baskets-{uuid.uuid4().hex[:8]}"
     lines = ["tea", "paid", "rice", "salt", "left", "bread", "paid", "oil", "left", "soap"]
-    write(tmp_path / "baskets.db", *lines)
+    basket.write(tmp_path / "baskets.db", *lines)
     run_once(bootstrap, tmp_path, topic)
-    write(tmp_path / "baskets.db", "paid")
+    basket.write(tmp_path / "baskets.db", "paid")
 
     run_once(bootstrap, tmp_path, topic)
 

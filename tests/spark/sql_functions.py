@@ -141,3 +141,28 @@ def as_it_is(frame: DataFrame) -> DataFrame:
 def sometimes_null(frame: DataFrame) -> DataFrame:
     """A field loses some of its values."""
     return frame.withColumn("a", F.nullif("a", F.lit("x")))
+
+
+def tripled(frame: DataFrame) -> DataFrame:
+    """Row by row."""
+    return frame.withColumn("thrice", F.col("a") * 3)
+
+
+def cached(frame: DataFrame) -> DataFrame:
+    """Keeps what it was given."""
+    return frame.cache()
+
+
+def exiting(_: DataFrame) -> DataFrame:
+    """Ends the process."""
+    raise SystemExit("enough")
+
+
+def rowless(frame: DataFrame) -> DataFrame:
+    """Has nothing where the row was."""
+    return frame.withColumn("_headrace", F.lit(None))
+
+
+def sometimes_rowless(frame: DataFrame) -> DataFrame:
+    """Has the row of some records only."""
+    return frame.withColumn("_headrace", F.when(F.col("a") != 2, F.col("_headrace")))

@@ -148,7 +148,11 @@ def test_fields_with_reserved_names_are_refused(session: SparkSession, name: str
         ("sampled", "This is a sample."),
         ("exploded", "This is an explode."),
         ("united", "This is a union."),
-        ("elsewhere", "This is another source of data."),
+        ("elsewhere", "It replaced the column _headrace"),
+        ("rowless", "It replaced the column _headrace"),
+        ("sometimes_rowless", "It replaced the column _headrace"),
+        ("cached", "This is a cache."),
+        ("exiting", "It called sys.exit('enough')."),
         ("in_python", "This is a Python function (UDF)."),
         ("mapped", "This is a Python function (UDF)."),
         ("without_row", "It left out the column _headrace"),
@@ -170,6 +174,15 @@ def test_functions_that_may_not_be_are_refused(
 
     expected = f"function: {HERE}:{name}: {sentence}"
     assert expected == found[: len(expected)]
+
+
+@pytest.mark.spark
+def test_what_one_function_has_cached_is_not_held_against_another(session: SparkSession) -> None:
+    """Of a cached frame Spark remembers the plan, and takes every plan like it for the cached one."""
+    (refused,) = told(session, SqlStep(function=f"{HERE}:cached"))
+    other = told(session, SqlStep(function=f"{HERE}:tripled"))
+
+    assert ["This is a cache." in refused, []] == [True, other]
 
 
 @pytest.mark.spark

@@ -46,8 +46,10 @@ def returned(
 
     Raises as :func:`with_function`.
     """
-    made = _called(path, _given(frame, if_open))
+    given = _given(frame, if_open)
+    made = _called(path, given)
     _refuse_columns(made.columns)
+    _refuse_another_row(given, made)
     return made
 
 
@@ -73,6 +75,8 @@ def _called(path: str, given: DataFrame) -> DataFrame:
     function = function_at(path)
     try:
         made = function(given)
+    except SystemExit as error:
+        raise FunctionError(f"It called sys.exit({error.code!r}).") from error
     except Exception as error:
         if _RUNS in full_text(error):
             raise FunctionError.of_action() from error
@@ -102,3 +106,11 @@ def _refuse_columns(names: Sequence[str]) -> None:
     twice = sorted({each for each in fields if fields.count(each) > 1})
     if twice:
         raise FunctionError(f"It returned two columns of one name: {', '.join(twice)}.")
+
+
+def _refuse_another_row(given: DataFrame, made: DataFrame) -> None:
+    # Without "otherwise", F.when makes a column that may be null of one that may not.
+    if made.schema[ROW] != given.schema[ROW]:
+        raise FunctionError(
+            f"It replaced the column {ROW}, which carries the record's place and has to come back as it was given."
+        )
