@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.java_text import java_double, json_quoted
-from headrace.converters.json_text import escaped, json_floats, json_strings
+from headrace.converters.json_escaping import escaped
+from headrace.converters.json_text import json_floats, json_strings
 
 _TEXTS = st.lists(
     st.none() | st.text() | st.text(alphabet='ab"\\\n\t\x01\x1f/é☃😀𝄞', max_size=12),
@@ -39,6 +40,28 @@ def test_text_without_special_characters_is_not_copied():
     """The bytes of the result are the bytes of the argument."""
     column = pa.array(["plain", None, "é☃"])
     assert column.buffers()[2].address == escaped(column).buffers()[2].address
+
+
+@pytest.mark.parametrize("plain", ["a", 'a"', "a\x1f"], ids=["plain", "quote", "control"])
+def test_what_lies_behind_a_null_need_not_be_text(plain: str):
+    """Rows beside it are escaped, and it stays null."""
+    content = plain.encode() + b"\xe9" + plain.encode()
+    ends = [0, len(plain), len(plain) + 1, len(content)]
+    offsets = pa.py_buffer(pa.array(ends, pa.int32()).buffers()[1])
+    column = pa.Array.from_buffers(
+        pa.utf8(), 3, [pa.py_buffer(b"\x05"), offsets, pa.py_buffer(content)]
+    )
+
+    expected = json_quoted(plain).encode()
+    assert [expected, None, expected] == json_strings(column).to_pylist()
+
+
+@pytest.mark.parametrize("code", range(0x20))
+def test_every_control_character_is_escaped_as_in_java(code: int):
+    """Alone and beside text that looks like its escape."""
+    texts = [chr(code), "", f'\\u{code:04x}"{chr(code)}\\', "\t"]
+    told = json_strings(pa.array(texts, pa.utf8())).to_pylist()
+    assert [json_quoted(text).encode() for text in texts] == told
 
 
 @pytest.mark.parametrize("kind", [pa.large_utf8(), pa.string_view()])

@@ -18,9 +18,10 @@ from headrace.converters.column_types import check_type
 from headrace.converters.columns import as_binary, is_bytes, is_text, refusal
 from headrace.converters.decimals import unscaled_bytes
 from headrace.converters.error_places import in_field, in_rows, row_at
+from headrace.converters.json_escaping import escaped
 from headrace.converters.json_members import last_of_each
 from headrace.converters.json_pieces import Pieces, joined
-from headrace.converters.json_text import escaped, json_floats, json_numbers
+from headrace.converters.json_text import json_floats, json_numbers
 
 _NULL = b"null"
 
