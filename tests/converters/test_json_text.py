@@ -56,6 +56,13 @@ def test_what_lies_behind_a_null_need_not_be_text(plain: str):
     assert [expected, None, expected] == json_strings(column).to_pylist()
 
 
+@pytest.mark.parametrize("count", [255, 256, 65_535, 65_536])
+def test_a_row_of_nothing_but_quotes_is_escaped(count: int):
+    """However many they are, the row behind it begins behind all of them."""
+    told = json_strings(pa.array(['"' * count, "a"], pa.utf8())).to_pylist()
+    assert [b'"' + b'\\"' * count + b'"', b'"a"'] == told
+
+
 @pytest.mark.parametrize("code", range(0x20))
 def test_every_control_character_is_escaped_as_in_java(code: int):
     """Alone and beside text that looks like its escape."""

@@ -116,9 +116,11 @@ def _with_escapes(content: memoryview, codes: Sequence[int]) -> bytes | memoryvi
 def _count_before(marked: npt.NDArray[np.bool_], starts: Starts) -> Starts:
     """How many of *marked* precede each of *starts*, of which the first is 0 and the last the end."""
     counts = np.zeros(len(starts), np.int64)
-    filled = np.flatnonzero(np.diff(starts))
+    lengths = np.diff(starts)
+    filled = np.flatnonzero(lengths)
+    narrowest = np.min_scalar_type(lengths.max())
     # Sums from each of the given places to the next; it knows no empty rows.
-    counts[filled + 1] = np.add.reduceat(marked.view(np.uint8), starts[filled], dtype=np.uint32)
+    counts[filled + 1] = np.add.reduceat(marked.view(np.uint8), starts[filled], dtype=narrowest)
     return np.cumsum(counts)
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from headrace.sources.extractors.line_framing import CARRIAGE_RETURN, LINE_FEED
+from headrace.sources.extractors.line_framing import CARRIAGE_RETURN, LINE_FEED, rows_ending_at
 from headrace.sources.extractors.rows import Bytes, RowBlock
 
 
@@ -23,6 +23,8 @@ class ReturnFraming:
     def cut(self, buffer: Bytes, *, base: int, final: bool) -> RowBlock:
         """See :class:`~headrace.sources.extractors.line_framing.Framing`; *final* changes nothing."""
         feed, carriage = buffer == LINE_FEED, buffer == CARRIAGE_RETURN
+        if not carriage.any():
+            return rows_ending_at(np.flatnonzero(feed), buffer, base=base, final=False)
         # A return at the buffer's end waits for the next byte, which may be its line feed.
         alone = carriage[:-1] & ~feed[1:]
         ending = feed.copy()
