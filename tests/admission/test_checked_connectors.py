@@ -11,11 +11,9 @@ from headrace.admission import admitted, all_admitted, checked_worker
 from headrace.connect.errors import ConfigError
 
 WORKER = {"key.converter": "string", "value.converter": "string"}
+PLAIN = {"name": "c", "connector.class": "file_stream", "file": "/nowhere", "topic": "t"}
 CONNECTOR = {
-    "name": "c",
-    "connector.class": "file_stream",
-    "file": "/nowhere",
-    "topic": "t",
+    **PLAIN,
     "producer.override.interceptor.classes": "a.B",
     "producer.override.enable.idempotence": "false",
 }
@@ -40,6 +38,21 @@ def test_the_connector_of_an_unknown_key_is_told(caplog: pytest.LogCaptureFixtur
         "Connector c: The configuration 'taks.max' was supplied but isn't a known config."
         in caplog.messages
     )
+
+
+def test_a_misspelt_key_of_a_converter_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """In a connector's configuration and in a worker's; what another converter left behind is not misspelt."""
+    with caplog.at_level(logging.WARNING):
+        worker = checked_worker({**WORKER, "key.converter.encodign": "UTF-8"})
+        converter = {"value.converter": "json", "value.converter.schema.enable": "false"}
+        left = {"key.converter": "string", "key.converter.schemas.enable": "false"}
+        admitted({**PLAIN, **converter, **left}, worker)
+
+    told = "configuration '{}' was supplied but isn't a known config."
+    assert [
+        f"The {told.format('key.converter.encodign')}",
+        f"Connector c: The {told.format('value.converter.schema.enable')}",
+    ] == caplog.messages
 
 
 def test_the_problems_of_all_connectors_are_told_together() -> None:

@@ -24,6 +24,7 @@ from headrace.runtime.settings.config_rules import connector_problems, connector
 from headrace.runtime.settings.config_values import config_texts
 from headrace.runtime.settings.connector_config import ConnectorConfig
 from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
+from headrace.runtime.settings.worker_warnings import not_known
 from headrace.slot.work import PluginChoice, StageChoice
 
 _log = logging.getLogger(__name__)
@@ -170,7 +171,8 @@ def _warnings(
     for key in props:
         is_known = key in known or key.startswith(passed_on)
         if not is_known and not is_passed_on(key, props, plugins):
-            yield f"The configuration '{key}' was supplied but isn't a known config."
+            yield not_known(key)
+    yield from map(not_known, plugins.converters.unknown_keys(props))
     yield from connector_warnings(config, worker)
     yield from sql_warnings(props, plugins, config)
 

@@ -16,7 +16,7 @@ from headrace.admission.authored_plugins import (
 )
 from headrace.admission.plugin_search import PluginSearch
 from headrace.admission.versions import version_problem
-from headrace.connect.config import Problem
+from headrace.connect.config import Problem, under
 from headrace.connect.setting import Setting
 from headrace.converters import (
     converter_class,
@@ -26,12 +26,14 @@ from headrace.converters import (
     header_converter_classes,
 )
 from headrace.runtime.herder.answers import Plugin, PluginKind
-from headrace.runtime.settings.worker_config import Role
+from headrace.runtime.settings.worker_config import ROLES, Role
 
 GROUP: Final = "headrace.converters"
 """The group of entry points that name converters, of keys and values as well as of headers."""
 
 _VERSION: Final = "plugin.version"
+# What any converter may be given: Kafka Connect's own, and what stays behind when another one is chosen.
+_OF_ANY: Final = frozenset((_VERSION, "converter.type", "schemas.cache.size", "schemas.enable"))
 _OWN: Final[Mapping[PluginKind, tuple[str, ...]]] = {
     PluginKind.CONVERTER: converter_classes(),
     PluginKind.HEADER_CONVERTER: header_converter_classes(),
@@ -107,6 +109,17 @@ class Converters:
         told = version_problem(class_name, config.get(_VERSION), self.version(class_name))
         return found if told is None or ("" in dict(found)) else (*found, (_VERSION, told))
 
+    def unknown_keys(self, props: Mapping[str, str]) -> Iterator[str]:
+        """The keys of *props*, a worker's or a connector's, that the converter which they name does not know.
+
+        None of a class that tells of no settings.
+        """
+        for role in ROLES:
+            prefix = f"{role}.converter."
+            known = self._known_keys(props.get(prefix[:-1], ""))
+            if known is not None:
+                yield from (f"{prefix}{key}" for key in under(props, prefix) if key not in known)
+
     def listed(self) -> tuple[Plugin, ...]:
         """All of them, those of keys and values first, sorted by class."""
         return tuple(each for kind in _OWN for each in self._of_kind(kind))
@@ -148,6 +161,11 @@ class Converters:
         if converter_class(name):
             return ()
         return tuple(each for each in self.recommended(role) if ":" in each)
+
+    def _known_keys(self, name: str) -> frozenset[str] | None:
+        if converter_class(name) is None and declared_config(self._class(name)) is None:
+            return None
+        return _OF_ANY.union(each.name for each in self.settings(name))
 
     def _class(self, name: str) -> type[Any] | None:
         """The author's class that *name* stands for, if it can be used."""

@@ -17,7 +17,7 @@ from headrace.runtime.settings.config_rules import ConverterCheck, every_worker_
 from headrace.runtime.settings.config_values import config_texts
 from headrace.runtime.settings.secret_values import spark_problems
 from headrace.runtime.settings.worker_config import WorkerConfig
-from headrace.runtime.settings.worker_warnings import worker_warnings
+from headrace.runtime.settings.worker_warnings import not_known, worker_warnings
 from headrace.slot.plugin_folders import make_importable
 
 _log = logging.getLogger(__name__)
@@ -54,6 +54,7 @@ def checked_worker(
         *worker_warnings(texts),
         *worker_client_warnings(config),
         *plugin_path.warnings(),
+        *map(not_known, Plugins(config).converters.unknown_keys(texts)),
     ):
         _log.warning("%s", warning)
     return config

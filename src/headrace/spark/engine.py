@@ -17,7 +17,8 @@ from headrace.connect.config import Problem
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.slot.split.between import Between
 from headrace.slot.work import STALE, Outcome, SlotTicket
-from headrace.spark.reasons import full_text, in_short, of_expression
+from headrace.spark.expression_failures import of_expression
+from headrace.spark.reasons import full_text, in_short
 from headrace.spark.session import (
     DEFAULT_MASTER,
     SparkSettings,

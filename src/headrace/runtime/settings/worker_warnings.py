@@ -26,7 +26,7 @@ def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:
     settings = frozenset(each.name for each in WorkerConfig.settings())
     known = settings | WORKER_DEFAULTS.keys() | REST_KEYS
     unknown = (
-        f"The configuration '{key}' was supplied but isn't a known config."
+        not_known(key)
         for key in props
         if key not in known and not key.startswith((*_PASSED_ON, *_IGNORED))
     )
@@ -36,6 +36,11 @@ def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:
         if any(each.startswith(key) for each in props)
     )
     return (*unknown, *ignored, *_delivery_warnings(props))
+
+
+def not_known(key: str) -> str:
+    """What is said of a *key* that is passed over, in Kafka Connect's words."""
+    return f"The configuration '{key}' was supplied but isn't a known config."
 
 
 def _delivery_warnings(props: Mapping[str, str]) -> Iterator[str]:
