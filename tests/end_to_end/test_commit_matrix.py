@@ -14,6 +14,7 @@ import pytest
 from end_to_end.commit_model import Cell, Ends, Model, Moment, Outcome, Update
 from end_to_end.dying_commits import ENDS, GROUPS, MARKS, MOMENT, UPDATE
 from end_to_end.live import Life
+from end_to_end.planned_commits import SQL, selected
 from headrace.runtime.engine import Engine
 from headrace.spark.engine import SparkEngine
 from headrace.testing.judge import committed_records
@@ -21,6 +22,8 @@ from headrace.testing.process_engine import ProcessEngine
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
 
+_POLLED = "end_to_end.dying_commits:DyingCommits"
+_PLANNED = "end_to_end.planned_commits:PlannedCommits"
 # The second time it reads on from where the first has ended; both end behind a transaction's last group.
 _FIRST, _SECOND = 5, 7
 # So many micro-batches read them, if each ends with a transaction, and one more has nothing.
@@ -41,11 +44,11 @@ FLUSHES: Mapping[Ends, str] = {Ends.PIECE: _SHORT_MS, Ends.LAST: _LONG_MS}
 
 
 class CommitMatrix:
-    """Cells with one way of delivery and one kind of boundary, as connectors of one worker."""
+    """Cells with one way of delivery and one kind of boundary, as connectors of one worker, *with_sql* or without."""
 
-    def __init__(self, life: Life, ends: Ends, *, exactly_once: bool) -> None:
+    def __init__(self, life: Life, ends: Ends, *, exactly_once: bool, with_sql: bool) -> None:
         self._life = life
-        self._ends, self._exactly_once = ends, exactly_once
+        self._ends, self._exactly_once, self._with_sql = ends, exactly_once, with_sql
         self._cells: dict[str, Cell] = {}
         life.worker |= {
             "exactly.once.source.support": "enabled" if exactly_once else "disabled",
@@ -53,7 +56,7 @@ class CommitMatrix:
             "headrace.slots": str(life.engine.slots),
             # Nothing but the deaths may end a slot, however busy the machine is.
             "headrace.lease.ms": "40000",
-            "plugin.modules": "end_to_end.dying_commits",
+            "plugin.modules": "end_to_end.dying_commits, end_to_end.planned_commits",
         }
         if not exactly_once:
             life.worker["offset.flush.interval.ms"] = FLUSHES[ends]
@@ -62,7 +65,7 @@ class CommitMatrix:
         """A connector for that cell."""
         marks = self._life.folder / self._life.next_name()
         marks.mkdir()
-        name = self._life.add("end_to_end.dying_commits:DyingCommits", tasks_max="1")
+        name = self._life.add(_PLANNED if self._with_sql else _POLLED)
         self._life.connectors[-1] |= {
             "tasks.max": "1",
             ENDS: self._ends,
@@ -70,16 +73,22 @@ class CommitMatrix:
             MOMENT: moment,
             MARKS: str(marks),
             **(BOUNDARIES[self._ends] if self._exactly_once else {}),
+            **(SQL if self._with_sql else {}),
         }
         self._cells[name] = Cell(
-            ends=self._ends, exactly_once=self._exactly_once, update=update, moment=moment
+            ends=self._ends,
+            exactly_once=self._exactly_once,
+            update=update,
+            moment=moment,
+            planned=self._with_sql,
         )
 
     def read(self, groups: int) -> Mapping[str, Exception]:
         """Run all connectors until they have read so many groups; the failures."""
         for each in self._life.connectors:
             each[GROUPS] = str(groups)
-        runs = _MICRO_BATCHES[groups] if self._ends is Ends.LAST else 1
+        ends_early = self._ends is Ends.LAST and not self._with_sql
+        runs = _MICRO_BATCHES[groups] if ends_early else 1
         return dict(ChainMap(*(dict(self._life.run_once()) for _ in range(runs))))
 
     def expected(self, runs: Iterable[int]) -> Mapping[str, Outcome]:
@@ -88,6 +97,8 @@ class CommitMatrix:
         for groups in runs:
             for each in models.values():
                 each.read(groups)
+        for each in models.values() if self._with_sql else ():
+            each.outcome.values = selected(each.outcome.values)
         return {_title(self._cells[name]): each.outcome for name, each in models.items()}
 
     def found(self) -> Mapping[str, Outcome]:
@@ -117,9 +128,16 @@ class Played:
     found: list[Mapping[str, Outcome]]
 
 
-def played(life: Life, ends: Ends, cells: Iterable[tuple[Update, Moment]], *, on: bool) -> Played:
+def played(
+    life: Life,
+    ends: Ends,
+    cells: Iterable[tuple[Update, Moment]],
+    *,
+    on: bool,
+    with_sql: bool = False,
+) -> Played:
     """Run *cells* with their deaths, and once more."""
-    matrix = CommitMatrix(life, ends, exactly_once=on)
+    matrix = CommitMatrix(life, ends, exactly_once=on, with_sql=with_sql)
     for update, moment in cells:
         matrix.add(update, moment)
     seen = Played([], [], [])
@@ -178,6 +196,25 @@ def test_processes_of_spark_die_in_their_commits_too(
     life = Life(bootstrap, tmp_path, engine=spark_engine)
 
     seen = played(life, Ends.PIECE, cells, on=True)
+
+    assert [{}, {}] == seen.failures
+    assert seen.expected == seen.found
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(480)
+@pytest.mark.parametrize(
+    # Which pieces of polls come to the committing process together is Spark's choice.
+    ("ends", "on"),
+    [(Ends.POLL, True), (Ends.LAST, True), (Ends.ASKED, True), (Ends.LAST, False)],
+)
+def test_no_death_shows_behind_sql(
+    bootstrap: str, tmp_path: Path, spark_engine: SparkEngine, ends: Ends, *, on: bool
+) -> None:
+    """The same cells where one process reads and another one writes, and dies, and what SQL drops moves its offset."""
+    cells = itertools.product(Update, Moment)
+
+    seen = played(Life(bootstrap, tmp_path, engine=spark_engine), ends, cells, on=on, with_sql=True)
 
     assert [{}, {}] == seen.failures
     assert seen.expected == seen.found
