@@ -44,7 +44,7 @@ def told(session: SparkSession, step: SqlStep, value: pa.DataType = FIELDS) -> l
         ("row_number() OVER (ORDER BY a) AS n", "a window function"),
         ("explode(array(a, a)) AS e", "an explode"),
         ("(SELECT max(id) FROM range(3)) AS m", "an aggregate"),
-        ("(SELECT 1) IN (SELECT id FROM range(3)) AS m", "a join"),
+        ("(SELECT 1) IN (SELECT id FROM range(3)) AS m", "a join or a subquery"),
     ],
 )
 def test_what_is_not_row_by_row_is_refused(session: SparkSession, item: str, sentence: str) -> None:
@@ -138,11 +138,11 @@ def test_fields_with_reserved_names_are_refused(session: SparkSession, name: str
     [
         ("filtered", "This is a filter; the setting where drops records and moves their offsets."),
         ("ordered", "This is a sort."),
-        ("shuffled", "This is a shuffle."),
-        ("merged", "This is a shuffle."),
+        ("shuffled", "This is a shuffle or another number of partitions."),
+        ("merged", "This is a shuffle or another number of partitions."),
         ("summed", "This is an aggregate."),
-        ("joined", "This is a join."),
-        ("limited", "This is a limit."),
+        ("joined", "This is a join or a subquery."),
+        ("limited", "This is a limit or an offset."),
         ("sampled", "This is a sample."),
         ("exploded", "This is an explode."),
         ("united", "This is a union."),

@@ -17,10 +17,10 @@ _TITLE: Final = "== Physical Plan =="
 
 # What people ask for, by a part of the names that Spark has for how it does it; the first that fits is told.
 _MEANINGS: Final = (
-    ("Join|CartesianProduct", "a join"),
+    ("Join|CartesianProduct", "a join or a subquery"),
     ("Window", "a window function"),
     ("Aggregate", "an aggregate"),
-    ("TakeOrdered|Limit", "a limit"),
+    ("TakeOrdered|Limit", "a limit or an offset"),
     ("Sample", "a sample"),
     ("Generate|Expand", "an explode"),
     ("Union", "a union"),
@@ -31,7 +31,7 @@ _MEANINGS: Final = (
     ("CollectMetrics", "an observation"),
     ("InMemory", "a cache"),
     ("Scan|LocalTable|OneRowRelation|Range", "another source of data"),
-    ("Coalesce|Exchange|Repartition", "a shuffle"),
+    ("Coalesce|Exchange|Repartition", "a shuffle or another number of partitions"),
 )
 
 
