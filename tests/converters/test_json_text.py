@@ -42,11 +42,12 @@ def test_text_without_special_characters_is_not_copied():
     assert column.buffers()[2].address == escaped(column).buffers()[2].address
 
 
-@pytest.mark.parametrize("plain", ["a", 'a"', "a\x1f"], ids=["plain", "quote", "control"])
-def test_what_lies_behind_a_null_need_not_be_text(plain: str):
+@pytest.mark.parametrize("behind", [b"\xe9", b"\xf0", b"\xf4\xbf\xbf\xbf", b'\xff"'])
+@pytest.mark.parametrize("plain", ["a", 'a"', "a\x1f", "a😀"])
+def test_what_lies_behind_a_null_need_not_be_text(plain: str, behind: bytes):
     """Rows beside it are escaped, and it stays null."""
-    content = plain.encode() + b"\xe9" + plain.encode()
-    ends = [0, len(plain), len(plain) + 1, len(content)]
+    content = plain.encode() + behind + plain.encode()
+    ends = [0, len(plain.encode()), len(plain.encode()) + len(behind), len(content)]
     offsets = pa.py_buffer(pa.array(ends, pa.int32()).buffers()[1])
     column = pa.Array.from_buffers(
         pa.utf8(), 3, [pa.py_buffer(b"\x05"), offsets, pa.py_buffer(content)]

@@ -47,11 +47,14 @@ def escaped(values: pa.Array) -> pa.BinaryArray:
     if not is_text(values.type):
         raise TypeError(f"Only text is escaped, not {values.type}.")
     binary = as_binary(values)
+    validity = pc.is_valid(binary) if binary.null_count else None
     starts, content = _starts_and_content(binary)
+    if validity is not None and _has_four_bytes(content):
+        # What lies behind a null need not be text, nor end where its row does.
+        starts, content = _starts_and_content(pc.fill_null(binary, b""))
     moved, grown = _grown(starts, content)
     if grown is content:
         return binary
-    validity = pc.is_valid(binary) if binary.null_count else None
     column = _column(moved, grown)
     return column if validity is None else pc.if_else(validity, column, None)
 
@@ -85,10 +88,16 @@ def _grown(starts: Starts, content: memoryview) -> tuple[Starts, bytes | memoryv
         moved = moved + _count_before(reduce(np.logical_or, marked), starts) * (length - 1)
     if codes:
         grown = _with_escapes(content, codes)
-    if octets.size and octets.max() >= _FIRST_OF_FOUR_BYTES:
+    if _has_four_bytes(content):
         moved = moved + _count_before(octets >= _FIRST_OF_FOUR_BYTES, starts) * _PAIR_GROWTH
         grown = _FOUR_BYTES.sub(_surrogates, grown)
     return moved, grown
+
+
+def _has_four_bytes(content: memoryview) -> bool:
+    """Whether there may be a character outside the basic plane."""
+    octets = np.frombuffer(content, np.uint8)
+    return octets.size > 0 and bool(octets.max() >= _FIRST_OF_FOUR_BYTES)
 
 
 def _codes_to_escape(octets: npt.NDArray[np.uint8]) -> list[int]:
