@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from multiprocessing.context import ForkServerProcess
+from multiprocessing.forkserver import _forkserver  # pyright: ignore[reportPrivateUsage]
 
 from headrace.connect.errors import RetriableError
 from headrace.slot.entry import run_slot
@@ -18,6 +20,8 @@ from headrace.slot.work import SlotTicket
 # the imports, and spares each slot most of its start.
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["__main__", __name__])
+# By itself it takes a moment longer than this process, and is left behind for whoever looks then.
+atexit.register(_forkserver._stop)  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage]
 
 
 class ProcessEngine:
