@@ -71,14 +71,14 @@ def _overlaid(
 
 def _in_worker_topic(config: WorkerConfig, group_id: str | None, connector: str) -> StoredOffsets:
     if group_id is None and config.offset_storage_topic is None:
-        return StoredOffsets(told="This worker has not run yet: nothing counts as sent.")
+        return StoredOffsets(told="This worker has not run yet: it stores no offsets.")
     topic, seconds = config.offsets_topic(group_id or ""), _patience_seconds(config)
     admin = KafkaAdmin(client_config(config.connection()))
     told = _unreached(admin, seconds)
     if told:
         return StoredOffsets(told=told)
     if not admin.exists(topic, Deadline.after(seconds, time.monotonic)):
-        return StoredOffsets(told=f"There is no topic {topic} yet: nothing counts as sent.")
+        return StoredOffsets(told=f"There is no topic {topic} yet: the worker stores no offsets.")
     return StoredOffsets(offsets=_in_topic(config, topic, connector))
 
 
@@ -91,7 +91,7 @@ def _unreached(admin: KafkaAdmin, seconds: float) -> str | None:
         admin.check_reachable(Deadline.after(seconds, time.monotonic))
     except RetriableError as error:
         reason = admin.last_said or str(error)
-        return f"Kafka was not reached ({reason.rstrip('.')}): this is as if nothing had been sent."
+        return f"Kafka was not reached ({reason.rstrip('.')}): this is as if it stored no offsets."
     return None
 
 
