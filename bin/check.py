@@ -25,7 +25,7 @@ def main() -> None:
     """Run all of them, also after one has failed; the exit code is 1 when one has."""
     catch_signals()
     failed = [name for name, command in STEPS.items() if not quiet_step(name, command)]
-    tests = [PYTHON, "-m", "pytest", "-q", *sys.argv[1:]]
+    tests = [PYTHON, "-m", "pytest", "-q", "--durations=25", "--durations-min=5", *sys.argv[1:]]
     print("tests:", flush=True)
     if run(tests, cwd=ROOT):
         failed.append("tests")
