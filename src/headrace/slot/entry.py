@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import platform
 import traceback
 
-from headrace import __version__
 from headrace.connect.errors import ConnectError, ReplanError, RetriableError, StaleTokenError
-from headrace.observe.form import LogForm
 from headrace.observe.hidden import Hidden
-from headrace.pids import identity_of
 from headrace.slot.channel import ChannelClient
+from headrace.slot.claim import claimed, tell_end
+from headrace.slot.frame_source import ReceivedFrameSource
 from headrace.slot.lease import Lease
 from headrace.slot.logs import Follow, slot_log
-from headrace.slot.run import FrameSource, SlotRun
-from headrace.slot.split.cutting import work_of_writing
+from headrace.slot.run import SlotRun
 from headrace.slot.work import Outcome, Progress, SlotReport, SlotTicket, SlotWork
 
-_log = logging.getLogger(__name__)
 
-
-def run_slot(ticket: SlotTicket, received: FrameSource | None = None) -> SlotReport:
+def run_slot(ticket: SlotTicket, received: ReceivedFrameSource | None = None) -> SlotReport:
     """Do the work that *ticket*'s token stands for, and say how it ended.
 
     With *received* another process reads, and this one writes what it has read.
@@ -35,7 +28,7 @@ def run_slot(ticket: SlotTicket, received: FrameSource | None = None) -> SlotRep
         except (RetriableError, StaleTokenError) as error:
             return SlotReport(outcome=Outcome.STALE, reason=str(error))
         hidden = Hidden(values=work.hidden)
-        work = work if received is None else work_of_writing(work)
+        work = work if received is None else received.part_of(work)
         with slot_log(form, connector=work.connector, task=work.task, hidden=hidden) as follow:
             return _done(ticket, work, client, follow, received=received)
 
@@ -46,7 +39,7 @@ def _done(
     client: ChannelClient,
     follow: Follow,
     *,
-    received: FrameSource | None,
+    received: ReceivedFrameSource | None,
 ) -> SlotReport:
     progress = Progress()
     lease = Lease(
@@ -60,32 +53,6 @@ def _done(
         lease.close()
     tell_end(client, report)
     return report
-
-
-def claimed(client: ChannelClient) -> tuple[SlotWork, LogForm]:
-    """The work of the token that *client* asks for, and how to log; only the first claim is granted.
-
-    Raises ``StaleTokenError`` for every other one, and ``RetriableError`` when the driver does not answer.
-    """
-    answer = client.ask(
-        "claim",
-        pid=os.getpid(),
-        identity=identity_of(os.getpid()),
-        host=platform.node(),
-        version=__version__,
-    )
-    if not answer["granted"]:
-        raise StaleTokenError(answer["reason"])
-    return SlotWork.from_message(answer["work"]), LogForm(**answer["log"])
-
-
-def tell_end(client: ChannelClient, report: SlotReport) -> None:
-    """Say the last word to the driver, if it listens."""
-    try:
-        client.ask("end", report=report.as_message())
-    except RetriableError as error:
-        # The driver counts a slot without a last word as lost, and fences it: nothing is at risk.
-        _log.warning("%s", error)
 
 
 def _report(work: SlotWork, run: SlotRun, progress: Progress) -> SlotReport:

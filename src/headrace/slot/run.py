@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Callable
 
 from headrace.class_path import class_at
 from headrace.connect.errors import StaleTokenError, TaskFailedError
@@ -17,7 +16,8 @@ from headrace.slot.chain import chain_of
 from headrace.slot.channel import ChannelClient, ChannelOffsets
 from headrace.slot.committing import Committing
 from headrace.slot.context import context_of
-from headrace.slot.frames import Frame, Place
+from headrace.slot.frame_source import FrameSource
+from headrace.slot.frames import Place
 from headrace.slot.hooks import overrides
 from headrace.slot.lease import Lease
 from headrace.slot.outlet_making import made_outlet
@@ -33,16 +33,6 @@ _LEFT_OPEN = (
     "There is nothing more to read, and the connector has not ended its last transaction (transaction.boundary is "
     "connector). What is in it is thrown away, and read again by the next run."
 )
-
-
-class FrameSource(Protocol):
-    """Where frames come from: a task, or the process that reads it; *outcome* says how reading has ended."""
-
-    outcome: Outcome
-
-    def frames(self) -> Iterator[Frame]:
-        """All of them, in order."""
-        ...
 
 
 class SlotRun:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.observe.hidden import Hidden
 from headrace.slot.channel import ChannelClient
-from headrace.slot.entry import claimed, tell_end
+from headrace.slot.claim import claimed, tell_end
 from headrace.slot.frames import Failed
 from headrace.slot.lease import Lease
 from headrace.slot.logs import Follow, slot_log

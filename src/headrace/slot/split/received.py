@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from headrace.connect.errors import ReplanError
 from headrace.slot.frames import Frame
+from headrace.slot.split.cutting import work_of_writing
 from headrace.slot.split.decoder import FrameDecoder
-from headrace.slot.work import Outcome
+from headrace.slot.work import Outcome, SlotWork
 
 _LOST = "The process that reads for this slot was lost"
 
@@ -20,6 +21,10 @@ class ReceivedFrames:
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = iter(batches)
         self.outcome = Outcome.ASKED
+
+    def part_of(self, work: SlotWork) -> SlotWork:
+        """What is left of the slot's *work* when it has been read."""
+        return work_of_writing(work)
 
     def frames(self) -> Iterator[Frame]:
         """All of them, in order, until reading has ended.
