@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from end_to_end.attempts import MASTER, RECORDS, has_committed
+from end_to_end.attempts import RECORDS, has_committed
 from end_to_end.scene import Scene
 from end_to_end.sql_lines import SQL, selected
 from headrace.observe.events import ConnectorFailed, Event, SlotClaimed
@@ -55,7 +55,7 @@ def reader_among(events: list[Event]) -> int:
 def main() -> None:
     """Let attempts end in each way, on one session, and print how it went."""
     asked = json.loads(sys.argv[1])
-    session = open_session(SparkSettings(master=MASTER))
+    session = open_session(SparkSettings(master=asked["master"]))
     engine = SparkEngine(SparkSettings(), slots=2, session=session)
     for name, wrong_with in {"killed": wrong_with_kill, "failed": wrong_with_bad_value}.items():
         topic = f"{asked['name']}-{name}-{os.getpid()}"

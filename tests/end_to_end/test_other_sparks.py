@@ -107,11 +107,13 @@ def test_a_slot_that_spark_attempts_again_writes_nothing_the_second_time(
     ] == played("attempts", asked)
 
 
+@pytest.mark.parametrize("master", ["local[2,2]", "local-cluster[2,2,1024]"])
 def test_a_value_that_sql_cannot_take_fails_the_connector_where_spark_tries_tasks_again(
-    bootstrap: str, tmp_path: Path
+    bootstrap: str, tmp_path: Path, master: str
 ) -> None:
     """With Spark's own message, as where it tries once; a killed reader's work is planned again."""
-    asked = {"bootstrap": bootstrap, "folder": str(tmp_path), "name": "attempt-sql"}
+    folder = str(tmp_path)
+    asked = {"bootstrap": bootstrap, "folder": folder, "name": "attempt-sql", "master": master}
 
     assert [
         {"attempt": "killed", "wrong": ""},
