@@ -10,6 +10,7 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
+from headrace.connect.schema import Schema
 from headrace.connect.transforming import ColumnarTransform
 from headrace.slot.plain_rows import plain_row
 
@@ -28,6 +29,15 @@ def check_both_ways(transform: ColumnarTransform, batch: SourceBatch) -> bool:
 def rows_of(batches: Sequence[SourceBatch]) -> list[SourceRecord]:
     """All rows, as records."""
     return [plain_row(batch, row) for batch in batches for row in range(len(batch))]
+
+
+def lacks(schema: Schema, structs: pa.Array) -> bool:
+    """Whether something is null in *structs* that has to be there."""
+    held = zip(schema.fields, structs.flatten(), strict=True)
+    return any(
+        column.null_count > structs.null_count and not field.schema.optional
+        for field, column in held
+    )
 
 
 def _check(transform: ColumnarTransform, batch: SourceBatch) -> bool:

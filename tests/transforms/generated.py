@@ -89,7 +89,9 @@ def typed(draw: some.DrawFn, depth: int = 2) -> Typed:
         doc=draw(some.sampled_from([None, "d"])),
         default=draw(some.none() | values),
     )
-    return schema, (some.none() | values) if schema.optional else values
+    # Nothing keeps a connector from leaving out what is required.
+    has_nulls = schema.optional or draw(some.sampled_from([False, False, True]))
+    return schema, (some.none() | values) if has_nulls else values
 
 
 @some.composite

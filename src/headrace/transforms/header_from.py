@@ -105,7 +105,8 @@ class HeaderFrom:
         if not self._moves:
             return [changed]
         left = plan.left.column(column)
-        assert left is not None, "readers have a way always"
+        if left is None:
+            return None
         return [self._operand.replaced_column(changed, plan.left.schema, left)]
 
     def _from_map(self, record: SourceRecord, entries: Mapping[Any, Any]) -> SourceRecord:

@@ -65,14 +65,13 @@ class SetSchemaMetadata:
         )
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
-        """All rows at once where they are structs."""
+        """All rows at once where they are structs, and none is refused."""
         column, schema = self._operand.column(batch), self._operand.column_schema(batch)
         if column is None or schema is None or schema.type is not SchemaType.STRUCT:
             return None
         plan = self._plans.of(schema)
         made = plan.column(column)
-        assert made is not None, "readers have a way always"
-        return [self._operand.replaced_column(batch, plan.schema, made)]
+        return None if made is None else [self._operand.replaced_column(batch, plan.schema, made)]
 
     def _plan(self, schema: Schema) -> StructPlan:
         renamed = dataclasses.replace(

@@ -56,12 +56,15 @@ class ValueToKey:
         return dataclasses.replace(record, key_schema=plan.schema, key=plan.value(struct))
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
-        """All rows at once where the values have a schema, and none is null."""
+        """All rows at once where the values have a schema, none is null, and no key is refused."""
         schema = batch.value_schema
         if schema is None or schema.type is not SchemaType.STRUCT or batch.values.null_count:
             return None
         plan = self._plans.of(schema)
-        return [dataclasses.replace(batch, key_schema=plan.schema, keys=plan.column(batch.values))]
+        keys = plan.column(batch.values)
+        if keys is None:
+            return None
+        return [dataclasses.replace(batch, key_schema=plan.schema, keys=keys)]
 
     def _plan(self, schema: Schema) -> StructPlan:
         known = {each.name: each for each in field_readers(schema, defaults=self._defaults)}
