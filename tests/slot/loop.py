@@ -113,6 +113,10 @@ class HeldLease:
         self.waited += seconds
         self.meanwhile()
 
+    def pause(self, seconds: float) -> None:
+        """The same, also when the slot should end."""
+        self.wait(seconds)
+
 
 @dataclass
 class Loop:

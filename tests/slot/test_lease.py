@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Self
 
 import pytest
@@ -143,3 +144,15 @@ def test_waiting_ends_early_when_the_slot_should_end() -> None:
         held.lease.wait(60.0)
 
         assert held.lease.should_end()
+
+
+def test_a_pause_holds_also_when_the_slot_should_end() -> None:
+    """For what still has to be waited for then."""
+    with Held() as held:
+        held.driver.answer = {"valid": True, "end": "stop"}
+        until(held.lease.should_end)
+        begun = time.monotonic()
+
+        held.lease.pause(0.2)
+
+        assert time.monotonic() - begun >= 0.2

@@ -16,6 +16,7 @@ from headrace.slot.work import EndReason, Outcome, Progress
 from slot.loop import HeldLease, ScriptedTask, batch
 
 LINGER_SECONDS = 5.0
+GRACE_SECONDS = 5.0
 
 
 class PassingLease(HeldLease):
@@ -24,6 +25,10 @@ class PassingLease(HeldLease):
     now: float = 0.0
 
     def wait(self, seconds: float) -> None:
+        """Be *seconds* older, unless it should end."""
+        self.now += 0.0 if self.should_end() else seconds
+
+    def pause(self, seconds: float) -> None:
         """Be *seconds* older."""
         self.now += seconds
 
@@ -43,7 +48,7 @@ class Reading:
         rules = ReadingRules(
             planned=self.planned,
             linger_seconds=None if self.planned else LINGER_SECONDS,
-            grace_seconds=5.0,
+            grace_seconds=GRACE_SECONDS,
             once=self.once,
             requests=self.requests,
         )
@@ -191,3 +196,18 @@ def test_an_open_transaction_keeps_a_task_unless_there_is_no_later(
     reading.read()
 
     assert outcome is reading.half.outcome
+
+
+@pytest.mark.parametrize("nothing", [None, RetriableError("away")], ids=["nothing", "away"])
+def test_a_task_that_has_to_end_its_transaction_is_polled_at_its_pace(nothing: object) -> None:
+    """Until the grace time is over: the wait for the connector takes no core of its own."""
+    task = ScriptedTask(batch("a", end=1))
+    reading = Reading(task, requests=BoundaryRequests())
+    task.script.append(lambda: reading.lease.__setattr__("asked_to_end", EndReason.STOP))
+    task.script.extend([nothing] * 1000)
+
+    reading.read()
+
+    assert Outcome.ASKED is reading.half.outcome
+    assert pytest.approx(GRACE_SECONDS, abs=0.01) == reading.lease.now
+    assert 890 < len(task.script)

@@ -30,7 +30,7 @@ class Converter(Protocol):
         """The bytes of each of *values*, in order; a null is a tombstone or a missing key.
 
         Must not change its argument. Raises :class:`~headrace.connect.errors.RecordError` with ``row``
-        set to the first row that cannot be converted.
+        set to the first row that cannot be converted; for any other exception that row is looked for.
         """
         ...
 

@@ -132,7 +132,7 @@ class Chain:
         self, stage: Stage, record: SourceRecord, waits_from: Callable[[], Place | None]
     ) -> SourceRecord | None:
         try:
-            return self._retrying.call(lambda: stage.changed(record), waits_from)
+            return _checked(stage, self._retrying.call(lambda: stage.changed(record), waits_from))
         except RecordError as error:
             raise _NotTransformed(error, stage.transform) from error
         except ConnectError:
@@ -150,6 +150,16 @@ class Chain:
         if self._tolerates:
             return found
         return Failed(located(found.error, frame.batch), frame.begins_at, found)
+
+
+def _checked(stage: Stage, changed: object) -> SourceRecord | None:
+    """What an author's transformation has made of a record."""
+    if changed is None or isinstance(changed, SourceRecord):
+        return changed
+    name = type(stage.transform).__name__
+    raise RecordError(
+        f"{name} returned {type(changed).__name__!r}: return a SourceRecord, or None to drop it."
+    )
 
 
 def _place(frame: Records, row: int) -> Place | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 from typing import cast
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.converting import ColumnarHeaderConverter, Converter, HeaderConverter
-from headrace.connect.errors import RecordError, RetriableError
+from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
 from headrace.connect.header_columns import HeaderColumn, HeaderColumns
 from headrace.connect.record import Headers
 from headrace.kafka.sender import EncodedHeaders, EncodedRecords
@@ -34,10 +35,50 @@ class Encoder:
         self._retrying = retrying
 
     def encoded(self, batch: SourceBatch) -> EncodedRecords:
-        """*batch* as bytes. Raises :class:`~headrace.connect.errors.RecordError` with its row."""
+        """*batch* as bytes. Raises :class:`~headrace.connect.errors.RecordError` with its row.
+
+        Whatever a converter raises is about a record, as in Kafka Connect.
+        """
         if self._retrying is None:
+            return self._attempted(batch)
+        return self._retrying.call(lambda: self._attempted(batch), lambda: Records(batch).begins_at)
+
+    def _attempted(self, batch: SourceBatch) -> EncodedRecords:
+        try:
             return self._encoded(batch)
-        return self._retrying.call(lambda: self._encoded(batch), lambda: Records(batch).begins_at)
+        except ConnectError:
+            raise
+        except Exception as error:
+            refused = self._first_refused(batch)
+            if refused is None:
+                raise
+            raise refused from error
+
+    def _first_refused(self, batch: SourceBatch) -> RecordError | None:
+        """The error of the first row that is refused by itself, too; ``None`` when that is not so of any."""
+
+        def fails(rows: int) -> int:
+            return int(self._failure(batch.slice(0, rows)) is not None)
+
+        row = bisect.bisect_left(range(1, len(batch)), 1, key=fails)
+        error = self._failure(batch.slice(row, 1))
+        if error is None:
+            return None
+        if isinstance(error, RecordError):
+            return RecordError(error.reason, row=row, advice=error.advice)
+        return RecordError(f"The converter raised {type(error).__name__}: {error}", row=row)
+
+    def _failure(self, batch: SourceBatch) -> Exception | None:
+        """What a converter raises for *batch*, if that is about its rows."""
+        try:
+            self._encoded(batch)
+        except RecordError as error:
+            return error
+        except ConnectError:
+            raise
+        except Exception as error:  # noqa: BLE001 (authors write converters)
+            return error
+        return None
 
     def _encoded(self, batch: SourceBatch) -> EncodedRecords:
         return EncodedRecords(
@@ -46,7 +87,11 @@ class Encoder:
             timestamps=batch.timestamps,
             headers=self._encoded_headers(batch),
             keys=self._encoded_keys(batch),
-            values=self._values.encode(batch.topic, batch.value_schema, batch.values),
+            values=_checked(
+                self._values,
+                self._values.encode(batch.topic, batch.value_schema, batch.values),
+                len(batch),
+            ),
         )
 
     def refused_by(self, batch: SourceBatch) -> tuple[str, object]:
@@ -58,14 +103,15 @@ class Encoder:
         for stage, converter, attempt in attempts:
             try:
                 attempt(batch)
-            except (RecordError, RetriableError):
+            except Exception:  # noqa: BLE001 (authors write converters)
                 return stage, converter
         return "VALUE_CONVERTER", self._values
 
     def _encoded_keys(self, batch: SourceBatch) -> pa.BinaryArray | None:
         if batch.keys is None:
             return None
-        return self._keys.encode(batch.topic, batch.key_schema, batch.keys)
+        encoded = self._keys.encode(batch.topic, batch.key_schema, batch.keys)
+        return _checked(self._keys, encoded, len(batch))
 
     def _encoded_headers(self, batch: SourceBatch) -> list[EncodedHeaders] | None:
         if batch.headers is None:
@@ -103,3 +149,17 @@ class Encoder:
         except RecordError as error:
             # A converter of headers sees one value; only here is it known whose it is.
             raise RecordError(error.reason, row=row, advice=error.advice) from error
+
+
+def _checked(converter: Converter, encoded: pa.Array, rows: int) -> pa.BinaryArray:
+    """What an author's *converter* has made of so many *rows*: fewer would be records that are lost."""
+    if not _is_binary(encoded.type) or len(encoded) != rows:
+        raise TaskFailedError(
+            f"{type(converter).__name__}.encode made {len(encoded)} of type {encoded.type} from {rows} values: "
+            "return a BinaryArray with one for each."
+        )
+    return encoded
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)

@@ -81,6 +81,10 @@ class Lease:
         """Wait, but not past the moment when the slot should end."""
         self._ending.wait(seconds)
 
+    def pause(self, seconds: float) -> None:
+        """Wait, also when the slot should end."""
+        self._closed.wait(seconds)
+
     def end(self) -> None:
         """Have the slot end as if the driver had asked for it; the heartbeat goes on."""
         self._hear(EndReason.SIBLING, valid=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError, TaskFailedError
@@ -18,6 +19,8 @@ from headrace.slot.throttle import Throttle
 _FEW_RECORDS = 16
 _GROWTH = 4
 
+_KINDS = (SourceBatch, SourceRecord)
+_RETURN = "return a SourceBatch, a list of those or of SourceRecord, or None."
 _NO_RECORDS = (
     "poll returned batches, and the task asked for the end of a transaction at a record: return plain records, or "
     "ask for the end of all that poll returns."
@@ -56,10 +59,7 @@ class PolledFrames:
             return
         if isinstance(polled, SourceBatch):
             polled = [polled]
-        batches = [each for each in polled if isinstance(each, SourceBatch)]
-        plain = [each for each in polled if not isinstance(each, SourceBatch)]
-        if batches and plain:
-            raise TypeError("poll returned batches and plain records in one list: return one kind.")
+        batches, plain = _sorted_out(polled)
         if batches and self._requests is not None and self._requests.cuts_at_records():
             raise TaskFailedError(_NO_RECORDS)
         for batch in batches:
@@ -105,6 +105,23 @@ class PolledFrames:
                 start, size = start + error.row + 1, _FEW_RECORDS
             else:
                 start, size = start + len(piece), size * _GROWTH
+
+
+def _sorted_out(polled: object) -> tuple[list[SourceBatch], list[SourceRecord]]:
+    """The batches and the plain records that an author's task *polled*; there are not both."""
+    # What can be gone through only once, as what `yield` makes, would look empty the second time.
+    if not isinstance(polled, Sequence):
+        raise TypeError(f"poll returned {type(polled).__name__!r}: {_RETURN}")
+    items = cast("Sequence[object]", polled)
+    batches = [each for each in items if isinstance(each, SourceBatch)]
+    plain = [each for each in items if isinstance(each, SourceRecord)]
+    if batches and plain:
+        raise TypeError("poll returned batches and plain records in one list: return one kind.")
+    others = {type(each).__name__ for each in items if not isinstance(each, _KINDS)}
+    if others:
+        held = ", ".join(map(repr, sorted(others)))
+        raise TypeError(f"poll returned {type(polled).__name__!r} with {held} in it: {_RETURN}")
+    return batches, plain
 
 
 def _ends_after(

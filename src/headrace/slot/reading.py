@@ -111,9 +111,18 @@ class ReadingHalf:
     def _waits_for_boundary(self) -> bool:
         if self._rules.requests is None or self._at_boundary or not self._lease.asked_to_end:
             return False
-        now = self._clock()
-        self._asked_at = now if self._asked_at is None else self._asked_at
-        return now < self._asked_at + self._rules.grace_seconds
+        if self._asked_at is None:
+            self._asked_at = self._clock()
+        return self._grace_left(self._asked_at) > 0
+
+    def _grace_left(self, asked_at: float) -> float:
+        return asked_at + self._rules.grace_seconds - self._clock()
+
+    def _wait(self, seconds: float) -> None:
+        if self._asked_at is None:
+            self._lease.wait(seconds)
+        else:
+            self._lease.pause(max(0.0, min(seconds, self._grace_left(self._asked_at))))
 
     def _waits_for_cheap_end(self) -> bool:
         # Of a polled task nobody knows when it will get there, and others wait for its turn.
@@ -145,7 +154,7 @@ class ReadingHalf:
             if self._failing or delay > _RETRY_SECONDS:
                 self._progress.source_away = str(error) or type(error).__name__
             self._failing = True
-            self._lease.wait(delay)
+            self._wait(delay)
             return ()
         self._failing = False
         self._progress.source_away = None
@@ -177,7 +186,7 @@ class ReadingHalf:
         else:
             if self._empty_since is None and self._task.is_idle():
                 self._empty_since = self._poll_began_at
-            self._lease.wait(_EMPTY_POLL_SECONDS)
+            self._wait(_EMPTY_POLL_SECONDS)
 
     def _batch_requests(self) -> Iterator[Frame]:
         requests = self._rules.requests

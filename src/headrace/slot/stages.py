@@ -50,7 +50,7 @@ class Stage:
 
     def changed(self, record: SourceRecord) -> SourceRecord | None:
         """*record* behind this step; ``None`` when it is dropped."""
-        if self.predicate is not None and self.predicate.test(record) == self.negate:
+        if self.predicate is not None and bool(self.predicate.test(record)) == self.negate:
             return record
         return self.transform.apply(record)
 
@@ -77,6 +77,9 @@ class Stage:
         told = self.predicate.test_batch(batch)
         if told is None or isinstance(told, bool):
             return None if told is None else told != self.negate
+        if told.null_count or len(told) != len(batch):
+            # As `test` sees them, because this does not say it of each row.
+            return None
         applies = told.to_numpy(zero_copy_only=False) != self.negate
         if applies.all():
             return True
