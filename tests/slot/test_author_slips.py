@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -121,6 +123,22 @@ def test_batches_and_records_do_not_come_together() -> None:
         running.run()
 
     assert [] == running.values()
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"values": pa.chunked_array([["a"]])}, "call combine_chunks"),
+        ({"values": ["a"]}, "not 'list'"),
+        ({"keys": np.array(["k"])}, "keys of a batch are a pyarrow Array, not 'ndarray'"),
+        ({"timestamps": 1.7e9}, "milliseconds"),
+        ({"timestamps": pa.array([1], pa.timestamp("s"))}, "milliseconds"),
+    ],
+)
+def test_a_batch_is_made_of_columns(columns: dict[str, Any], told: str) -> None:
+    """Where it is made it is told, and not as a bad record behind it, which may be passed over."""
+    with pytest.raises(TypeError, match=told):
+        dataclasses.replace(batch("a", end=1), **columns)
 
 
 @pytest.mark.parametrize(

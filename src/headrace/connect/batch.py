@@ -69,7 +69,7 @@ class SourceBatch:
     partition. Another mapping, given as *source_partition*, becomes a :class:`SourcePartition`.
 
     A batch is as large as its maker likes; makers bound it by bytes and rows. A null value is a
-    tombstone. Raises ``ValueError`` when columns differ in length.
+    tombstone. Raises ``ValueError`` when columns differ in length, and ``TypeError`` for what is no column.
     """
 
     topic: str
@@ -85,6 +85,10 @@ class SourceBatch:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source_partition", as_partition(self.source_partition))
+        _check_column("values", self.values)
+        if self.keys is not None:
+            _check_column("keys", self.keys)
+        _check_timestamps(self.timestamps)
         columns = dict[str, Sequence[object] | pa.Array | None](
             keys=self.keys,
             headers=self.headers,
@@ -135,3 +139,22 @@ class SourceBatch:
 
     def _offset_columns(self) -> Iterable[tuple[str, pa.Int64Array]]:
         return () if self.offsets is None else self.offsets.columns.items()
+
+
+def _check_column(name: str, column: object) -> None:
+    if isinstance(column, pa.ChunkedArray):
+        raise TypeError(f"The {name} of a batch are one pyarrow Array: call combine_chunks().")
+    if not isinstance(column, pa.Array):
+        raise TypeError(
+            f"The {name} of a batch are a pyarrow Array, not {type(column).__name__!r}."
+        )
+
+
+def _check_timestamps(timestamps: object) -> None:
+    # Kafka has no other form, and what is converted silently is off by a factor of a thousand.
+    if timestamps is None or type(timestamps) is int:
+        return
+    if not isinstance(timestamps, pa.Int64Array):
+        raise TypeError(
+            "The timestamps of a batch are milliseconds since 1970: one int, or an int64 column."
+        )
