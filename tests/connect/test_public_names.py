@@ -11,6 +11,7 @@ from headrace import connect
 # Public within headrace, but nothing that a connector's author needs.
 _PLUMBING = frozenset(
     {
+        "check_exact",
         "JsonNull",
         "Declared",
         "JavaReplacement",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,15 @@ import pytest
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError, TaskFailedError
-from headrace.connect.record import SourceRecord
-from headrace.connect.schema import Schema
+from headrace.connect.header_columns import HeaderColumn, HeaderColumns
+from headrace.connect.record import Header, SourceRecord
+from headrace.connect.schema import STRING, Schema
 from headrace.connect.transforming import Predicate
+from headrace.slot.encoding import Encoder
 from headrace.slot.stages import Stage
 from headrace.slot.work import ErrorPolicy
 from headrace.transforms.filter import Filter
-from slot.loop import Loop, ScriptedTask, batch, record
+from slot.loop import FILE, Loop, ScriptedTask, batch, record
 
 
 class Plugin:
@@ -74,9 +77,19 @@ class Digits(Plugin):
 class Returns(Plugin):
     """Converts a column into *what*."""
 
-    what: pa.Array
+    what: Any
 
     def encode(self, topic: str, schema: Schema | None, values: pa.Array) -> pa.BinaryArray:
+        """As it is."""
+        return self.what
+
+    def encode_header(self, topic: str, header: Header) -> bytes | None:
+        """Nothing: all at once."""
+        return None
+
+    def encode_headers(
+        self, topic: str, key: str, schema: Schema | None, values: pa.Array
+    ) -> pa.BinaryArray:
         """As it is."""
         return self.what
 
@@ -143,8 +156,14 @@ def test_a_batch_is_made_of_columns(columns: dict[str, Any], told: str) -> None:
 
 @pytest.mark.parametrize(
     "predicate",
-    [ByPattern(), Told(pa.array([True, None, False])), Told(pa.array([True]))],
-    ids=["a match", "nulls", "too few"],
+    [
+        ByPattern(),
+        Told(pa.array([True, None, False])),
+        Told(pa.array([True])),
+        Told(pa.array([], pa.bool_())),
+        Told(pa.array([0, 1, 2])),
+    ],
+    ids=["a match", "nulls", "too few", "none", "row numbers"],
 )
 @pytest.mark.parametrize(("negate", "left"), [(False, ["b", "c"]), (True, ["debug a"])])
 def test_only_records_of_which_a_predicate_is_true_are_dropped(
@@ -210,11 +229,14 @@ def test_what_is_raised_for_no_single_record_is_not_tolerated() -> None:
 @pytest.mark.parametrize(
     ("what", "told"),
     [
-        (pa.array([b"a"]), "Returns.encode made 1 of type binary from 2 values"),
-        (pa.array(["a", "b"]), "Returns.encode made 2 of type string from 2 values"),
+        (pa.array([b"a"]), "Returns made 1 of type binary from 2 values"),
+        (pa.array([], pa.binary()), "Returns made 0 of type binary from 2 values"),
+        (pa.array([b"a", b"b"] * 2), "Returns made 4 of type binary from 2 values"),
+        (pa.array(["a", "b"]), "Returns made 2 of type string from 2 values"),
+        ([b"a", b"b"], "Returns made 'list' from 2 values"),
     ],
 )
-def test_a_converter_that_leaves_rows_out_fails_the_task(what: pa.Array, told: str) -> None:
+def test_a_converter_that_leaves_rows_out_fails_the_task(what: object, told: str) -> None:
     """With tolerance, too: nobody knows which rows are left."""
     running = Loop(
         ScriptedTask(batch("a", "b", end=2)),
@@ -226,3 +248,61 @@ def test_a_converter_that_leaves_rows_out_fails_the_task(what: pa.Array, told: s
         running.run()
 
     assert ([], None) == (running.values(), running.position())
+
+
+def test_a_header_converter_that_leaves_rows_out_fails_the_task() -> None:
+    """Headers are columns where all rows have the same ones."""
+    column = HeaderColumn(key="h", values=pa.array(["x", "y"]), schema=STRING)
+    headed = dataclasses.replace(batch("a", "b", end=2), headers=HeaderColumns([column], rows=2))
+    encoder = Encoder(TooMany(), Returns(None), Returns(pa.array([b"x"])))
+
+    with pytest.raises(TaskFailedError, match="Returns made 1 of type binary from 2 values"):
+        encoder.encoded(headed)
+
+
+class Backwards(Plugin):
+    """Keeps records, but turns batches round."""
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        """As it is."""
+        return record
+
+    def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch]:
+        """The last row first."""
+        return [batch.take(pa.array(range(len(batch) - 1, -1, -1)))]
+
+
+def test_rows_keep_their_order() -> None:
+    """Otherwise they would have each other's source offsets."""
+    running = Loop(ScriptedTask(batch("a", "b", end=2)), stages=[Stage(transform=Backwards())])
+
+    running.run()
+
+    assert (["a", "b"], 2) == (running.values(), running.position())
+
+
+def test_a_task_may_go_on_counting_in_the_same_mapping() -> None:
+    """What is counted behind a record is not its source offset."""
+    position = {"position": 0}
+
+    def counted(value: str) -> SourceRecord:
+        position["position"] += 1
+        return SourceRecord(topic="t", value=value, source_partition=FILE, source_offset=position)
+
+    def ahead() -> list[SourceRecord]:
+        polled = [counted("a"), counted("b")]
+        counted("c")
+        return polled
+
+    running = Loop(ScriptedTask(ahead))
+
+    running.run()
+
+    assert (["a", "b"], 2) == (running.values(), running.position())
+
+
+@pytest.mark.parametrize("timestamp", [1.7e9, "17", dt.datetime(2020, 1, 1, tzinfo=dt.UTC)])
+def test_a_timestamp_is_in_whole_milliseconds(timestamp: Any) -> None:  # noqa: ANN401 (the slip)
+    """Seconds of Python's clocks would be taken for something else."""
+    with pytest.raises(TypeError, match="in whole milliseconds"):
+        dataclasses.replace(record("a", 1), timestamp=timestamp)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from headrace.connect.errors import RecordError
+from headrace.connect.exact_values import check_exact
 from headrace.connect.json_document import JsonNull, document
 from headrace.connect.schema import JSON_DOCUMENT, Schema, arrow_type
 
@@ -22,6 +23,7 @@ def column_of(schema: Schema | None, values: Sequence[Any]) -> pa.Array:
     """
     try:
         if schema is not None:
+            check_exact(schema, values)
             return pa.array(values, arrow_type(schema))
         if any(isinstance(value, Mapping | list | tuple | Decimal | JsonNull) for value in values):
             documents = pa.array(
@@ -29,7 +31,11 @@ def column_of(schema: Schema | None, values: Sequence[Any]) -> pa.Array:
             )
             return pa.ExtensionArray.from_storage(JSON_DOCUMENT, documents)
         return pa.array(values)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise RecordError(
-            f"A value does not fit {schema or 'any type that can be sent'}: {error}"
-        ) from error
+    except (pa.ArrowException, TypeError, ValueError, ArithmeticError) as error:
+        raise RecordError(f"A value does not fit {_told(schema)}: {error}") from error
+
+
+def _told(schema: Schema | None) -> str:
+    if schema is None:
+        return "any type that can be sent"
+    return f"its schema, {schema.type}" + (f" {schema.name!r}" if schema.name else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Integral
 
 from headrace.connect.partition import SourceOffset, SourcePartition, as_partition
 from headrace.connect.schema import Schema
@@ -45,9 +46,19 @@ class SourceRecord:
     def __post_init__(self) -> None:
         if not isinstance(self.source_partition, SourcePartition):  # pyright: ignore[reportUnnecessaryIsInstance]
             object.__setattr__(self, "source_partition", as_partition(self.source_partition))
-        # Kafka's clients use -1 for "no timestamp", and so do records made from theirs.
-        if self.timestamp is not None and self.timestamp < -1:
-            raise ValueError(f"Invalid record timestamp {self.timestamp}")
+        if self.source_offset is not None:
+            # A task may go on counting in the same mapping.
+            object.__setattr__(self, "source_offset", dict(self.source_offset))
+        if self.timestamp is not None:
+            _check_timestamp(self.timestamp)
+
+
+def _check_timestamp(timestamp: int) -> None:
+    if type(timestamp) is not int and not isinstance(timestamp, Integral):
+        raise TypeError(f"A record's timestamp is in whole milliseconds, not {timestamp!r}.")
+    # Kafka's clients use -1 for "no timestamp", and so do records made from theirs.
+    if timestamp < -1:
+        raise ValueError(f"Invalid record timestamp {timestamp}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,7 +139,11 @@ class Encoder:
             return [
                 self._encoded_row(topic, (column.at(row),), row)[0] for row in range(len(values))
             ]
-        encoded = self._headers.encode_headers(topic, key, column.schema, values)
+        encoded = _checked(
+            self._headers,
+            self._headers.encode_headers(topic, key, column.schema, values),
+            rows,
+        )
         return [(key, each) for each in cast("list[bytes | None]", encoded.to_pylist())]
 
     def _encoded_row(self, topic: str, headers: Headers, row: int) -> EncodedHeaders:
@@ -151,14 +155,17 @@ class Encoder:
             raise RecordError(error.reason, row=row, advice=error.advice) from error
 
 
-def _checked(converter: Converter, encoded: pa.Array, rows: int) -> pa.BinaryArray:
+def _checked(converter: object, encoded: pa.Array, rows: int) -> pa.BinaryArray:
     """What an author's *converter* has made of so many *rows*: fewer would be records that are lost."""
-    if not _is_binary(encoded.type) or len(encoded) != rows:
-        raise TaskFailedError(
-            f"{type(converter).__name__}.encode made {len(encoded)} of type {encoded.type} from {rows} values: "
-            "return a BinaryArray with one for each."
-        )
-    return encoded
+    if not isinstance(encoded, pa.Array):
+        made = repr(type(encoded).__name__)
+    elif not _is_binary(encoded.type) or len(encoded) != rows:
+        made = f"{len(encoded)} of type {encoded.type}"
+    else:
+        return encoded
+    raise TaskFailedError(
+        f"{type(converter).__name__} made {made} from {rows} values: return a BinaryArray with one for each."
+    )
 
 
 def _is_binary(kind: pa.DataType) -> bool:

@@ -77,7 +77,7 @@ class Stage:
         told = self.predicate.test_batch(batch)
         if told is None or isinstance(told, bool):
             return None if told is None else told != self.negate
-        if told.null_count or len(told) != len(batch):
+        if told.type != pa.bool_() or told.null_count or len(told) != len(batch):
             # As `test` sees them, because this does not say it of each row.
             return None
         applies = told.to_numpy(zero_copy_only=False) != self.negate
@@ -118,10 +118,11 @@ def _pieces(batches: Sequence[SourceBatch], changed: Piece) -> Iterator[Piece]:
     """What *changed* has become: *batches*, with the source offsets that it had."""
     start, offsets = 0, changed.batch.offsets
     for batch in batches:
+        own = None if offsets is None else offsets.slice(start, len(batch))
+        if batch.offsets is not offsets and batch.offsets not in (None, own):
+            raise ValueError("A transformation changed the order of rows.")
         kept = dataclasses.replace(
-            batch,
-            source_partition=changed.batch.source_partition,
-            offsets=None if offsets is None else offsets.slice(start, len(batch)),
+            batch, source_partition=changed.batch.source_partition, offsets=own
         )
         yield Piece(kept, changed.rows.slice(start, len(batch)))
         start += len(batch)

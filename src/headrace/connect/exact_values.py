@@ -1,0 +1,106 @@
+"""Python values that a column of their schema would hold changed: Arrow cuts fractions, and leaves out fields. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Number
+from operator import itemgetter
+from typing import Any, Final
+
+from headrace.connect.schema import Field, Schema, SchemaType
+
+_Values = Sequence[Any]
+_Check = Callable[[Schema, _Values], None]
+
+# From here on, halfway behind the largest, a float of 32 bits is infinite.
+_FLOAT32_END: Final = float.fromhex("0x1.ffffffp+127")
+_MIDNIGHT: Final = dt.time()
+_AS_THEY_ARE: Final = frozenset((int, str, bytes, type(None)))
+"""Nothing of these is lost in any column: what does not fit, Arrow refuses."""
+
+
+def check_exact(schema: Schema, values: _Values) -> None:
+    """Raise ``ValueError`` or ``TypeError`` where a column of *schema* would not hold what *values* are.
+
+    ``None`` is no value. What Arrow refuses by itself passes; instants and times lose what is finer than a
+    millisecond, which Kafka Connect has no room for.
+    """
+    check = _CHECKS.get(schema.type)
+    if check is not None and set(map(type, values)) - _AS_THEY_ARE:
+        check(schema, [value for value in values if value is not None])
+
+
+def _check_integers(schema: Schema, values: _Values) -> None:
+    for value in values:
+        if isinstance(value, Number) and value % 1:  # type: ignore[operator]
+            raise ValueError(f"{value!r} is not a whole number")
+        if isinstance(value, dt.datetime) and _has_time_of_day(schema, value):
+            raise ValueError(f"{value.isoformat()} is not a date, but has a time")
+
+
+def _has_time_of_day(schema: Schema, value: dt.datetime) -> bool:
+    return schema.type is SchemaType.INT32 and value.time() != _MIDNIGHT
+
+
+def _check_floats(schema: Schema, values: _Values) -> None:
+    for value in values:
+        if isinstance(value, float) and _FLOAT32_END <= abs(value) < math.inf:
+            raise ValueError(f"{value!r} is too large for {schema.type}")
+
+
+def _check_items(schema: Schema, values: _Values) -> None:
+    assert schema.value_schema is not None, "an array has items"
+    check_exact(schema.value_schema, [item for value in values for item in value])
+
+
+def _check_entries(schema: Schema, values: _Values) -> None:
+    assert schema.key_schema is not None, "a map has keys"
+    assert schema.value_schema is not None, "a map has values"
+    entries = [entry for value in values for entry in _entries(value)]
+    check_exact(schema.key_schema, [key for key, _ in entries])
+    check_exact(schema.value_schema, [value for _, value in entries])
+
+
+def _entries(value: Any) -> Iterable[tuple[Any, Any]]:  # noqa: ANN401 (whatever a connector returns)
+    return value.items() if isinstance(value, Mapping) else value
+
+
+def _check_structs(schema: Schema, values: _Values) -> None:
+    for kind in set(map(type, values)):
+        if not issubclass(kind, Mapping):
+            raise TypeError(f"a struct is a mapping of its fields, not {kind.__name__!r}")
+    shapes = set(map(tuple, values))
+    names = {field.name for field in schema.fields}
+    unknown = [name for shape in shapes for name in shape if name not in names]
+    if unknown:
+        raise ValueError(f"the schema has no field {unknown[0]!r}")
+    for field in schema.fields:
+        if field.schema.type in _CHECKS:
+            _check_field(field, _members(field.name, values, shapes))
+
+
+def _check_field(field: Field, values: _Values) -> None:
+    try:
+        check_exact(field.schema, values)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"field {field.name!r}: {error}") from error
+
+
+def _members(name: str, values: _Values, shapes: Iterable[tuple[str, ...]]) -> _Values:
+    if all(name in shape for shape in shapes):
+        return list(map(itemgetter(name), values))
+    return [value.get(name) for value in values]
+
+
+_CHECKS: Final[Mapping[SchemaType, _Check]] = {
+    SchemaType.INT8: _check_integers,
+    SchemaType.INT16: _check_integers,
+    SchemaType.INT32: _check_integers,
+    SchemaType.INT64: _check_integers,
+    SchemaType.FLOAT32: _check_floats,
+    SchemaType.ARRAY: _check_items,
+    SchemaType.MAP: _check_entries,
+    SchemaType.STRUCT: _check_structs,
+}
