@@ -24,6 +24,7 @@ class Example(Config):
     short: int = setting(kind=SettingType.SHORT, default=0, doc="Of 16 bits.")
     keep: bool = setting(default=True, doc="Whether.")
     names: tuple[str, ...] = setting("example.names", default=(), doc="Which.")
+    places: tuple[str, ...] = setting(default=("a",), doc="At least one.", non_empty=True)
     form: Literal["a", "b"] = setting(default="a", doc="One of two.")
     loud: str = setting(default="A", one_of=("A", "B"), ignore_case=True, doc="Either case.")
     secret: Password | None = setting(default=None, doc="Not to be shown.", valid=lambda _: "Weak")
@@ -178,3 +179,11 @@ def test_an_attribute_without_setting_is_a_programming_error():
 def test_under_cuts_the_prefix():
     """Only keys that go on after the prefix are taken."""
     assert {"a": "1", "b.c": "2"} == under({"p.a": "1", "p.b.c": "2", "p.": "3", "q": "4"}, "p.")
+
+
+@pytest.mark.parametrize("given", ["", "  ", "a,,b", ","])
+def test_a_list_that_must_hold_something_does(given: str) -> None:
+    """Otherwise nothing would be done, and nothing said."""
+    told = f"Invalid value {given.strip()} for configuration places: String must be non-empty"
+
+    assert (("places", told),) == Example.problems({"example.path": "/a", "places": given})

@@ -113,6 +113,19 @@ def test_the_place_of_an_error_is_one_in_the_users_text(session: SparkSession) -
 
 
 @pytest.mark.spark
+def test_a_name_that_is_not_known_is_told_with_where_fields_come_from(
+    session: SparkSession,
+) -> None:
+    """Where the value has none; no name of our own is proposed."""
+    found = told(session, SqlStep(select=("id",), where="id > 1"), pa.string())
+
+    assert 2 == len(found)
+    assert all("`record`" in each and "_headrace" not in each for each in found)
+    assert all("has no fields" in each and "files.schema" in each for each in found)
+    assert "has no fields" not in "".join(told(session, SqlStep(select=("id",))))
+
+
+@pytest.mark.spark
 def test_a_star_needs_fields(session: SparkSession) -> None:
     """It does not stand for the other parts of a record."""
     (found,) = told(session, SqlStep(select=("*",)), pa.string())

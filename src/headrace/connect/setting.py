@@ -13,6 +13,8 @@ Importance = Literal["high", "medium", "low"]
 Width = Literal["NONE", "SHORT", "MEDIUM", "LONG"]
 _T = TypeVar("_T")
 
+_EMPTY: Final = "String must be non-empty"
+
 REQUIRED: Final = object()
 """Stands where the default of a setting without one would be."""
 
@@ -32,6 +34,8 @@ class Limits:
         """What is wrong with *value*, in Kafka's words, or ``None``; of a list every item is looked at."""
         if isinstance(value, tuple):
             items: tuple[object, ...] = value
+            if self.non_empty and not items:
+                return _EMPTY
             found = (self._of_text(item) for item in items if isinstance(item, str))
             return next(filter(None, found), None) or self._of_any(value)
         if isinstance(value, str):
@@ -49,7 +53,7 @@ class Limits:
 
     def _of_text(self, value: str) -> str | None:
         if self.non_empty and not value:
-            return "String must be non-empty"
+            return _EMPTY
         if not self.one_of or value in self.one_of:
             return None
         if self.ignore_case and value.lower() in (each.lower() for each in self.one_of):

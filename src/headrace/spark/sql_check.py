@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
@@ -17,12 +18,18 @@ from headrace.slot.sql_step import SqlStep
 from headrace.spark.answers import Answers
 from headrace.spark.reasons import of_analysis
 from headrace.spark.sql_function import FunctionError, with_function
-from headrace.spark.sql_names import condition, expression, named, value_fields
+from headrace.spark.sql_names import ROW, condition, expression, named, value_fields
 from headrace.spark.sql_plan import refusal
 from headrace.spark.sql_types import strange_fields
 
 _known = Answers[tuple[Problem, ...]]()
 _numbers = itertools.count()
+_UNKNOWN_NAME = "[UNRESOLVED_COLUMN."
+_NO_FIELDS = (
+    "This value has no fields: of which type it is has to be known before it is read, for files by files.schema. "
+    "Text is taken apart by from_json and get_json_object."
+)
+_OUR_NAME = re.compile(f", `{ROW}`|`{ROW}`, ")
 _NARROW = "Between reading and writing, each row becomes one row, in its place."
 
 
@@ -76,10 +83,16 @@ def _of_expressions(frame: DataFrame, step: SqlStep) -> Iterator[Problem]:
     if step.where is not None:
         told = _of_condition(rows, step.where)
         if told is not None:
-            yield "where", f"{step.where}: {told}"
+            yield "where", f"{step.where}: {_with_advice(told, frame)}"
     if step.select:
         for told in _of_select(rows, step.select, has_fields=value_fields(frame) is not None):
-            yield "select", told
+            yield "select", _with_advice(told, frame)
+
+
+def _with_advice(told: str, frame: DataFrame) -> str:
+    """What Spark *told*, and where fields come from when a name is not known and the value has none."""
+    is_about_fields = _UNKNOWN_NAME in told and value_fields(frame) is None
+    return f"{told} {_NO_FIELDS}" if is_about_fields else told
 
 
 def _of_condition(rows: DataFrame, text: str) -> str | None:
@@ -140,7 +153,8 @@ def _complaint(made: Callable[[], DataFrame]) -> str | None:
     try:
         return _refused(made())
     except AnalysisException as error:
-        return of_analysis(error)
+        # Among the names that Spark proposes is one that is not for users.
+        return _OUR_NAME.sub("", of_analysis(error))
 
 
 def _refused(frame: DataFrame) -> str | None:
