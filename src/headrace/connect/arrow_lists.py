@@ -15,9 +15,22 @@ def opened(values: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
     struct of its key and its value. Pure, and not copied where the layout allows.
     """
     if pa.types.is_map(values.type):
-        entry = pa.struct([values.type.key_field, values.type.item_field])
-        values = values.cast(pa.list_(entry))
+        values = _as_lists(values)
     lengths = pc.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False)
     borders = np.zeros(len(values) + 1, np.int32)
     np.cumsum(lengths, out=borders[1:])
     return borders, values.flatten()
+
+
+def _as_lists(maps: pa.MapArray) -> pa.ListArray:
+    """*maps* as lists of their entries, of which a cast would refuse those that lack what has to be there."""
+    fields = [maps.type.key_field, maps.type.item_field]
+    entries = pa.StructArray.from_arrays([maps.keys, maps.items], fields=fields)
+    return pa.ListArray.from_buffers(
+        pa.list_(entries.type),
+        len(maps),
+        maps.buffers()[:2],
+        null_count=maps.null_count,
+        offset=maps.offset,
+        children=[entries],
+    )
