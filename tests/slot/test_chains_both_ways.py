@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 
 from headrace.connect.batch import BatchOffsets, SourceBatch
@@ -80,12 +80,13 @@ def stages(draw: some.DrawFn) -> Stage:
 
 @some.composite
 def _predicates(draw: some.DrawFn) -> Predicate | None:
-    name = draw(some.sampled_from([None, "EachThird", *PREDICATES]))
+    name = draw(some.sampled_from([None, *["EachThird"] * 4, *PREDICATES]))
     if name == "EachThird":
         return EachThird(draw(some.integers(0, 2)))
     return None if name is None else make_predicate(name, PREDICATES[name])
 
 
+@settings(max_examples=300)
 @given(
     batch=batches() | batches(typed()) | UNTYPED,
     chain=some.lists(stages(), min_size=1, max_size=4),
