@@ -22,8 +22,8 @@ from headrace.slot.retrying import Retrying
 from headrace.slot.stages import Stage
 from headrace.slot.work import ErrorPolicy, Progress
 from transforms.applied import made
+from transforms.drawn_settings import OF_STRUCTS
 from transforms.generated import LOOSE, batch_of, record
-from transforms.test_both_ways import SETTINGS
 
 
 class Colour(str, enum.Enum):  # noqa: UP042 (a text whose name is not what it is worth)
@@ -32,13 +32,13 @@ class Colour(str, enum.Enum):  # noqa: UP042 (a text whose name is not what it i
     RED = "r"
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", OF_STRUCTS)
 @given(drawn=some.data(), values=some.lists(LOOSE, min_size=1, max_size=3))
 def test_a_chain_does_what_its_transformation_does(
     name: str, drawn: some.DataObject, values: Sequence[Any]
 ) -> None:
     """To bytes, to numbers that are none, and to maps with keys that are no strings, too."""
-    config = drawn.draw(some.fixed_dictionaries(SETTINGS[name]))
+    config = drawn.draw(some.fixed_dictionaries(OF_STRUCTS[name]))
     transform = made(name if name == "ValueToKey" else f"{name}$Value", config)
     records = [record(each) for each in values]
 
