@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from headrace.connect.errors import RetriableError, StaleTokenError
+from headrace.connect.errors import RetriableError, StaleTokenError, TaskFailedError
 from headrace.connect.task import Polled
 from headrace.slot.boundary import BoundaryRequests
-from headrace.slot.frames import Failed, Frame, Records
+from headrace.slot.frames import Commit, Failed, Frame, Records
 from headrace.slot.reading import ReadingHalf, ReadingRules
 from headrace.slot.throttle import Throttle
 from headrace.slot.work import EndReason, Outcome, Progress
@@ -17,6 +17,7 @@ from slot.loop import HeldLease, ScriptedTask, batch
 
 LINGER_SECONDS = 5.0
 GRACE_SECONDS = 5.0
+TRANSACTION_SECONDS = 60.0
 
 
 class PassingLease(HeldLease):
@@ -25,8 +26,9 @@ class PassingLease(HeldLease):
     now: float = 0.0
 
     def wait(self, seconds: float) -> None:
-        """Be *seconds* older, unless it should end."""
-        self.now += 0.0 if self.should_end() else seconds
+        """Be *seconds* older, unless it should hurry to its end."""
+        hurries = self.should_end() and self.asked_to_end != EndReason.BUDGET
+        self.now += 0.0 if hurries else seconds
 
     def pause(self, seconds: float) -> None:
         """Be *seconds* older."""
@@ -49,6 +51,7 @@ class Reading:
             planned=self.planned,
             linger_seconds=None if self.planned else LINGER_SECONDS,
             grace_seconds=GRACE_SECONDS,
+            transaction_seconds=TRANSACTION_SECONDS,
             once=self.once,
             requests=self.requests,
         )
@@ -211,3 +214,34 @@ def test_a_task_that_has_to_end_its_transaction_is_polled_at_its_pace(nothing: o
     assert Outcome.ASKED is reading.half.outcome
     assert pytest.approx(GRACE_SECONDS, abs=0.01) == reading.lease.now
     assert 890 < len(task.script)
+
+
+def test_a_long_transaction_is_not_cut_because_others_wait() -> None:
+    """It would be begun anew for ever; the slot ends where the connector ends it."""
+    requests = BoundaryRequests()
+    task = ScriptedTask(batch("a", end=1))
+    reading = Reading(task, requests=requests)
+    task.script.append(lambda: reading.lease.__setattr__("asked_to_end", EndReason.BUDGET))
+    task.script.extend([lambda: reading.lease.pause(8.0)] * 6)
+    task.script.append(lambda: requests.commit_transaction() or [batch("b", end=2)])
+    task.script.append([batch("c", end=3)])
+
+    frames = reading.read()
+
+    assert (["a", "b"], Commit) == (values(frames), type(frames[-1]))
+    assert Outcome.ASKED is reading.half.outcome
+
+
+def test_a_transaction_that_never_ends_while_others_wait_fails_the_task() -> None:
+    """When it has been open for as long as it may be: it would be written and thrown away for ever, unseen."""
+    task = ScriptedTask(batch("a", end=1))
+    reading = Reading(task, requests=BoundaryRequests())
+    task.script.append(lambda: reading.lease.__setattr__("asked_to_end", EndReason.BUDGET))
+
+    *_, failed = reading.read()
+
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, TaskFailedError)
+    assert "has not ended its transaction for 60 s: with transaction.boundary=connector" in str(
+        failed.error
+    )

@@ -57,3 +57,12 @@ _TOO_LONG = {
         f"Have the connector give its records offsets of their own, or {_RAISE}",
     ),
 }
+
+
+def never_ended(open_seconds: float, timeout_seconds: float) -> str:
+    """What a person has to see of a connector's transaction that was open while others waited for its slot."""
+    whole, advice = _TOO_LONG[BoundaryKind.CONNECTOR]
+    return (
+        f"The task has not ended its transaction for {open_seconds:.0f} s: with transaction.boundary="
+        f"{BoundaryKind.CONNECTOR} {whole}, and transaction.timeout.ms is {timeout_seconds * 1000:.0f}. {advice}"
+    )

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from headrace.connect.errors import RecordError, RetriableError
 from headrace.connect.task import Polled, SourceTask
+from headrace.kafka.client_config import producer_config
+from headrace.slot.awaited_boundary import AwaitedBoundary
 from headrace.slot.boundary import BoundaryRequests
 from headrace.slot.frames import Abort, Commit, DeadLetter, EndOfPoll, Failed, Frame, Place, Records
 from headrace.slot.lease import Lease
@@ -32,13 +34,15 @@ class ReadingRules:
 
     *once* says that a polled task ends then also where going on later would be costly: there is no later.
     *requests* are there when the connector places the ends of transactions; reading then goes on to the
-    next one for at most *grace_seconds* after it was asked to end. *tolerates* says that a record that cannot
+    next one for at most *grace_seconds* after it was asked to end, or where others wait for its slot, until its
+    transaction has been open for *transaction_seconds*. *tolerates* says that a record that cannot
     be read is passed over.
     """
 
     planned: bool
     linger_seconds: float | None
     grace_seconds: float
+    transaction_seconds: float = 60.0
     once: bool = False
     requests: BoundaryRequests | None = None
     tolerates: bool = False
@@ -66,8 +70,12 @@ class ReadingHalf:
         )
         self._clock = clock
         self._empty_since: float | None = None
-        self._asked_at: float | None = None
-        self._at_boundary = True
+        self._boundary = AwaitedBoundary(
+            lease,
+            grace_seconds=rules.grace_seconds,
+            transaction_seconds=rules.transaction_seconds,
+            clock=clock,
+        )
         self._failing = False
         self._stuck = StuckPoll()
         self._poll_began_at = 0.0
@@ -106,23 +114,10 @@ class ReadingHalf:
 
     def _at_boundary_if_it_matters(self) -> bool:
         # A run that ends with its work has no later in which the connector might end its transaction.
-        return self._rules.requests is None or self._at_boundary or self._rules.once
+        return self._rules.requests is None or not self._boundary.is_open or self._rules.once
 
     def _waits_for_boundary(self) -> bool:
-        if self._rules.requests is None or self._at_boundary or not self._lease.asked_to_end:
-            return False
-        if self._asked_at is None:
-            self._asked_at = self._clock()
-        return self._grace_left(self._asked_at) > 0
-
-    def _grace_left(self, asked_at: float) -> float:
-        return asked_at + self._rules.grace_seconds - self._clock()
-
-    def _wait(self, seconds: float) -> None:
-        if self._asked_at is None:
-            self._lease.wait(seconds)
-        else:
-            self._lease.pause(max(0.0, min(seconds, self._grace_left(self._asked_at))))
+        return self._rules.requests is not None and self._boundary.keeps_reading()
 
     def _waits_for_cheap_end(self) -> bool:
         # Of a polled task nobody knows when it will get there, and others wait for its turn.
@@ -154,7 +149,7 @@ class ReadingHalf:
             if self._failing or delay > _RETRY_SECONDS:
                 self._progress.source_away = str(error) or type(error).__name__
             self._failing = True
-            self._wait(delay)
+            self._boundary.wait(delay)
             return ()
         self._failing = False
         self._progress.source_away = None
@@ -175,7 +170,7 @@ class ReadingHalf:
             records = _records_in(frame)
             count += records
             self._progress.polled_records += records
-            self._at_boundary = not isinstance(frame, Records | DeadLetter)
+            self._boundary.read(frame)
             yield frame
         self._count_poll(count)
         yield EndOfPoll(count)
@@ -186,17 +181,17 @@ class ReadingHalf:
         else:
             if self._empty_since is None and self._task.is_idle():
                 self._empty_since = self._poll_began_at
-            self._wait(_EMPTY_POLL_SECONDS)
+            self._boundary.wait(_EMPTY_POLL_SECONDS)
 
     def _batch_requests(self) -> Iterator[Frame]:
         requests = self._rules.requests
         if requests is None:
             return
         if requests.take_batch_abort():
-            self._at_boundary = True
+            self._boundary.ended()
             yield Abort()
         if requests.take_batch_commit():
-            self._at_boundary = True
+            self._boundary.ended()
             yield Commit()
 
     def _count_poll(self, records: int) -> None:
@@ -216,6 +211,11 @@ def _place_of(error: Exception) -> Place | None:
     return None if bad is None else (bad.source_partition, bad.source_offset)
 
 
+def _transaction_seconds(work: SlotWork) -> float:
+    config = producer_config(work.producer, transactional_id=work.transactional_id)
+    return config.transaction_timeout_seconds
+
+
 def reading_half(
     task: SourceTask,
     work: SlotWork,
@@ -230,6 +230,7 @@ def reading_half(
         linger_seconds=work.linger_seconds,
         once=work.once,
         grace_seconds=work.grace_seconds,
+        transaction_seconds=_transaction_seconds(work),
         requests=requests,
         tolerates=work.errors.tolerate,
     )
