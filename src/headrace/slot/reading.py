@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from headrace.connect.errors import RecordError, RetriableError
 from headrace.connect.task import Polled, SourceTask
-from headrace.kafka.client_config import producer_config
 from headrace.slot.awaited_boundary import AwaitedBoundary
 from headrace.slot.boundary import BoundaryRequests
 from headrace.slot.frames import Abort, Commit, DeadLetter, EndOfPoll, Failed, Frame, Place, Records
@@ -211,11 +210,6 @@ def _place_of(error: Exception) -> Place | None:
     return None if bad is None else (bad.source_partition, bad.source_offset)
 
 
-def _transaction_seconds(work: SlotWork) -> float:
-    config = producer_config(work.producer, transactional_id=work.transactional_id)
-    return config.transaction_timeout_seconds
-
-
 def reading_half(
     task: SourceTask,
     work: SlotWork,
@@ -230,7 +224,7 @@ def reading_half(
         linger_seconds=work.linger_seconds,
         once=work.once,
         grace_seconds=work.grace_seconds,
-        transaction_seconds=_transaction_seconds(work),
+        transaction_seconds=work.transaction_seconds,
         requests=requests,
         tolerates=work.errors.tolerate,
     )

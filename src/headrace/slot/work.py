@@ -112,7 +112,8 @@ class SlotWork:
     *offsets_topic* is ``None`` when acknowledged offsets are handed to the driver instead. With *copies_offsets* it
     is the connector's own, and the driver is told what was committed there. Topics that are not
     there are made by a client with the settings *admin* as *topic_groups* say; without any, the broker may make
-    them. *hidden* are secrets of the connector, each with what is shown in its place.
+    them. *transaction_seconds* is how long the broker lets a transaction stay open. *hidden* are secrets of the
+    connector, each with what is shown in its place.
     """
 
     connector: str
@@ -134,6 +135,7 @@ class SlotWork:
     commit_seconds: float = 1.0
     lease_seconds: float = 10.0
     grace_seconds: float = 5.0
+    transaction_seconds: float = 60.0
     linger_seconds: float | None = None
     once: bool = False
     records_per_second: int | None = None

@@ -31,6 +31,7 @@ from headrace.runtime.services import RunSpec, Timing
 from headrace.slot.channel import ChannelClient
 from headrace.slot.split.between import Between
 from headrace.slot.work import (
+    BoundaryKind,
     Outcome,
     Progress,
     SlotReport,
@@ -352,6 +353,48 @@ def test_the_time_budget_does_not_begin_before_slots_do(desks: list[Desk]) -> No
 
     assert run.join(20.0)
     assert [None] == ends
+    other.join(10.0)
+
+
+@pytest.mark.parametrize(
+    ("boundary", "given_up"),
+    [
+        (BoundaryKind.CONNECTOR, []),
+        (BoundaryKind.INTERVAL, ["Slots did not end within the graceful time."]),
+    ],
+)
+def test_a_slot_may_go_on_to_the_end_of_its_connectors_transaction(
+    desks: list[Desk], boundary: BoundaryKind, given_up: list[str]
+) -> None:
+    """Though others wait: a transaction that is longer than that would be begun anew for ever."""
+
+    def plays(ticket: SlotTicket, _: int) -> SlotReport:
+        with ChannelClient(ticket) as client:
+
+            def hears_end() -> bool:
+                return client.ask("beat", progress=Progress().as_message())["end"] is not None
+
+            until(hears_end)
+            late = time.monotonic() + 1.0
+            until(lambda: time.monotonic() > late)
+        return SlotReport(outcome=Outcome.IDLE)
+
+    timing = Timing(idle_poll=0.01, grace=0.1, batch_budget=0.1)
+    desk = Desk(plays, lambda _: Plan(), timing=timing)
+    desks.append(desk)
+    puppet("c", Puppet())
+    services = desk.services()
+    other = threading.Thread(
+        target=services.capacity.take, args=(2,), kwargs={"give_up": lambda: False}
+    )
+    run = ConnectorRun(replace(SPEC, connector=PolledPuppet(), boundary=boundary), services)
+    run.start()
+    other.start()
+    until(lambda: run.join(0.0) or bool(desk.heard(Replanned)))
+    run.ask_to_stop()
+
+    assert run.join(20.0)
+    assert given_up == [each.reason for each in desk.heard(Replanned)]
     other.join(10.0)
 
 

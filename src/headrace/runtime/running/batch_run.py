@@ -14,7 +14,7 @@ from headrace.runtime.running.ending import end_reason
 from headrace.runtime.running.micro_batch import MicroBatch, SlotState
 from headrace.runtime.running.run_parts import RunParts
 from headrace.runtime.running.source_waits import SourceWaits
-from headrace.slot.work import EndReason, Outcome, SlotReport, SlotTicket
+from headrace.slot.work import BoundaryKind, EndReason, Outcome, SlotReport, SlotTicket
 
 _LOOK_SECONDS = 0.5
 # Two beats: the first tells a slot that its work is not wanted any more.
@@ -179,8 +179,15 @@ class BatchRun:
         self._batch.ask_to_end(reason)
         self._asked = reason
         # A planned slot may take its time to where going on later is cheap; a polled one may not.
-        if reason is not EndReason.BUDGET or not planned:
+        if reason is not EndReason.BUDGET:
             self._asked_at = self._clock()
+        elif not planned:
+            self._asked_at = self._clock() + self._seconds_to_boundary()
+
+    def _seconds_to_boundary(self) -> float:
+        """How long a polled slot may take to the end of a transaction that only its connector may place."""
+        work = self._batch.slots[0].work
+        return work.transaction_seconds if work.boundary is BoundaryKind.CONNECTOR else 0.0
 
     def _is_ending(self) -> bool:
         return self._stopping.is_set() or self._context.has_failed

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from headrace.connect.connector import Plan, SourceConnector
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.task import Split
+from headrace.kafka.client_config import producer_config
 from headrace.runtime.running.fencing import transactional_id
 from headrace.runtime.services import RunSpec, Timing
 from headrace.slot.work import SlotWork
@@ -126,6 +127,7 @@ def _work(  # noqa: PLR0913 - the two callers above are its only readers
         commit_seconds=spec.commit_seconds,
         lease_seconds=timing.lease,
         grace_seconds=_slot_grace(timing.grace),
+        transaction_seconds=producer_config(spec.producer).transaction_timeout_seconds,
         linger_seconds=None if planned else timing.linger,
         once=once,
         records_per_second=spec.records_per_second,
