@@ -20,14 +20,13 @@ from headrace.slot.work import ErrorPolicy
 from headrace.transforms.catalogue import make_predicate, make_transform
 from slot.loop import Loop, ScriptedTask
 from transforms.drawn_settings import OF_OTHERS, OF_STRUCTS, WITH_SIDES
-from transforms.generated import LOOSE, batch_of, batches, typed
+from transforms.generated import ANY
 
 PREDICATES = {
     "RecordIsTombstone": {},
     "TopicNameMatches": {"pattern": "top.*"},
     "HasHeaderKey": {"name": "h"},
 }
-UNTYPED = some.lists(LOOSE, min_size=1, max_size=4).map(batch_of)
 
 
 @dataclass
@@ -88,7 +87,7 @@ def _predicates(draw: some.DrawFn) -> Predicate | None:
 
 @settings(max_examples=300)
 @given(
-    batch=batches() | batches(typed()) | UNTYPED,
+    batch=ANY,
     chain=some.lists(stages(), min_size=1, max_size=4),
     converter=some.sampled_from(["json", "string"]),
     tolerate=some.booleans(),

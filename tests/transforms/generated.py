@@ -172,6 +172,12 @@ def batch_of(values: Sequence[Any], schema: Schema | None = None) -> SourceBatch
     return batch
 
 
+UNTYPED = some.lists(LOOSE, min_size=1, max_size=4).map(batch_of)
+"""Batches of mappings without schema."""
+ANY = batches() | batches(typed()) | UNTYPED
+"""Batches of structs, of anything with a schema, and of mappings without one."""
+
+
 def record(value: object, schema: Schema | None = None, **more: Any) -> SourceRecord:  # noqa: ANN401 (fields of a record)
     """A record with a value."""
     return SourceRecord(

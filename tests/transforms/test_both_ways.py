@@ -12,10 +12,8 @@ from headrace.connect.batch import SourceBatch
 from transforms.applied import made
 from transforms.both_ways import check_both_ways
 from transforms.drawn_settings import FIELDS, OF_STRUCTS
-from transforms.generated import LOOSE, batch_of, batches, typed
+from transforms.generated import ANY, batches
 
-UNTYPED = some.lists(LOOSE, min_size=1, max_size=4).map(batch_of)
-ANY = batches() | batches(typed()) | UNTYPED
 MASKED = {
     "fields": FIELDS.filter(bool),
     "replacement": some.sampled_from(["x", "7", "1.23", "3e2"]),

@@ -117,8 +117,8 @@ def _sorted_out(polled: object) -> tuple[list[SourceBatch], list[SourceRecord]]:
     plain = [each for each in items if isinstance(each, SourceRecord)]
     if batches and plain:
         raise TypeError("poll returned batches and plain records in one list: return one kind.")
-    others = {type(each).__name__ for each in items if not isinstance(each, _KINDS)}
-    if others:
+    if len(batches) + len(plain) < len(items):
+        others = {type(each).__name__ for each in items if not isinstance(each, _KINDS)}
         held = ", ".join(map(repr, sorted(others)))
         raise TypeError(f"poll returned {type(polled).__name__!r} with {held} in it: {_RETURN}")
     return batches, plain

@@ -80,19 +80,19 @@ def _of_expressions(frame: DataFrame, step: SqlStep) -> Iterator[Problem]:
     except ValueError as error:
         yield "select" if step.select else "where", str(error)
         return
+    has_fields = value_fields(frame) is not None
     if step.where is not None:
         told = _of_condition(rows, step.where)
         if told is not None:
-            yield "where", f"{step.where}: {_with_advice(told, frame)}"
+            yield "where", f"{step.where}: {_with_advice(told, has_fields=has_fields)}"
     if step.select:
-        for told in _of_select(rows, step.select, has_fields=value_fields(frame) is not None):
-            yield "select", _with_advice(told, frame)
+        for told in _of_select(rows, step.select, has_fields=has_fields):
+            yield "select", _with_advice(told, has_fields=has_fields)
 
 
-def _with_advice(told: str, frame: DataFrame) -> str:
+def _with_advice(told: str, *, has_fields: bool) -> str:
     """What Spark *told*, and where fields come from when a name is not known and the value has none."""
-    is_about_fields = _UNKNOWN_NAME in told and value_fields(frame) is None
-    return f"{told} {_NO_FIELDS}" if is_about_fields else told
+    return told if has_fields or _UNKNOWN_NAME not in told else f"{told} {_NO_FIELDS}"
 
 
 def _of_condition(rows: DataFrame, text: str) -> str | None:
