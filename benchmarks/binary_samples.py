@@ -1,4 +1,4 @@
-"""Makes the files that are no text: Parquet and Avro with typed fields, and bytes that nobody looks into."""
+"""Makes the files that are no text: Parquet and Avro with typed fields, and bytes that no one looks into."""
 
 from __future__ import annotations
 

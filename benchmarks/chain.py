@@ -21,12 +21,11 @@ from headrace.connect.partition import SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.transforming import Transform
 from headrace.converters import make_converter
-from headrace.slot.chain import Chain
-from headrace.slot.frames import Frame, Records
-from headrace.slot.retrying import Retrying
-from headrace.slot.stages import Stage
-from headrace.slot.work import ErrorPolicy, Progress
 from headrace.sources.extractors.by_name import LINES
+from headrace.task.chain import Chain, Stage
+from headrace.task.error_handling import RetryWithBackoff
+from headrace.task.frames import Frame, Records
+from headrace.task.work import ErrorPolicy, Progress
 from headrace.testing.format_suite import reader_of
 from headrace.transforms.catalogue import TRANSFORM_CLASSES, make_transform
 
@@ -126,8 +125,8 @@ def _frames(content: bytes) -> Iterator[Frame]:
     reader.close()
 
 
-def _never_again() -> Retrying:
-    return Retrying(
+def _never_again() -> RetryWithBackoff:
+    return RetryWithBackoff(
         ErrorPolicy(),
         Progress(),
         wait=lambda seconds, _: time.sleep(seconds),

@@ -15,7 +15,7 @@ from typing import Final
 
 from benchmarks.contender import BenchmarkError, Job, put_away, started
 from benchmarks.file_stream import STRING, FileStream
-from headrace.broker.properties import LOG_CONFIG, as_text
+from headrace.broker.folder import LOG_CONFIG, as_text
 from headrace.jvm.jars import class_path
 from headrace.jvm.java import find_java
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import confluent_kafka
 
+from headrace.jvm.jars import pins_of
 from headrace.jvm.java import find_java
-from headrace.jvm.pins import pins_of
 
 
 def machine() -> str:

@@ -26,9 +26,9 @@ from headrace.connect.connector import PlanRequest
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local.identity import version_of
-from headrace.runtime.offset_desk import OffsetSnapshot
-from headrace.storage.offset_codec import encoded_key, encoded_value
-from headrace.storage.offset_index import LogPosition, OffsetIndex
+from headrace.offsets.codec import encoded_key, encoded_value
+from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.index import LogPosition, OffsetIndex
 
 _MOST_SECONDS = 600.0
 _SLOTS = 2
@@ -199,7 +199,7 @@ def _entry(size: int, version: str) -> SourceOffset:
 
 
 def _settled_bytes() -> int:
-    """The memory that this process has when it has given back what it does not need; the peak begins anew."""
+    """The memory that this process has when it has given back what it does not need; the peak begins again."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")

@@ -1,7 +1,7 @@
 """A server that speaks as much of S3 as reading needs: one folder's files, or as many keys as are wanted.
 
 ``python -m benchmarks.s3_server FOLDER|COUNT`` writes its port and serves until it is ended. It is a process
-of its own, so that what it costs is nobody else's.
+of its own, so that what it costs is no one else's.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _JSON = (
 # The same fields, with a longer note, so that rows are as long as the JSON lines.
 _CSV = (
     '%d,2026-03-%02dT%02d:%02d:%02dZ,sensor-%04d,%d.%02d,celsius,%s,"measured in the hall, %06d,'
-    ' and kept because nobody said that it may go away"\n'
+    ' and kept because no one said that it may go away"\n'
 )
 
 
@@ -57,7 +57,7 @@ def csv_value(number: int) -> str:
         f"{whole}.{part:02}",
         "celsius",
         state,
-        f"measured in the hall, {note:06}, and kept because nobody said that it may go away",
+        f"measured in the hall, {note:06}, and kept because no one said that it may go away",
     )
     return json.dumps(dict(zip(FIELDS, values, strict=True)), separators=(",", ":")) + "\n"
 

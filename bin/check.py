@@ -1,52 +1,221 @@
-"""Every check of the project, one line for each; arguments go to pytest."""
+"""Every check of the project, side by side; with arguments, which go to pytest, one after the other."""
 
 from __future__ import annotations
 
+import os
+import random
+import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
-from children import catch_signals, run
+from children import catch_signals, ending_together, run, start
+from headrace.broker import Broker
+from headrace.connect.errors import ConnectError
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sys.executable
+ALL, SEED, BOOTSTRAP = "--all", "HEADRACE_SEED", "HEADRACE_TEST_BOOTSTRAP"
 LINT_IMPORTS = "import sys; from importlinter.cli import lint_imports_command as c; sys.exit(c())"
-STEPS = {
+STATIC = {
     "formatting": [PYTHON, "-m", "ruff", "format", "--check", "."],
     "lint": [PYTHON, "-m", "ruff", "check", "."],
-    "types": [PYTHON, "-m", "pyright", "--pythonpath", PYTHON],
     "import rules": [PYTHON, "-c", LINT_IMPORTS, "--no-cache"],
+    "types": [PYTHON, "-m", "pyright", "--pythonpath", PYTHON],
 }
+PYTEST = [PYTHON, "-m", "pytest", "-q", "--durations=25", "--durations-min=5"]
+LIGHT = "light"
+# What tests/project/lanes.py says of each test that needs a service.
+REAL = ("session", "scenes", "parts")
+# A transaction that has outlived its time is ended at once, and not within ten seconds.
+BROKER = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
+# Measured alone on two cores, the longest is less than half of this.
+LIMIT_SECONDS = 60
+# What only computes leaves the processor to what watches a clock.
+NICE = 10
+LOOK_SECONDS, SIGN_OF_LIFE_SECONDS = 0.1, 60.0
+_COUNT = re.compile(r"(\d+) (passed|failed|skipped|error)")
+_CLOSING = re.compile(
+    r"^=*\s?(\d+ (?:passed|failed|skipped|error|deselected).* in [\d.]+s.*?)=*$", re.MULTILINE
+)
+_MATRICES = re.compile(r"^kill matrices: (\d+) of (\d+) cases", re.MULTILINE)
+_AFTER_TESTS = re.compile(r"^=+ slowest .*", re.MULTILINE | re.DOTALL)
+_PERCENT = re.compile(rb"\[ *(\d+%)\]")
+
+
+class Step:
+    """One program, from its start to its end, and what it said."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        nice: int = 0,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.seconds = 0.0
+        self.said = ""
+        self._command = command
+        self._began = time.monotonic()
+        self._output: IO[str] = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (open until its end)
+        self.child = start(command, cwd=ROOT, output=self._output, nice=nice, env=env)
+
+    def has_ended(self) -> bool:
+        """Whether it has; if so, how it went is printed, with what it said when it failed."""
+        code = self.child.poll()
+        if code is None:
+            return False
+        self.seconds = time.monotonic() - self._began
+        self._read()
+        print(f"{self.name}: {'FAILED' if code else 'ok'} ({self.seconds:.1f} s)", flush=True)
+        if code:
+            print(self.said, flush=True)
+            print(f"To run this alone: {subprocess.list2cmdline(self._command)}", flush=True)
+        elif found := _AFTER_TESTS.search(self.said):
+            print(found.group(), flush=True)
+        return True
+
+    def progress(self) -> str:
+        """Its name, and how far its tests are."""
+        number = self._output.fileno()
+        begin = max(0, os.fstat(number).st_size - 400)
+        percents = _PERCENT.findall(os.pread(number, 400, begin))
+        return f"{self.name} {percents[-1].decode()}" if percents else self.name
+
+    def show_unfinished(self) -> None:
+        """Print what it said before it was interrupted, and where that was."""
+        if not self.seconds and self._read():
+            print(f"{self.name}: interrupted\n{self.said}", flush=True)
+
+    @property
+    def closing(self) -> str:
+        """Pytest's own closing line, if it came to one."""
+        lines = _CLOSING.findall(self.said)
+        return lines[-1].strip() if lines else ""
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many tests passed, failed and were skipped; one whose fixture failed has failed."""
+        found = Counter({kind: int(number) for number, kind in _COUNT.findall(self.closing)})
+        found["failed"] += found.pop("error", 0)
+        return found
+
+    @property
+    def matrices(self) -> tuple[int, int]:
+        """How many cases of kill matrices it has played, and of how many."""
+        found = _MATRICES.search(self.said)
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
+    def _read(self) -> str:
+        self._output.seek(0)
+        self.said = self._output.read()
+        return self.said
 
 
 def main() -> None:
     """Run all of them, also after one has failed; the exit code is 1 when one has."""
     catch_signals()
-    failed = [name for name, command in STEPS.items() if not quiet_step(name, command)]
-    tests = [PYTHON, "-m", "pytest", "-q", "--durations=25", "--durations-min=5", *sys.argv[1:]]
-    print("tests:", flush=True)
-    if run(tests, cwd=ROOT):
-        failed.append("tests")
+    arguments = [each for each in sys.argv[1:] if each != ALL]
+    if ALL in sys.argv:
+        os.environ.pop(SEED, None)
+        print("Every case of the kill matrices is played: half an hour on two cores.", flush=True)
+    elif not arguments:
+        os.environ[SEED] = os.environ.get(SEED) or str(random.randrange(10**6))
+    failed = one_by_one(arguments) if arguments else side_by_side()
     if failed:
         sys.exit(f"FAILED: {', '.join(failed)}")
     print("All checks passed.")
 
 
-def quiet_step(name: str, command: list[str]) -> bool:
-    """Run one check, showing what it says only when it fails."""
-    started = time.monotonic()
-    with tempfile.TemporaryFile("w+") as output:
-        code = run(command, cwd=ROOT, output=output)
-        output.seek(0)
-        said = output.read()
-    seconds = time.monotonic() - started
-    print(f"{name}: {'FAILED' if code else 'ok'} ({seconds:.1f} s)", flush=True)
-    if code:
-        print(said, flush=True)
-        print(f"To run this alone: {subprocess.list2cmdline(command)}", flush=True)
-    return code == 0
+def one_by_one(arguments: Sequence[str]) -> list[str]:
+    """The static checks, and then a pytest of these *arguments*; the names of what failed."""
+    failed = list[str]()
+    for name, command in STATIC.items():
+        with ending_together() as children:
+            failed += ended([begun(children, name, command)])
+    print("tests:", flush=True)
+    return [*failed, "tests"] if run([*PYTEST, *arguments], cwd=ROOT) else failed
+
+
+def side_by_side() -> list[str]:
+    """Everything at once, on a broker that all tests share; the names of what failed."""
+    began, failed, tests = time.monotonic(), list[str](), list[Step]()
+    limited = [*PYTEST, "--refuse-above", str(LIMIT_SECONDS), "--lane"]
+    try:
+        with ExitStack() as services, ending_together() as children:
+            tests.append(begun(children, LIGHT, [*limited, LIGHT], nice=NICE))
+            quiet = [begun(children, *each, nice=NICE) for each in STATIC.items()]
+            try:
+                env = {BOOTSTRAP: os.environ.get(BOOTSTRAP) or own_broker(services)}
+            except ConnectError as error:
+                print(f"The broker that tests share cannot be started: {error}", flush=True)
+                failed.append("broker")
+            else:
+                for lane in REAL:
+                    tests.append(begun(children, lane, [*limited, lane], env=env))
+            failed += ended([*quiet, *tests])
+    except BaseException:
+        for each in tests:
+            each.show_unfinished()
+        raise
+    sum_up(tests, time.monotonic() - began)
+    return failed
+
+
+def begun(
+    children: list[subprocess.Popen[bytes]],
+    name: str,
+    command: Sequence[str],
+    *,
+    nice: int = 0,
+    env: Mapping[str, str] | None = None,
+) -> Step:
+    """A step whose program has begun, and is among *children*."""
+    step = Step(name, command, nice=nice, env=env)
+    children.append(step.child)
+    return step
+
+
+def own_broker(services: ExitStack) -> str:
+    """The address of a broker that ends with *services*."""
+    folder = services.enter_context(tempfile.TemporaryDirectory(prefix="headrace-check-"))
+    return services.enter_context(Broker(Path(folder), properties=BROKER)).bootstrap
+
+
+def ended(steps: Iterable[Step]) -> list[str]:
+    """Wait until all have; the names of those that failed."""
+    running, failed, last = list(steps), list[str](), time.monotonic()
+    while running:
+        over = [each for each in running if each.has_ended()]
+        running = [each for each in running if each not in over]
+        failed += [each.name for each in over if each.child.returncode]
+        if running and time.monotonic() - last > SIGN_OF_LIFE_SECONDS:
+            last = time.monotonic()
+            print("running:", ", ".join(each.progress() for each in running), flush=True)
+        time.sleep(LOOK_SECONDS)
+    return failed
+
+
+def sum_up(tests: Sequence[Step], seconds: float) -> None:
+    """Print how long each tier took, how much was played of the kill matrices, and how many tests passed."""
+    took = ", ".join(f"{each.name} {each.seconds:.0f} s" for each in tests)
+    print(f"{took}; everything {seconds:.0f} s.")
+    played, there = (sum(each.matrices[at] for each in tests) for at in (0, 1))
+    seed = os.environ.get(SEED)
+    again = f"the same again: {SEED}={seed} ./check; all of them: ./check --all" if seed else "all"
+    print(f"kill matrices: {played} of {there} cases; {again}")
+    counts = Counter[str]()
+    for each in tests:
+        counts += each.counts
+    print(", ".join(f"{counts[kind]} {kind}" for kind in ("passed", "failed", "skipped")))
 
 
 if __name__ == "__main__":

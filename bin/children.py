@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import IO, NoReturn
@@ -21,32 +23,64 @@ def catch_signals() -> None:
 
 
 def run(command: Sequence[str], *, cwd: Path, output: IO[str] | int | None = None) -> int:
-    """The exit code of *command*, which has a process group of its own.
+    """The exit code of *command*, which ends with this program."""
+    with ending_together() as children:
+        children.append(start(command, cwd=cwd, output=output))
+        return children[0].wait()
 
-    When this program is asked to end meanwhile, the command is interrupted as by Ctrl-C, and after a
-    while killed with all its group.
-    """
+
+def start(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    output: IO[str] | int | None = None,
+    env: Mapping[str, str] | None = None,
+    nice: int = 0,
+) -> subprocess.Popen[bytes]:
+    """Start *command* in a process group of its own; whoever starts it has to end it."""
     child = subprocess.Popen(
-        command, cwd=cwd, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        command,
+        cwd=cwd,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL if output is not None else None,
+        start_new_session=True,
+        env={**os.environ, **(env or {})},
     )
+    if nice:
+        os.setpriority(os.PRIO_PROCESS, child.pid, nice)
+    return child
+
+
+@contextmanager
+def ending_together() -> Generator[list[subprocess.Popen[bytes]]]:
+    """A list for children. When this program is asked to end meanwhile, all in it end.
+
+    They are interrupted as by Ctrl-C, and after a while killed with all their groups.
+    """
+    children: list[subprocess.Popen[bytes]] = []
     try:
-        return child.wait()
+        yield children
     except BaseException:
-        _end(child)
+        _end(children)
         raise
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end(children: Iterable[subprocess.Popen[bytes]]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    child.send_signal(signal.SIGINT)
-    try:
-        child.wait(timeout=ENDING_SECONDS)
-    except subprocess.TimeoutExpired:
-        print("It does not end by itself, so it is killed.")
-    finally:
-        _kill_group(child.pid)
-        child.wait()
+    living = [each for each in children if each.poll() is None]
+    for each in living:
+        each.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + ENDING_SECONDS
+    for each in living:
+        try:
+            each.wait(timeout=max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            print("It does not end by itself, so it is killed.")
+        finally:
+            _kill_group(each.pid)
+            each.wait()
 
 
 def _kill_group(group: int) -> None:

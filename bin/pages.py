@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headrace.admission import Plugins
-from headrace.admission.framework_settings import framework_settings
+from headrace.config.worker_config import ROLES, WorkerConfig
 from headrace.connect.config import Config
 from headrace.connect.setting import Limits, Setting
 from headrace.connectors.file_stream import FileStreamSourceConfig
@@ -19,11 +18,10 @@ from headrace.connectors.sqlite_table import SqliteConfig
 from headrace.converters.avro_config import AvroConverterConfig
 from headrace.converters.json_converter import JsonConverterConfig
 from headrace.converters.string_converter import StringConverterConfig
-from headrace.observe.metric import Metric
-from headrace.observe.metric_tables import OF_CONNECTOR, OF_TASK, OF_WORKER
+from headrace.herder.answers import value_text
+from headrace.observe.metrics import OF_CONNECTOR, OF_TASK, OF_WORKER, Metric
+from headrace.plugins.config_def import framework_settings
 from headrace.rest.config import RestConfig
-from headrace.runtime.herder.value_text import value_text
-from headrace.runtime.settings.worker_config import ROLES, WorkerConfig
 from headrace.transforms.catalogue import (
     PREDICATE_CLASSES,
     TRANSFORM_CLASSES,
@@ -66,8 +64,7 @@ LEFT_OUT = """
 
 def reference() -> str:
     """The page of every setting."""
-    worker = WorkerConfig(key_converter="", value_converter="")
-    common = framework_settings(worker, Plugins(worker).converters)
+    common = framework_settings()
     files = FilesConfig.settings()
     of_stores = {each.name for kind in KINDS.values() for each in kind.config.settings()}
     in_files = {each.name for each in files}

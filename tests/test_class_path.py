@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.class_path import class_at
+from doubles import puppets
+from headrace.class_path import Terminated, class_at
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.task import SourceTask
-from headrace.testing import puppets
 
 
 class Outer:
@@ -21,7 +21,7 @@ class Outer:
 
 def test_a_class_is_found():
     """Its module is imported, and it may lie in another class."""
-    assert puppets.PuppetTask is class_at("headrace.testing.puppets:PuppetTask", SourceTask)
+    assert puppets.PuppetTask is class_at("doubles.puppets:PuppetTask", SourceTask)
     assert Outer.Task is class_at(f"{__name__}:{Outer.Task.__qualname__}", SourceTask)
 
 
@@ -29,11 +29,11 @@ def test_a_class_is_found():
     ("path", "told"),
     [
         ("headrace.nowhere:Task", "could not be loaded: No module named 'headrace.nowhere'"),
-        ("headrace.testing.puppets:Nobody", "has no attribute 'Nobody'"),
+        ("doubles.puppets:Nobody", "has no attribute 'Nobody'"),
         (":Task", "could not be loaded"),
-        ("headrace.testing.puppets:PolledPuppet", "is not a SourceTask."),
-        ("headrace.testing.puppets:numbered", "is not a SourceTask."),
-        ("headrace.testing.puppets", "could not be loaded"),
+        ("doubles.puppets:PolledPuppet", "is not a SourceTask."),
+        ("doubles.puppets:numbered", "is not a SourceTask."),
+        ("doubles.puppets", "could not be loaded"),
     ],
 )
 def test_what_is_no_such_class_is_told_with_its_path(path: str, told: str):
@@ -66,3 +66,34 @@ def test_a_module_that_cannot_be_imported_is_told_with_its_line(
         class_at(f"{module}:Task", SourceTask)
 
     assert f"{module}:Task could not be loaded: {told.format(file=file)}" == str(raised.value)
+
+
+@pytest.mark.parametrize("raised", ["asyncio.CancelledError", "GeneratorExit"])
+def test_what_a_module_handled_at_its_import_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: str
+):
+    """Only what was to end the process goes on to end it; the plugin is reported as any other that cannot be imported."""
+    module = f"handled_{raised.replace('.', '_')}"
+    text = f"import asyncio\ntry:\n    raise {raised}\nexcept {raised}:\n    raise ValueError('no plugin')\n"
+    (tmp_path / f"{module}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with pytest.raises(TaskFailedError, match="no plugin"):
+        class_at(f"{module}:Task", SourceTask)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, Terminated])
+def test_what_was_to_end_the_process_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException]
+):
+    """Whatever the module that was being imported made of it."""
+    module = f"interrupted_{raised.__name__}"
+    text = (
+        f"from {raised.__module__} import {raised.__name__}\n"
+        f"try:\n    raise {raised.__name__}\nexcept BaseException:\n    raise ValueError('x')\n"
+    )
+    (tmp_path / f"{module}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with pytest.raises(raised):
+        class_at(f"{module}:Task", SourceTask)

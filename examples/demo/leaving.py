@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headrace.broker.waiting import until
+from headrace.broker.broker import until
 from headrace.pids import identity_of, read_stat, send
 from headrace.spark import java_process
 

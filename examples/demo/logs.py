@@ -13,18 +13,22 @@ from screen import Screen
 
 from headrace.observe.logs import configure_logging
 
-# Fetching Kafka takes a while the first time, and somebody waits for it.
-_SHOWN = "headrace.jvm"
+# Fetching Kafka takes a while the first time, and so does Spark's start on a busy machine; somebody waits for them.
+_FETCHING, _STARTING = "headrace.jvm", "headrace.spark.java_start"
 
 
 def keep_logs(file: Path, screen: Screen) -> None:
-    """Write what is logged to *file*, and show on *screen* what is fetched."""
+    """Write what is logged to *file*, and show on *screen* what is fetched, and how Spark starts."""
     file.parent.mkdir(parents=True, exist_ok=True)
     configure_logging("INFO", stream=file.open("w", buffering=1))
     logging.getLogger("headrace").setLevel(logging.DEBUG)
-    # It warns of topics that nobody has made yet.
+    # It warns of topics that no one has made yet.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    logging.getLogger(_SHOWN).addHandler(ScreenLog(screen))
+    logging.getLogger(_FETCHING).addHandler(ScreenLog(screen))
+    starting = ScreenLog(screen)
+    # That it begins and when it is through is shown by whoever starts it.
+    starting.addFilter(lambda record: "waiting for" in record.msg)
+    logging.getLogger(_STARTING).addHandler(starting)
 
 
 class ScreenLog(logging.Handler):

@@ -8,7 +8,7 @@ from landing import Landed
 
 # Commits come once a second; a shorter look would jump between nothing and much.
 _LOOK_BACK_SECONDS = 3.0
-_BAR = 24
+_BAR = 20
 
 
 class Progress:

@@ -1,21 +1,24 @@
-"""What a person sees: lines that stay, and one line of progress that is written anew."""
+"""What a person sees: lines that stay, and one line of progress that is written again."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import textwrap
 import threading
 import time
 from collections.abc import Callable
 from typing import TextIO
 
+# Those of a terminal that no one has made wider.
+_COLUMNS = 80
 _CLEAR = "\r\x1b[K"
-# Where nothing can be written anew, progress is a line now and then.
+# Where nothing can be written again, progress is a line now and then.
 _SECONDS_BETWEEN_LINES = 2.0
 
 
 class Screen:
-    """Writes to *stream*; any thread may speak. *live* says that a line can be written anew."""
+    """Writes to *stream*; any thread may speak. *live* says that a line can be written again."""
 
     def __init__(
         self,
@@ -34,7 +37,7 @@ class Screen:
     def say(self, *lines: str) -> None:
         """Write *lines* that stay."""
         with self._lock:
-            shown = "".join(f"{line}\n" for line in lines)
+            shown = "".join(f"{part}\n" for line in lines for part in _fitting(line))
             if self._live and self._progress:
                 shown = f"{_CLEAR}{shown}{self._progress}"
             self._write(shown)
@@ -58,6 +61,20 @@ class Screen:
     def _write(self, text: str) -> None:
         self._stream.write(text)
         self._stream.flush()
+
+
+def _fitting(line: str) -> list[str]:
+    """*line* in as many as fit, the further ones indented; reasons may be long."""
+    if len(line) <= _COLUMNS:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.wrap(
+        line,
+        _COLUMNS,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _is_live(stream: TextIO) -> bool:

@@ -17,12 +17,12 @@ from settings import FLIGHTS_PER_SECOND, FOLDER, WEATHER_PER_SECOND, connectors,
 from stage import Stage, stage
 from telling import Teller
 
-from headrace.admission import admitted, checked_worker
 from headrace.connect.errors import ConnectError
-from headrace.observe.events import told_to
+from headrace.observe.events import to_all
 from headrace.observe.logs import EventLog
-from headrace.runtime.worker import Worker
-from headrace.standalone import standalone
+from headrace.plugins import admitted, checked_worker
+from headrace.runtime.runs import Worker
+from headrace.worker import standalone
 
 _LOOK_SECONDS = 0.2
 FAILED = 1
@@ -37,11 +37,13 @@ def show(screen: Screen) -> int:
         _introduce(screen, files)
         killer = Killer("flights")
         landed = _sent(ready, screen, killer, files)
-        screen.say(
-            "", "Reading it all back with another client library (kafka-python, read_committed) …"
-        )
+        screen.say("", "Reading it all back with another client (kafka-python, read_committed) …")
         comparison = compared(files, in_kafka(ready.bootstrap, connectors()))
-    return _conclude(screen, comparison, landed, killer)
+        bootstrap = ready.bootstrap
+    code = _conclude(screen, comparison, landed, killer)
+    if not code:
+        screen.say("", *_next(bootstrap))
+    return code
 
 
 def _introduce(screen: Screen, files: Mapping[str, Counter[str]]) -> None:
@@ -68,7 +70,7 @@ def _sent(
             config,
             [admitted(each, config) for each in props.values()],
             state_file=FOLDER / "state.db",
-            tell=told_to(killer, Teller(screen), EventLog()),
+            emit=to_all(killer, Teller(screen), EventLog()),
             once=True,
             engine=ready.engine,
         ) as made,
@@ -133,16 +135,18 @@ def _conclude(screen: Screen, comparison: Comparison, landed: Landed, killer: Ki
         screen.say("", "This is wrong: no running task was killed, so nothing was shown.")
         return FAILED
     screen.say("  A task was killed in the middle, and each record is there exactly once.")
-    screen.say("", *_NEXT)
     return 0
 
 
-_NEXT = (
-    "Where to look next:",
-    "  The topics flights and weather are kept in .cache/demo/broker until the next ./demo:",
-    "    .venv/bin/headrace broker start --data .cache/demo/broker",
-    "    .venv/bin/python examples/read.py flights | head -3",
-    "  README.md             a first connector in ten lines",
-    "  examples/demo         what has just run",
-    "  docs/performance.md   how fast it is when nothing holds it back",
-)
+def _next(bootstrap: str) -> tuple[str, ...]:
+    return (
+        "Where to look next:",
+        "  The topics flights and weather are kept until the next ./demo:",
+        "    . .venv/bin/activate",
+        "    headrace broker start --data .cache/demo/broker",
+        f"    python examples/read.py flights {bootstrap} | head -3",
+        "    headrace broker stop --data .cache/demo/broker",
+        "  README.md             a first connector in ten lines",
+        "  examples/demo         what has just run",
+        "  docs/performance.md   how fast it is when nothing holds it back",
+    )

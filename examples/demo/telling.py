@@ -25,9 +25,9 @@ class Teller:
             case events.MicroBatchStarted(connector=name, slots=slots):
                 if name in self._replanned:
                     self._replanned.discard(name)
+                    resume = "1 task resumes" if slots == 1 else f"{slots} tasks resume"
                     self._screen.say(
-                        f"  {name}: open transactions are aborted; {slots} tasks go on behind the "
-                        "last commit.",
+                        f"  {name}: open transactions are aborted; {resume} after the last commit.",
                         "",
                     )
             case events.Waiting(connector=name, reason=reason):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headrace.observe.summary import ConnectorSummary
+
 __all__ = ["__version__", "run"]
 __version__ = "0.1.0"
 
@@ -19,8 +21,8 @@ def run(
     *,
     state_file: Path | str,
     spark: SparkSession | None = None,
-) -> None:
-    """Run *connectors* until all there is has been read and committed, then return.
+) -> Mapping[str, ConnectorSummary]:
+    """Run *connectors* until all there is has been read and committed, then return what each has done.
 
     *worker* and each of *connectors* are configurations as for ``headrace run``, their values text, numbers
     or booleans; *state_file* is where the worker keeps its own, made if it is missing. With *spark*, the
@@ -28,7 +30,10 @@ def run(
     which would be taken over. Raises :class:`~headrace.connect.errors.ConnectError` when a configuration is
     wrong or Kafka cannot be reached, and what failed when a connector fails; the others have then been read
     to their end.
+
+    The answer has a :class:`~headrace.observe.summary.ConnectorSummary` for each connector, by its name: records,
+    bytes, files, seconds.
     """
     from headrace.embedded import run_once  # noqa: PLC0415 (importing headrace stays cheap)
 
-    run_once(worker, connectors, state_file=Path(state_file), spark=spark)
+    return run_once(worker, connectors, state_file=Path(state_file), spark=spark)

@@ -1,16 +1,26 @@
-"""Classes and functions of authors by where they lie: ``package.module:Class``."""
+"""Classes and functions of authors by where they lie, ``package.module:Class``, and the folders they come from."""
 
 from __future__ import annotations
 
 import importlib
+import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
+from pathlib import Path
 from typing import TypeVar
 
 from headrace.connect.errors import TaskFailedError
 
 Kind = TypeVar("Kind")
+
+
+class Terminated(BaseException):
+    """SIGTERM has come, and whatever is open is closed on the way out; nothing that catches errors catches this."""
+
+
+# Other errors of their kind, such as a cancelled coroutine's, a module may have handled when it was imported.
+_ENDS_PROCESS = (KeyboardInterrupt, Terminated)
 
 
 def class_at(path: str, kind: type[Kind]) -> Callable[[], Kind]:
@@ -45,10 +55,24 @@ def module_and_name(path: str) -> tuple[str, str]:
     return module, name
 
 
+def interruption_behind(error: BaseException) -> BaseException | None:
+    """What was to end this process and became *error* where a module was imported; ``None`` where nothing was."""
+    seen = list[BaseException]()
+    each: BaseException | None = error
+    while each is not None and each not in seen:
+        if isinstance(each, _ENDS_PROCESS):
+            return each
+        seen.append(each)
+        each = each.__cause__ or each.__context__
+    return None
+
+
 def _loaded(path: str, module: str, name: str) -> object:
     try:
         return attrgetter(name)(importlib.import_module(module))
     except (Exception, SystemExit) as error:  # (a module may raise anything when it is imported)
+        if (interruption := interruption_behind(error)) is not None:
+            raise interruption from None
         raise TaskFailedError(f"{path} could not be loaded: {_reason(error)}") from error
 
 
@@ -65,3 +89,14 @@ def _reason(error: BaseException) -> str:
         return str(error)
     kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
     return f"{kind}{error} ({frames[-1].filename}, line {frames[-1].lineno})"
+
+
+def make_importable(folders: Iterable[str]) -> None:
+    """Find modules in *folders*, too: behind all others, so that none of them takes the place of an installed one.
+
+    A folder that this machine does not have is passed over. May be called again. Called once by a worker, and
+    by each slot before its task is loaded.
+    """
+    for each in folders:
+        if each not in sys.path and Path(each).is_dir():
+            sys.path.append(each)

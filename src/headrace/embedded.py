@@ -7,9 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.admission import all_admitted, checked_worker
+from headrace.observe.events import to_all
 from headrace.observe.logs import EventLog
-from headrace.standalone import spark_engine, standalone
+from headrace.observe.summary import ConnectorSummary, Summaries
+from headrace.plugins import all_admitted, checked_worker
+from headrace.worker import spark_engine, standalone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,7 +23,7 @@ def run_once(
     *,
     state_file: Path,
     spark: SparkSession | None = None,
-) -> None:
+) -> Mapping[str, ConnectorSummary]:
     """See :func:`headrace.run`."""
     # On somebody's own session the worker's master has no effect, so it cannot be wrong either.
     config = checked_worker(
@@ -31,10 +33,17 @@ def run_once(
     )
     ready = all_admitted([partial(dict[str, object], props) for props in connectors], config)
     engine = spark_engine(config, ready, spark)
+    summaries = Summaries()
     with standalone(
-        config, ready, state_file=state_file, tell=EventLog(), once=True, engine=engine
+        config,
+        ready,
+        state_file=state_file,
+        emit=to_all(EventLog(), summaries),
+        once=True,
+        engine=engine,
     ) as made:
         made.worker.start(made.specs)
         failures = made.worker.wait()
     for failure in failures.values():
         raise failure
+    return summaries.by_connector()

@@ -61,7 +61,7 @@ def test_tables_line_up():
 
 
 def test_ratios_without_a_goal_are_told_and_not_judged():
-    """What nobody wants to reach is neither reached nor missed; an empty column is still one."""
+    """What no one wants to reach is neither reached nor missed; an empty column is still one."""
     text = report(Results({"jsonl-s3-eos-1": [run_at(2e5)], "download": [run_at(8e5)]}))
 
     assert "of the bare download |     0.25 |        |     |" in text

@@ -6,10 +6,10 @@ import pytest
 from benchmarks.rows import ROWS, chosen
 from benchmarks.sql import AS_SQL, AS_TRANSFORMS, KEPT
 
-from admission.judged import admission, errors
-from headrace.runtime.settings.stage_settings import stage_choices
-from headrace.slot.sql_choice import sql_step
-from headrace.slot.sql_step import SqlStep
+from headrace.config.connector_config import stage_choices
+from headrace.task.chain import sql_step
+from headrace.task.sql.step import SqlStep
+from plugins.judged import admission, errors
 
 FILES = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "/nowhere/a.csv"}
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker import Broker, ports
+from headrace.broker import Broker
+from headrace.broker import broker as ports
 from headrace.connect.errors import ConnectError
 from headrace.testing.waiting import until
 

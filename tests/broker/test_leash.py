@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace.broker import leash
-from headrace.broker.waiting import until
+from headrace.broker.broker import until
 from headrace.pids import identity_of
 
 # Starts a sleeping program on a leash, tells its pid, and waits to be killed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import socket
 
-from headrace.broker import ports
+from headrace.broker import broker as ports
 
 
 def test_taken_port_is_not_free():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.broker.properties import as_text, server_properties
+from headrace.broker.folder import as_text, server_properties
 
 
 def test_overrides_win():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker.state import STATE_FILE, BrokerState, read_state, write_state
+from headrace.broker.folder import STATE_FILE, BrokerState, read_state, write_state
 from headrace.connect.errors import ConnectError
 from headrace.pids import identity_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.broker.waiting import until
+from headrace.broker.broker import until
 
 
 def test_deadline():

@@ -12,14 +12,13 @@ import pytest
 
 from headrace.cli.main import outcome
 from headrace.connect.partition import SourcePartition
+from headrace.herder.standalone import StandaloneHerder
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
-from headrace.runtime.standalone.herder import StandaloneHerder
-from headrace.storage.memory import MemoryOffsetStore
-from headrace.storage.memory_changes import MemoryChangeStore
+from headrace.storage.memory import MemoryChangeStore, MemoryOffsetStore
 from headrace.testing.waiting import until
-from runtime import changing
-from runtime.standalone.stage import Stage, request
+from herder.stage import Stage, request
+from offsets import changing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Commands that ask a worker: who is asked, as whom, and what is told when nobody answers properly."""
+"""Commands that ask a worker: who is asked, as whom, and what is told when no one answers properly."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Shell, Worker
+from doubles.puppets import PLANNED
 from headrace.cli.main import outcome
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
-from headrace.testing.puppets import PLANNED
+from herder.stage import request
 from rest.certificates import certificate
-from runtime.standalone.stage import request
 
 EXTENSION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 
@@ -228,8 +228,8 @@ def test_who_answers_otherwise_completes_nothing(status: int, body: bytes):
 
 
 @pytest.mark.parametrize("url", ["nonsense", "http://127.0.0.1:1"])
-def test_nobody_completes_nothing(url: str):
-    """Neither an address that is none, nor one where nobody listens."""
+def test_no_one_completes_nothing(url: str):
+    """Neither an address that is none, nor one where no one listens."""
     assert [] == words("headrace", "connectors", "status", "--url", url, "c")
 
 

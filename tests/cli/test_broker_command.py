@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from headrace.broker import Broker
-from headrace.broker.state import BrokerState, write_state
+from headrace.broker.folder import BrokerState, write_state
 from headrace.cli.main import commands
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Shell, Worker
+from doubles.puppets import PLANNED
 from headrace.connect.errors import TaskFailedError
-from headrace.testing.puppets import PLANNED
 from headrace.testing.waiting import until
 
 

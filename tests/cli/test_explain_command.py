@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from headrace.cli.explain import explain
-from headrace.cli.explained_table import explained_lines
+from headrace.cli.explain import explain, explained_lines
 from headrace.connect import ConfigError, ConnectError, Explained, SourcePartition, TaskFailedError
 from headrace.storage.sqlite import SqliteStorage
 
@@ -35,7 +34,9 @@ class Scene:
         for name in ("a.txt", "b.txt"):
             (self.folder / "in" / name).write_text("one\n")
 
-    def explained(self, worker: dict[str, str] | None = None, **connector: str) -> Result:
+    def explained(
+        self, worker: dict[str, str] | None = None, *options: str, **connector: str
+    ) -> Result:
         """What the command does."""
         named = {key.replace("_", "."): value for key, value in connector.items()}
         props = {
@@ -49,7 +50,7 @@ class Scene:
         (self.folder / "worker.json").write_text(json.dumps({**WORKER, **(worker or {})}))
         (self.folder / "c.json").write_text(json.dumps(props))
         paths = [str(self.folder / name) for name in ("worker.json", "c.json")]
-        return CliRunner().invoke(explain, paths, standalone_mode=False)
+        return CliRunner().invoke(explain, [*options, *paths], standalone_mode=False)
 
     def names(self) -> set[str]:
         """What lies in the folder."""
@@ -72,6 +73,29 @@ def test_what_would_be_read_is_a_table(scene: Scene):
     assert ["slot", "bytes", "topic", "partition", "format", "object"] == heading.split()
     assert ["0", "4", "t", "-", "lines", f"{scene.folder}/in/a.txt"] == rows[0].split()
     assert {"in", "worker.json", "c.json"} == scene.names()
+
+
+def test_programs_get_json(scene: Scene):
+    """Every object with all that is known of it, and whether the connector would fail."""
+    result = scene.explained({}, "--json", tasks_max="2", files_exclude="b*")
+
+    assert 0 == result.return_value
+    answer = json.loads(result.stdout)
+    assert ("c", 2, False) == (answer["connector"], answer["slots"], answer["fails"])
+    read, left = answer["objects"]
+    assert {
+        "name": f"{scene.folder}/in/a.txt",
+        "slots": [0],
+        "topic": "t",
+        "partition": None,
+        "form": "lines",
+        "size": 4,
+        "reason": None,
+        "fails": False,
+    } == read
+    assert f"{scene.folder}/in/b.txt" == left["name"]
+    assert [] == left["slots"]
+    assert left["reason"]
 
 
 def test_a_broker_that_is_away_is_told(scene: Scene):

@@ -10,7 +10,7 @@ import pytest
 
 from cli.conftest import Shell, Worker
 from headrace.connect.errors import RetriableError
-from storage.test_java_offsets_file import file_of
+from offsets.test_java_offsets_file import file_of
 
 ALTERED = "offsets for this connector have been altered successfully"
 
@@ -345,7 +345,7 @@ def test_offsets_of_two_connectors_are_compared(shell: Shell, worker: Worker, tm
     """True and 1 are not the same, although Python has them equal."""
     for name, at in (("d", True), ("e", 1)):
         file = tmp_path / f"{name}.json"
-        config = {"connector.class": "headrace.testing.puppets:PlannedPuppet", "tasks.max": "1"}
+        config = {"connector.class": "doubles.puppets:PlannedPuppet", "tasks.max": "1"}
         offsets = [{"partition": {"file": "a"}, "offset": {"at": at}}]
         body = {"name": name, "config": config, "initial_offsets": offsets}
         file.write_text(json.dumps(body))

@@ -1,4 +1,4 @@
-"""`headrace run` imports its plugins before somebody asks for them, and nobody waits for that."""
+"""`headrace run` imports its plugins before somebody asks for them, and no one waits for that."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.cli.loading import Loading
-from headrace.cli.plugins_ahead import import_ahead
+from headrace.cli.run import Loading, import_ahead
 from headrace.testing.waiting import until
 
 

@@ -42,7 +42,7 @@ def _started(folder: Path, worker: dict[str, str], *connectors: dict[str, str]) 
 def test_a_signal_ends_the_wait_for_the_broker(
     tmp_path: Path, number: signal.Signals, code: int, said: str
 ) -> None:
-    """At once, with a line and no traceback, when there is nobody to answer meanwhile."""
+    """At once, with a line and no traceback, when there is no one to answer meanwhile."""
     log = tmp_path / "log"
     with log.open("w") as stream:
         # Whoever runs the tests in the background may ignore SIGINT; a program that is started does not.
@@ -62,6 +62,47 @@ def test_a_signal_ends_the_wait_for_the_broker(
     assert code == ended
     assert said == log.read_text().splitlines()[-1]
     assert "Traceback" not in log.read_text()
+
+
+_IMPORTED = """
+import pathlib, time
+try:
+    pathlib.Path("importing").touch()
+    time.sleep(60)
+except BaseException:
+    {then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "SIGINT"]
+)
+@pytest.mark.parametrize("then", ["raise", "raise SystemExit(1)", "pass"])
+def test_a_signal_ends_the_import_of_a_plugin(
+    tmp_path: Path, number: signal.Signals, code: int, then: str
+) -> None:
+    """Whatever its module makes of it: it is never taken for a plugin that cannot be loaded."""
+    (tmp_path / "slow.py").write_text(_IMPORTED.format(then=then))
+    worker = {**NOWHERE, "plugin.path": str(tmp_path), "plugin.modules": "slow"}
+    connector = {**CONNECTOR, "connector.class": "slow:Connector"}
+    process = subprocess.Popen(
+        [*_started(tmp_path, worker, connector), "--once"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    )
+    try:
+        until((tmp_path / "importing").exists, seconds=30)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+
+    assert code == process.returncode, said
+    assert "could not be loaded" not in said
+    assert "Traceback" not in said
 
 
 def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
@@ -98,6 +139,20 @@ def test_all_that_is_wrong_with_the_worker_s_file_is_told_at_once(tmp_path: Path
         "rest.basic.auth.credentials.file",
         "ssl.keystore.location",
     ] == [line.split(":")[0].strip() for line in ended.stderr.splitlines()[1:]]
+
+
+def test_converters_that_are_missing_are_told(tmp_path: Path) -> None:
+    """As what is required and missing, beside what else is wrong."""
+    worker = {"bootstrap.servers": "127.0.0.1:9", "header.converter": "strange"}
+
+    ended = subprocess.run(_started(tmp_path, worker, CONNECTOR), capture_output=True, text=True)
+
+    missing = 'Missing required configuration "{}" which has no default value.'
+    assert 1 == ended.returncode
+    for key in ("key.converter", "value.converter"):
+        assert f"{key}: {missing.format(key)}" in ended.stderr
+    assert "header.converter: " in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_an_address_without_a_port_is_refused_at_once(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_broker_that_never_comes_ends_the_worker(tmp_path: Path) -> None:
 
 
 def test_once_needs_connectors(tmp_path: Path) -> None:
-    """There is nobody who could ask for one."""
+    """There is no one who could ask for one."""
     path = tmp_path / "worker.json"
     path.write_text(json.dumps(WORKER))
     command = [sys.executable, "-m", "headrace", "run", "--once", str(path)]

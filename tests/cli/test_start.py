@@ -12,8 +12,8 @@ from pathlib import Path
 
 import httpx
 
-from headrace.rest.binding import Binding
 from headrace.rest.config import RestConfig
+from headrace.rest.listeners import Binding
 from headrace.testing.waiting import until
 
 # Each of them takes longer than the worker's own modules, or belongs to what not every worker does.
@@ -53,8 +53,8 @@ def test_what_takes_long_is_imported_when_it_is_needed():
 def test_a_list_of_plugins_starts_neither_spark_nor_pandas():
     """Their modules are imported for it, all of them."""
     program = (
-        "import sys; from headrace.admission.plugins import Plugins\n"
-        "from headrace.runtime.settings.worker_config import WorkerConfig\n"
+        "import sys; from headrace.plugins.connector_plugins import Plugins\n"
+        "from headrace.config.worker_config import WorkerConfig\n"
         "Plugins(WorkerConfig(key_converter='string', value_converter='string')).listed()\n"
         "print([each for each in ('pandas', 'pyspark') if each in sys.modules])"
     )
@@ -93,6 +93,8 @@ class Interrupting:
         if name == "headrace.cli.main":
             os.kill(os.getpid(), signal.SIGINT)
 
+# Whatever started the tests may ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Interrupting())
 from headrace.__main__ import main
 main()
@@ -116,7 +118,7 @@ def processor_seconds() -> float:
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
+    """A port that no one listens at."""
     binding = Binding.of(RestConfig.parse({"listeners": "http://127.0.0.1:0"}))
     port = binding.main[0].port
     binding.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.cli.known_names import known_names
+from headrace.cli.rest_client import known_names
 from headrace.cli.table import table_lines
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from headrace.connect.arrow_lists import opened
+from headrace.connect.columns import opened
 
 POINT = pa.struct([pa.field("x", pa.int8(), nullable=False)])
 POINTS = pa.map_(pa.string(), pa.field("value", POINT, nullable=False))

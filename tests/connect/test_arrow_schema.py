@@ -8,8 +8,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from headrace.connect.arrow_schema import schema_of, struct_schema
-from headrace.connect.arrow_values import conformed
+from headrace.connect.arrow_types import conformed, schema_of, struct_schema
 from headrace.connect.schema import (
     BOOLEAN,
     BYTES,

@@ -10,8 +10,7 @@ import pytest
 
 from headrace.connect.config import Config, Problem, setting, under
 from headrace.connect.errors import ConfigError
-from headrace.connect.setting import Setting
-from headrace.connect.setting_type import Password, SettingType
+from headrace.connect.setting import Password, Setting, SettingType
 
 
 class Example(Config):

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headrace.connect import SourceBatch, SourceOffset, SourcePartition
-from headrace.connect.connector import Plan, PlanRequest
-from headrace.connect.explained import Explained
+from headrace.connect.connector import Explained, Plan, PlanRequest
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.task import FilesTask
 from headrace.testing.task_runs import LocalContext, StoredOffsets

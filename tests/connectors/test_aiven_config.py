@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.admission import admitted
+from headrace.config.aliases import CONNECTORS, connector_path
+from headrace.config.worker_config import WorkerConfig
 from headrace.connect import ConfigError
 from headrace.connectors.files.aiven.config import AivenS3Config, WholePrefix
 from headrace.connectors.files.aiven.connector import AivenS3Connector
@@ -20,8 +21,7 @@ from headrace.connectors.files.aiven.keys import (
 from headrace.connectors.files.aiven.naming import regex_of
 from headrace.connectors.files.aiven.peer_config import PeerConfig
 from headrace.connectors.files.naming.destinations import Destinations
-from headrace.runtime.settings.aliases import CONNECTORS, connector_path
-from headrace.runtime.settings.worker_config import WorkerConfig
+from headrace.plugins import admitted
 
 ROOT = Path(__file__).parents[2]
 # These mean the same to headrace itself.

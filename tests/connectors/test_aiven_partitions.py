@@ -10,7 +10,7 @@ from headrace.connect.task import Split
 from headrace.connectors.files.aiven.connector import AivenS3Connector
 from headrace.connectors.files.aiven.partitions import KnownByAddress, as_ours, as_theirs, key_of
 from headrace.connectors.files.aiven.shares import java_hash, shared
-from headrace.storage.offset_codec import encoded_key
+from headrace.offsets.codec import encoded_key
 from headrace.testing.task_runs import StoredOffsets
 
 KEYS = ["a.jsonl", "a//b", "/a", "in/t\u00e4b\t\U0001f600", "a*?[b]", "x/y/"]

@@ -50,7 +50,7 @@ def test_keys_are_translated(ours: str, theirs: str):
 
 
 def test_errors_of_records_keep_what_they_know():
-    """Whoever adds the place says the sentence anew."""
+    """Whoever adds the place says the sentence again."""
     error = RecordError("Too long (files.compression).", advice="Change files.format.")
 
     say_in_peers_words(error)

@@ -29,10 +29,10 @@ from headrace.connectors.files.stores import local
 from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.files.stores.errors import ObjectGoneError
 from headrace.connectors.files.stores.local import LocalStore
-from headrace.slot.work import ErrorPolicy
+from headrace.task.work import ErrorPolicy
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 from headrace.testing.waiting import until
-from slot.local_loop import Rounds
+from task.local_loop import Rounds
 
 Stored = dict[SourcePartition, SourceOffset]
 ENTRY: SourceOffset = {"done": True, "cleanup": "pending", "version": "v1", "size": 1}

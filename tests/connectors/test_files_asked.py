@@ -34,7 +34,7 @@ def test_what_is_begun_and_not_asked_for_is_told():
     assert ["/b", "/e"] == asked.unfinished()
 
 
-def test_when_all_was_asked_for_nobody_looks_again(monkeypatch: pytest.MonkeyPatch):
+def test_when_all_was_asked_for_no_one_looks_again(monkeypatch: pytest.MonkeyPatch):
     """So the plan of a million files goes through them once."""
     files = known()
     asked = Asked(files)

@@ -259,7 +259,7 @@ def test_a_packed_file_that_grew_is_for_files_changed(
     ],
     ids=["empty", "header", "half a header", "shorter", "another"],
 )
-def test_a_file_of_which_nothing_was_sent_begins_anew(
+def test_a_file_of_which_nothing_was_sent_begins_again(
     tmp_path: Path, before: str, after: str, changed: str
 ) -> None:
     """Whatever became of it, and whatever files.changed says."""

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from headrace.connectors.files.connector import FilesConnector
-from headrace.slot.work import BoundaryKind, ErrorPolicy
-from slot.local_loop import Rounds
+from headrace.task.work import BoundaryKind, ErrorPolicy
+from task.local_loop import Rounds
 
 DEAD = ErrorPolicy(tolerate=True, dead_letters="dead", headers=True)
 FILES = {

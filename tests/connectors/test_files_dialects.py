@@ -8,9 +8,9 @@ import pytest
 
 from headrace.connect import SourceOffset, SourcePartition
 from headrace.connectors.files.connector import FilesConnector
-from headrace.slot.work import ErrorPolicy
+from headrace.task.work import ErrorPolicy
 from headrace.testing.task_runs import LocalRun
-from slot.local_loop import Rounds
+from task.local_loop import Rounds
 
 Stored = dict[SourcePartition, SourceOffset]
 PROPS = {

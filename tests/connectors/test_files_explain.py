@@ -140,7 +140,7 @@ def test_a_folder_that_a_glob_matches_is_told_to_be_one(folder: Path):
 
     assert "is a folder" in told["below"]
     assert "files.recursive=true" in told["below"]
-    assert "It is no regular file." == told["bytes"]
+    assert "It is a FIFO, and only regular files are read." == told["bytes"]
     assert "No glob of files.path matches it." == told["a.jsonl"]
 
 

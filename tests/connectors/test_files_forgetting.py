@@ -55,7 +55,7 @@ def test_an_object_that_stays_away_is_forgotten(store: FilledStore):
 
 
 def test_an_object_that_comes_back_is_not_read_again(store: FilledStore):
-    """And its time begins anew, also when one listing alone has shown it."""
+    """And its time begins again, also when one listing alone has shown it."""
     played = Played(store, **HOUR)
     played.rounds()
     away = store.objects.pop("b")
@@ -325,7 +325,7 @@ def test_a_folder_that_vanishes_while_it_is_listed_forgets_nothing(
 
 
 def test_behind_links_that_lead_nowhere_nothing_is_forgotten(folder: Path):
-    """The name of such a file is there; what is in such a folder nobody can tell."""
+    """The name of such a file is there; what is in such a folder no one can tell."""
     mounted = folder.rename(folder.parent / "mounted")
     folder.mkdir()
     for below in ("c", "d"):

@@ -10,10 +10,10 @@ import pytest
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.connector import FilesConnector
-from headrace.slot.work import ErrorPolicy
-from slot.local_loop import Rounds
+from headrace.task.work import ErrorPolicy
 from sources.fuzzing import DAMAGES, Seen, seen_in
 from sources.test_fuzz import whole_of
+from task.local_loop import Rounds
 
 DEAD = ErrorPolicy(tolerate=True, dead_letters="dead", headers=True)
 NAMES = {

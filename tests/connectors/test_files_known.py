@@ -9,7 +9,7 @@ from headrace.connectors.files.progress import by_file, part, whole
 
 
 def test_entries_and_ranges_of_a_file_come_together():
-    """Each path once; what belongs to no file is nobody's."""
+    """Each path once; what belongs to no file is no one's."""
     entry, piece = {"anchor": 10}, {"anchor": 20, "done": True}
     known = by_file(
         {

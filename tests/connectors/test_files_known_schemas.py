@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from headrace.connect.record_schemas import RecordSchemas
+from headrace.connect.record import RecordSchemas
 from headrace.connect.schema import BYTES, INT64, STRING, Field, Schema, SchemaType
 from headrace.connectors.files.connector import FilesConnector
 

@@ -24,7 +24,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def lags(file: Path, offsets: Stored, /, **more: str) -> list[int | None]:
-    """What is told of each offset, by a connector that nobody has started."""
+    """What is told of each offset, by a connector that no one has started."""
     props = Steps(file.parent, **more).props
     told = FilesConnector().lag(props, offsets)
     assert told.keys() <= offsets.keys()
@@ -117,7 +117,7 @@ def test_what_people_set_and_what_is_damaged(
 
 
 def test_a_compressed_file_is_told_when_it_is_read(file: Path):
-    """Its offsets count the bytes of what is in it, of which nobody knows how many there are."""
+    """Its offsets count the bytes of what is in it, of which no one knows how many there are."""
     packed = file.with_name("a.txt.gz")
     packed.write_bytes(gzip.compress(TEN))
     file.unlink()

@@ -88,7 +88,7 @@ def test_a_half_read_file_that_vanishes_behind_the_listing_fails_the_next_plan(
 
 
 def test_a_named_file_that_was_read_may_vanish(path: Path) -> None:
-    """One that nobody has seen yet is an error."""
+    """One that no one has seen yet is an error."""
     assert [] == list_files([str(path)], recursive=False, known=[str(path)])
     with pytest.raises(TaskFailedError, match="does not exist"):
         list_files([str(path)], recursive=False)
@@ -102,7 +102,7 @@ def test_a_folder_that_vanishes_while_it_is_listed_is_left_out_and_told(  # noqa
     selected: str,
     recursive: bool,  # noqa: FBT001
 ) -> None:
-    """Only one that nobody has seen yet is an error."""
+    """Only one that no one has seen yet is an error."""
     inner = tmp_path / "in"
     inner.mkdir()
     (tmp_path / "a.txt").touch()
@@ -124,13 +124,12 @@ def test_a_folder_that_vanishes_while_it_is_listed_is_left_out_and_told(  # noqa
     assert f"{inner}: The folder vanished" in caplog.text
 
 
-@pytest.mark.parametrize("selected", ["", "*.txt", "loop.txt"])
-def test_a_path_whose_kind_cannot_be_found_out_is_named(tmp_path: Path, selected: str) -> None:
-    """A symbolic link to itself is no file, but no reason to pass for an empty folder either."""
+def test_a_link_to_itself_that_is_named_fails(tmp_path: Path) -> None:
+    """It is no file, but no reason to pass for a place without files either."""
     (tmp_path / "loop.txt").symlink_to("loop.txt")
 
     with pytest.raises(TaskFailedError, match=r"loop\.txt: This path cannot be read: Too many"):
-        list_files([str(tmp_path / selected)], recursive=False)
+        list_files([str(tmp_path / "loop.txt")], recursive=False)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -210,12 +209,15 @@ def test_a_dot_that_a_glob_writes_out_stands_for_that_of_a_name(tmp_path: Path) 
     assert "Its name begins with a dot." == told[f"{folder}/.in"]
 
 
-def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
-    """No offset could be stored for it."""
-    (tmp_path / os.fsdecode(b"\xff.txt")).touch()
+def test_names_that_are_not_utf8_are_listed_as_no_other_is(tmp_path: Path) -> None:
+    """No offset could be stored for them as they are, and none may be taken for that of another file."""
+    for name in (b"\xff.txt", b"\\xff.txt", b"\\\xff.txt", b"\\xff\xff.txt", b"\xff\\xff.txt"):
+        Path(os.fsdecode(bytes(tmp_path) + b"/" + name)).touch()
 
-    with pytest.raises(TaskFailedError, match="name is not UTF-8"):
-        list_files([str(tmp_path)], recursive=False)
+    found = list_files([str(tmp_path)], recursive=False)
+
+    assert 5 == len(set(found))
+    assert [f"{tmp_path}/\\xff.txt"] == [each for each in found if "//" not in each]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from headrace.connectors.files.connector import FilesConnector
-from headrace.slot.work import ErrorPolicy
-from slot.local_loop import Rounds
+from headrace.task.work import ErrorPolicy
 from sources.avro_files import block, datum, header, long
+from task.local_loop import Rounds
 
 DEAD = ErrorPolicy(tolerate=True, dead_letters="dead", headers=True)
 BLOCKS = 3

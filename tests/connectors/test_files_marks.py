@@ -125,7 +125,7 @@ def test_offsets_can_be_altered_before_there_is_a_context():
     assert not FilesConnector().alter_offsets({}, {file("/a"): None})
 
 
-def test_a_mark_that_was_written_by_nobody_here_fails_the_connector():
+def test_a_mark_that_was_written_by_no_one_here_fails_the_connector():
     """It might mean anything."""
     with pytest.raises(TaskFailedError, match="says no key"):
         mark_of({"at": 1}, mark_partition(None))

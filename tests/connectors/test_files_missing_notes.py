@@ -8,8 +8,7 @@ from connectors.tracked_store import BEGUN, FilledStore, Played, entry_of
 from headrace.connect.errors import OffsetsError
 from headrace.connect.partition import OffsetValue
 from headrace.connectors.files.connector import FilesConnector
-from headrace.storage.log_position import LogPosition
-from headrace.storage.packed_offset import packed_value
+from headrace.offsets.index import LogPosition, packed_value
 
 ALL = ["a", "b", "c"]
 HOUR = {"files_forget_after_ms": "3600000"}
@@ -112,7 +111,7 @@ def test_one_step_of_a_clock_forgets_no_object(played: Played):
     assert ["a", "c"] == played.entries
 
 
-def test_a_note_of_the_future_is_written_anew(played: Played):
+def test_a_note_of_the_future_is_written_again(played: Played):
     """By a clock that was wrong: nothing would ever be forgotten, and what it counted is not to be believed."""
     del played.store.objects["b"]
     later = int((BEGUN + 10**6) * 1000)
@@ -154,7 +153,7 @@ def test_what_is_seen_again_has_no_note(played: Played, more: dict[str, str]):
     assert [] == noted(played)
 
 
-def test_time_begins_anew_when_the_object_is_seen_again(played: Played):
+def test_time_begins_again_when_the_object_is_seen_again(played: Played):
     """In any listing of any run; an object that is to be read then has its entry from its slot."""
     before, store = dict(played.stored), played.store
     away = {key: store.objects.pop(key) for key in "bc"}

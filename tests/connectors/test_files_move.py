@@ -1,4 +1,4 @@
-"""Files on local disk that are moved when they were read: nothing of them is lost, and nobody else may read them."""
+"""Files on local disk that are moved when they were read: nothing of them is lost, and no one else may read them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def moved(folder: Path, name: str = "a.jsonl") -> None:
 
 
 def test_within_one_file_system_it_is_the_same_file(folder: Path) -> None:
-    """With its inode, mode and times; folders that are made let nobody in who may not enter its own."""
+    """With its inode, mode and times; folders that are made let no one in who may not enter its own."""
     before = (folder / "a.jsonl").stat()
 
     assert ["1"] == run(folder)
@@ -246,7 +246,7 @@ def test_a_marker_that_failed_is_tried_again_with_its_file(
 
 @pytest.mark.parametrize("action", ["delete", "move"])
 def test_the_marker_of_a_folder_is_refused_where_files_go(folder: Path, action: str) -> None:
-    """It would stay, and speak of files that nobody has written yet."""
+    """It would stay, and speak of files that no one has written yet."""
     with pytest.raises(ConfigError, match=r"Give each file its own, such as \{name\}\.done"):
         FilesConfig.parse(settings(folder, action, files_complete_marker="_SUCCESS"))
 

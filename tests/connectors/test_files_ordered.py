@@ -209,7 +209,7 @@ def test_what_is_done_and_gone_is_passed(store: FilledStore):
 
 
 def test_a_place_that_shows_nothing_moves_no_mark(store: FilledStore):
-    """It may be away, with objects that nobody has read; after a time it is gone for good."""
+    """It may be away, with objects that no one has read; after a time it is gone for good."""
     store.put("a/1", "a/2", "b/1")
     more = {**NO_LOOKBACK, "files_recursive": "true", "files_forget_after_ms": "5000"}
     played = Played(store, **more)
@@ -324,7 +324,7 @@ def test_an_entry_that_asks_for_it_is_read_below_the_mark(store: FilledStore):
 
 
 def test_an_object_that_is_overwritten_within_the_look_back_is_another_one(store: FilledStore):
-    """Below the mark nobody looks."""
+    """Below the mark no one looks."""
     store.put(*names(1, 2, 3))
     played = Played(store, **ORDERED, files_lookback="1", files_changed="reread")
     played.rounds()

@@ -22,10 +22,10 @@ from headrace.connectors.files.local.prefix_check import PrefixCheck
 from headrace.connectors.files.planning import decide
 from headrace.connectors.files.progress import Progress, by_file
 from headrace.connectors.files.stored.selection import StoredSeen
-from headrace.slot.work import ErrorPolicy
+from headrace.task.work import ErrorPolicy
 from headrace.testing.task_runs import StoredOffsets
-from slot.local_loop import Rounds
 from sources.avro_files import avro_file
+from task.local_loop import Rounds
 
 DEAD = ErrorPolicy(tolerate=True, dead_letters="dead", headers=True)
 ROWS = 40

@@ -75,7 +75,7 @@ def test_rounds_on_disk_go_on_where_the_last_one_stopped(
 
 
 def test_what_a_round_did_not_read_comes_before_what_is_behind_it():
-    """The next one begins anew, so that order holds and nothing is left out."""
+    """The next one begins again, so that order holds and nothing is left out."""
     played = Played(CountedStore("a", "b", "c", "d", "e"), **TWO)
 
     assert ["b"] == played.round(but="a")
@@ -123,7 +123,7 @@ def test_what_is_listed_later_is_judged_by_what_is_known_by_then():
     assert ["c", "e"] == played.round()
 
 
-def test_behind_a_file_in_ranges_a_round_begins_anew():
+def test_behind_a_file_in_ranges_a_round_begins_again():
     """So that the offsets of all ranges become one at once."""
     ranges = {"files_split_bytes": "5", "files_compression": "none"}
     played = Played(CountedStore("a", "b", "c", "d"), **ranges, **TWO)
@@ -135,8 +135,8 @@ def test_behind_a_file_in_ranges_a_round_begins_anew():
     assert {entry_of("a"), entry_of("b")} <= played.stored.keys()
 
 
-def test_where_nothing_follows_a_plan_begins_anew_at_once(monkeypatch: pytest.MonkeyPatch):
-    """An empty plan would end the run, although nobody has looked from the beginning."""
+def test_where_nothing_follows_a_plan_begins_again_at_once(monkeypatch: pytest.MonkeyPatch):
+    """An empty plan would end the run, although no one has looked from the beginning."""
 
     def exhausted(self: Listings, known: KnownFiles) -> ResumableListing:
         found = self.begun(StoredOffsets({}), known)

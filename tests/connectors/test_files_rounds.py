@@ -55,7 +55,7 @@ def test_a_round_takes_so_much_and_says_whether_there_is_more(
     assert (len(names) < 5) == plan.has_more
 
 
-def test_a_round_has_an_end_where_nobody_says_it(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_round_has_an_end_where_no_one_says_it(folder: Path, monkeypatch: pytest.MonkeyPatch):
     """A million new files would not fit into the memory of a driver; files that grow have no rounds."""
     monkeypatch.setattr("headrace.connectors.files.connector.MOST_OBJECTS", 2)
 
@@ -76,7 +76,7 @@ def test_rounds_follow_each_other_until_all_is_read(folder: Path, limit: dict[st
 
 
 def test_ranges_of_one_file_are_taken_in_several_rounds(tmp_path: Path):
-    """What was not taken is cut anew."""
+    """What was not taken is cut again."""
     (tmp_path / "a.jsonl").write_text("".join(f"{number:03}\n" for number in range(100, 130)))
     limits = {"files.split.bytes": "20", "files.max.bytes.per.round": "50"}
     props = {"files.path": str(tmp_path), "topic": "t", "files.min.age.ms": "0", **limits}
@@ -113,12 +113,13 @@ def test_a_round_keeps_its_limits(sizes: list[list[int]], most_bytes: int, most_
     ]
     taken = Round(max_objects=most_objects, max_bytes=most_bytes)
 
-    by_file = [taken.take(pieces) for pieces in files]
+    by_file = [taken.take(str(number), pieces) for number, pieces in enumerate(files)]
 
     everything = [piece for pieces in files for piece in pieces]
     count = len(taken.pieces)
     assert taken.pieces == everything[:count] == [piece for pieces in by_file for piece in pieces]
     assert taken.has_more == (count < len(everything))
+    assert taken.objects == [str(number) for number, each in enumerate(by_file) if each]
     assert not most_bytes or taken.total_bytes <= most_bytes or 1 == count
     assert not most_objects or sum(map(bool, by_file)) <= most_objects
     assert count or not everything

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from headrace.connect.setting_type import SettingType
+from headrace.connect.setting import SettingType
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.stores import catalogue
 

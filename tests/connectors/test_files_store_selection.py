@@ -178,7 +178,7 @@ def test_an_extension_that_tells_nothing_is_told():
         decided(replace(OBJECT, key="README", size=0))
 
 
-def test_a_key_that_cannot_be_named_is_an_error_and_left_out_by_nobody():
+def test_a_key_that_cannot_be_named_is_an_error_and_left_out_by_no_one():
     """The adapter's error, with the key."""
     error = KeyNotRepresentableError("s3://b", "odd", "It cannot be named.")
 
@@ -205,7 +205,7 @@ def test_what_is_lost_is_asked_of_this_store_only():
 
 @pytest.mark.parametrize("changed", ["fail", "reread", "ignore"])
 @pytest.mark.parametrize("done", [True, False])
-def test_another_version_of_an_object_of_which_nothing_was_sent_begins_anew(
+def test_another_version_of_an_object_of_which_nothing_was_sent_begins_again(
     changed: str,
     done: bool,  # noqa: FBT001
 ):

@@ -123,10 +123,13 @@ def test_what_does_not_begin_as_it_did_fails(path: Path) -> None:
 
 
 def test_one_of_the_same_size_is_the_same(path: Path) -> None:
-    """Nothing of it is read, and explain tells why."""
+    """Nothing of it is read, and explain tells why; what differs lies between what is compared."""
     known: Stored = {}
+    edge = "x" * 1100
+    path.write_text(f"{edge}\none\n{edge}\n")
     run(path, known)
-    put(path, "one\ntwo\n")
+    path.with_name(".kept").hardlink_to(path)  # so that its inode is not used again
+    put(path, f"{edge}\nONE\n{edge}\n")
 
     assert [] == run(path, known)
     row = Steps(path, known, files_changed="tail").explained()["a.txt"]

@@ -68,7 +68,7 @@ def clean(path: Path, action: str, stored: Stored) -> Outcome:
 
 
 def publish(path: Path, text: str) -> None:
-    """As producers do that want nobody to see half a file."""
+    """As producers do that want no one to see half a file."""
     new = path.parent.parent / "new"
     new.write_text(text)
     new.rename(path)
@@ -220,7 +220,7 @@ def test_what_came_under_the_name_since_is_read(
 def test_what_was_taken_for_another_one_has_its_name_again(
     path: Path, action: str, monkeypatch: pytest.MonkeyPatch
 ):
-    """A new file that nobody has read."""
+    """A new file that no one has read."""
     stored = read(path, action)
     expected = version_of(path.lstat())
     publish(path, "two\n")

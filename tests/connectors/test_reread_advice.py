@@ -17,7 +17,7 @@ from headrace.connectors.file_stream import FileStreamSourceConnector
 from headrace.connectors.files.aiven.connector import AivenS3Connector
 from headrace.connectors.files.aiven.words import in_peers_words
 from headrace.connectors.files.connector import FilesConnector
-from headrace.connectors.files.rereading import file_anew
+from headrace.connectors.files.rereading import file_again
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 
 NO_PROPS: Mapping[str, str] = {}
@@ -163,7 +163,7 @@ def test_a_line_file_that_is_shorter_than_its_position(tmp_path: Path, position:
 def test_objects_of_aivens_source_have_its_names():
     """A command that names ours would be refused."""
     stored: Stored = {}
-    sentence = in_peers_words(file_anew('s3://b/in "1"/a.csv'))
+    sentence = in_peers_words(file_again('s3://b/in "1"/a.csv'))
 
     obey(sentence, stored, AivenS3Connector())
 

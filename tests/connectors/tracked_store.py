@@ -14,7 +14,7 @@ from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.stores.errors import ObjectGoneError
 from headrace.connectors.files.stores.store import Store, StoredObject
 from headrace.connectors.files.tracking.marks import MARK
-from headrace.runtime.running.planning import checked
+from headrace.runtime.rounds import checked
 from headrace.testing.task_runs import StoredOffsets
 
 ROOT = "s3://b/"
@@ -56,7 +56,7 @@ class FilledStore:
 class Played:
     """Plans over *store*, one after the other, at a time that the test moves; :meth:`restart` is a new process.
 
-    Seconds that only rise begin anew in each process. By *skew* the clock is wrong.
+    Seconds that only rise begin again in each process. By *skew* the clock is wrong.
     """
 
     def __init__(self, store: FilledStore, stored: Stored | None = None, /, **props: str) -> None:

@@ -27,10 +27,8 @@ from headrace.connect.schema import (
     arrow_type,
     decimal,
 )
-from headrace.converters.avro_octets import joined
-from headrace.converters.avro_rules import AvroRules
-from headrace.converters.avro_schema import avro_schema
-from headrace.converters.avro_values import avro_pieces
+from headrace.converters.avro_schema import AvroRules, avro_schema
+from headrace.converters.avro_values import avro_pieces, joined
 
 USUAL = AvroRules()
 INT8 = Schema(type=SchemaType.INT8)

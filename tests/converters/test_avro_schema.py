@@ -37,8 +37,7 @@ from headrace.connect.schema import (
     Schema,
     decimal,
 )
-from headrace.converters.avro_rules import AvroRules
-from headrace.converters.avro_schema import avro_schema, avro_text
+from headrace.converters.avro_schema import AvroRules, avro_schema, avro_text
 from headrace.sources.extractors.avro.schema import connect_schema
 from headrace.sources.extractors.avro.types import parsed
 

@@ -45,8 +45,8 @@ from headrace.connect.schema import (
     arrow_type,
     decimal,
 )
-from headrace.converters.avro_octets import joined, varints
-from headrace.converters.avro_rules import AvroRules
+from headrace.converters.avro_schema import AvroRules
+from headrace.converters.avro_values import joined, varints
 
 OPTIONAL_INT = INT32.as_optional()
 WITH_DEFAULT = dataclasses.replace(OPTIONAL_INT, default=5)

@@ -18,9 +18,8 @@ from headrace.converters.registry_client import (
     SchemaReference,
     ToldSchema,
 )
-from headrace.converters.schema_references import referred_schemas
-from headrace.testing.registry_store import RegistryRefusal
-from headrace.testing.schema_registry import SchemaRegistry
+from headrace.converters.schema_ids import referred_schemas
+from headrace.testing.schema_registry import RegistryRefusal, SchemaRegistry
 
 PLACE = {"type": "record", "name": "n.Place", "fields": [{"name": "x", "type": "int"}]}
 WAY = {
@@ -127,7 +126,7 @@ def test_what_is_referred_to_and_is_not_there_is_told(registry: SchemaRegistry):
 
 
 def test_a_type_that_is_defined_twice_is_told(registry: SchemaRegistry):
-    """By two subjects, under two names: nobody knows which is meant."""
+    """By two subjects, under two names: no one knows which is meant."""
     registry.register("more", {**PLACE, "fields": [{"name": "z", "type": "int"}]})
     registry.store.levels["t-value"] = "NONE"
     mistaken = {"name": "n.Other", "subject": "more", "version": 1}

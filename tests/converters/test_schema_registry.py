@@ -44,7 +44,7 @@ def client(*urls: str, **access: Any) -> RegistryClient:  # noqa: ANN401
 
 
 def dead_url() -> str:
-    """Where nobody listens."""
+    """Where no one listens."""
     with socket.create_server(("127.0.0.1", 0)) as gone:
         return f"http://127.0.0.1:{gone.getsockname()[1]}"
 
@@ -117,7 +117,7 @@ def test_normalizing_is_asked_for(registry: SchemaRegistry):
 
 @pytest.mark.parametrize("moment", [500, 503, 429, BadMoment.CUT])
 def test_a_bad_moment_is_tried_again(registry: SchemaRegistry, moment: int | BadMoment):
-    """It passes, and nobody hears of it."""
+    """It passes, and no one hears of it."""
     registry.moments.extend([moment, moment])
 
     assert 1 == client(registry.url).register("a", TEXT)
@@ -137,7 +137,7 @@ def test_a_registry_that_does_not_answer_is_waited_for_a_little(registry: Schema
     assert ([1, 1], 1, 2) == (ids, len(registry.requests), len(second.requests))
 
 
-def test_when_nobody_answers_it_may_pass():
+def test_when_no_one_answers_it_may_pass():
     """The error names each URL without its secrets, and the waits are bounded."""
     waits: list[float] = []
     dead = dead_url().replace("//", "//me:secret@")

@@ -1,32 +1,26 @@
-"""Slots that Spark itself attempts twice, on a session that allows it: a program for tests.
-
-In a process of its own, because a process has one Spark session. Reads what to do as JSON from its first
-argument, prints one JSON line for each way in which a first attempt ends.
-"""
+"""Slots that Spark itself attempts twice, on a session that allows it: a program for a player."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from pyspark.sql import SparkSession
 
-from end_to_end.raising_task import RAISE
+from end_to_end.player import FOLDER
+from end_to_end.raising_task import WANTED
 from end_to_end.scene import Scene
 from headrace.observe.events import Event, SlotProgress
-from headrace.runtime.running.micro_batch import MicroBatch
-from headrace.slot.work import SlotWork
+from headrace.runtime.micro_batch import MicroBatch
 from headrace.spark.engine import SparkEngine
-from headrace.spark.session import SparkSettings, open_session
+from headrace.spark.session import SparkSettings
+from headrace.task.work import SlotWork
 
-# Spark tries a task that failed once more; ``local[2]`` would give the job up.
-MASTER = "local[2,2]"
 # Each slot is at work for seconds, at the rate of a scene.
 RECORDS = 32_000
 
@@ -76,7 +70,7 @@ def kill(scene: Scene) -> None:
 
 def let_raise(_: Scene) -> None:
     """Let the function of the next slot that commits raise."""
-    (Path(os.environ[RAISE]) / "wanted").touch()
+    (Path(os.environ[FOLDER]) / WANTED).touch()
 
 
 def wrong_with(scene: Scene, session: SparkSession, end_one: Callable[[Scene], None]) -> str:
@@ -99,14 +93,10 @@ def wrong_with(scene: Scene, session: SparkSession, end_one: Callable[[Scene], N
     return "" if not failures and verdict.exactly_once else f"{failures} {verdict}"
 
 
-def main() -> None:
-    """Let attempts end in each way, on one session, and print how it went."""
-    asked = json.loads(sys.argv[1])
+def play(session: SparkSession, asked: Mapping[str, Any]) -> Iterator[Mapping[str, object]]:
+    """Let attempts end in each way; tell how it went."""
     folder = Path(asked["folder"])
-    os.environ[RAISE] = str(folder)
-    session = open_session(SparkSettings(master=MASTER))
-    ends = {"killed": kill, "raised": let_raise}
-    for name, end_one in ends.items():
+    for name, end_one in {"killed": kill, "raised": let_raise}.items():
         scene = Scene(
             asked["bootstrap"],
             folder / name,
@@ -114,11 +104,4 @@ def main() -> None:
             worker={"plugin.modules": "end_to_end.raising_task"},
             connector={"connector.class": "end_to_end.raising_task:RaisingConnector"},
         )
-        told = {"attempt": name, "wrong": wrong_with(scene, session, end_one)}
-        sys.stdout.write(json.dumps(told) + "\n")
-        sys.stdout.flush()
-    session.stop()
-
-
-if __name__ == "__main__":
-    main()
+        yield {"attempt": name, "wrong": wrong_with(scene, session, end_one)}

@@ -1,23 +1,21 @@
-"""Slots with SQL that Spark itself attempts twice, on a session that allows it: a program for tests.
-
-In a process of its own, because a process has one Spark session. Reads what to do as JSON from its first
-argument, prints one JSON line for each way in which first attempts end.
-"""
+"""Slots with SQL that Spark itself attempts twice, on a session that allows it: a program for a player."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from end_to_end.attempts import RECORDS, has_committed
 from end_to_end.scene import Scene
 from end_to_end.sql_lines import SQL, selected
 from headrace.observe.events import ConnectorFailed, Event, SlotClaimed
 from headrace.spark.engine import SparkEngine
-from headrace.spark.session import SparkSettings, open_session
+from headrace.spark.session import SparkSettings
 
 # Behind some commits.
 BAD_LINE = 15_000
@@ -52,19 +50,10 @@ def reader_among(events: list[Event]) -> int:
     return next(event.pid for event in events if isinstance(event, SlotClaimed) and event.reads)
 
 
-def main() -> None:
-    """Let attempts end in each way, on one session, and print how it went."""
-    asked = json.loads(sys.argv[1])
-    session = open_session(SparkSettings(master=asked["master"]))
+def play(session: SparkSession, asked: Mapping[str, Any]) -> Iterator[Mapping[str, object]]:
+    """Let attempts end in each way; tell how it went."""
     engine = SparkEngine(SparkSettings(), slots=2, session=session)
     for name, wrong_with in {"killed": wrong_with_kill, "failed": wrong_with_bad_value}.items():
         topic = f"{asked['name']}-{name}-{os.getpid()}"
         scene = Scene(asked["bootstrap"], Path(asked["folder"]) / name, topic, connector=dict(SQL))
-        told = {"attempt": name, "wrong": wrong_with(scene, engine)}
-        sys.stdout.write(json.dumps(told) + "\n")
-        sys.stdout.flush()
-    session.stop()
-
-
-if __name__ == "__main__":
-    main()
+        yield {"attempt": name, "wrong": wrong_with(scene, engine)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.testing.process_engine import ProcessEngine
+from doubles.process_engine import ProcessEngine
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ FILES = ("a", "b", "c")
 
 ABSENT = "Connector {c} not found"
 UNKNOWN = "Unknown connector {c}"
+NOT_THERE = "Unknown connector: {c}"
 NO_LEADER = (
     "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was "
     "underway."
@@ -58,8 +59,8 @@ ALLOWED: Mapping[str, Allowed] = {
     "pause": {202: [None], 404: [UNKNOWN]},
     "resume": {202: [None], 404: [UNKNOWN]},
     "stop": {204: [None], 404: [UNKNOWN]},
-    "restart": {202: [None], 404: [ABSENT]},
-    "restart a task": {204: [None], 404: [ABSENT, "Unknown task: {c}-0"], 409: [NO_LEADER]},
+    "restart": {202: [None], 404: [NOT_THERE]},
+    "restart a task": {204: [None], 404: [NOT_THERE, "Unknown task: {c}-0"], 409: [NO_LEADER]},
     "delete": {204: [None], 404: [ABSENT]},
     "alter": {200: [DONE.replace("{done}", "altered")], **OF_CHANGES},
     "reset": {200: [DONE.replace("{done}", "reset")], **OF_CHANGES},

@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from doubles.thread_engine import ThreadEngine
 from headrace.cli import run
 from headrace.cli.main import outcome
 from headrace.connect.task import Offsets, SourceTask
 from headrace.connectors.files.connector import FilesConnector
-from headrace.slot.commit_making import CopiesByDriver
-from headrace.standalone import serving
-from headrace.testing.thread_engine import ThreadEngine
+from headrace.task.transactions import CopiesByDriver
+from headrace.worker import serving
 
 if TYPE_CHECKING:
     from end_to_end.scene import Scene

@@ -17,13 +17,13 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
+from doubles.thread_engine import ThreadEngine
 from headrace.cli import run
 from headrace.cli.main import outcome
 from headrace.kafka.client_sender import ClientSender
-from headrace.runtime.running import driver_commits
-from headrace.standalone import serving
+from headrace.kafka.transaction_coordinator import TransactionCoordinator
 from headrace.storage.sqlite_file import SqliteFile
-from headrace.testing.thread_engine import ThreadEngine
+from headrace.worker import serving
 
 CHOSEN = "HEADRACE_TEST_DIES_AT"
 
@@ -74,7 +74,7 @@ def main() -> int:
     death = Death(Path(os.environ[CHOSEN]))
     SqliteFile.write = death.before(SqliteFile.write)
     ClientSender.commit = death.around(ClientSender.commit)
-    driver_commits.fence = death.before(driver_commits.fence)
+    TransactionCoordinator.fence = death.before(TransactionCoordinator.fence)
     run.serving = partial(serving, engine=ThreadEngine())
     return outcome(sys.argv[1:])
 

@@ -9,15 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from doubles.puppets import Puppet, puppet
+from doubles.thread_engine import ThreadEngine
 from end_to_end.scene import KeptEngine, OutOfReach, Witness
-from headrace.admission import admitted, checked_worker
 from headrace.observe.events import ConnectorFailed, Waiting
-from headrace.runtime.engine import Engine
-from headrace.runtime.running.processes import Processes
-from headrace.standalone import standalone
+from headrace.plugins import admitted, checked_worker
+from headrace.runtime.engine import Engine, Processes
 from headrace.testing.judge import committed_records
-from headrace.testing.puppets import Puppet, puppet
-from headrace.testing.thread_engine import ThreadEngine
+from headrace.worker import standalone
 
 _numbers = itertools.count()
 
@@ -61,7 +60,7 @@ class Life:
             "headrace.lease.ms": "5000",
             "headrace.idle.poll.ms": "50",
             "poll.linger.ms": "200",
-            "plugin.modules": "headrace.testing.puppets",
+            "plugin.modules": "doubles.puppets",
             **self.worker,
         }
 
@@ -73,7 +72,7 @@ class Life:
             config,
             [admitted(each, config) for each in self.connectors],
             state_file=self.folder / "state.db",
-            tell=self.witness,
+            emit=self.witness,
             once=once,
             engine=KeptEngine(self.engine),
             processes=self.processes,
@@ -112,5 +111,5 @@ class Life:
 
 
 def numbers(count: int, *, start: int = 0) -> list[str]:
-    """What :func:`headrace.testing.puppets.numbered` sends."""
+    """What :func:`doubles.puppets.numbered` sends."""
     return [str(number) for number in range(start, count)]

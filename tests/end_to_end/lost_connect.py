@@ -14,11 +14,11 @@ from pathlib import Path
 
 from pyspark.sql.connect.session import SparkSession
 
+from doubles.spark_connect import ConnectServer
 from end_to_end.scene import Scene
 from headrace.observe.events import ConnectorFailed, ConnectorIdle, Event, MicroBatchEnded
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
-from headrace.testing.spark_connect import ConnectServer
 from headrace.testing.waiting import until
 
 RECORDS = 2_000

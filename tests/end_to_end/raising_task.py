@@ -1,4 +1,4 @@
-"""A connector of which one task raises what nobody in the slot catches, after its first commit."""
+"""A connector of which one task raises what no one in the slot catches, after its first commit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 from typing import ClassVar
 
+from end_to_end.player import FOLDER
 from headrace.connect.task import SourceTask
 from headrace.connectors.files.connector import FilesConnector
 
-RAISE = "HEADRACE_TEST_RAISE"
-"""Names a folder: the first task that commits after a file ``wanted`` appears there raises."""
+WANTED = "raise-wanted"
+"""The first task that commits after a file of that name appears in the player's folder raises."""
 
 
 class RaisingTask(FilesConnector.task_class):
@@ -18,9 +19,8 @@ class RaisingTask(FilesConnector.task_class):
 
     def commit(self) -> None:
         """Raise if it is the one; not an ``Exception``, because the slot would report that itself."""
-        folder = Path(os.environ[RAISE])
         try:
-            (folder / "wanted").unlink()
+            (Path(os.environ[FOLDER]) / WANTED).unlink()
         except FileNotFoundError:
             return
         raise KeyboardInterrupt

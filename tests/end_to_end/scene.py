@@ -13,15 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headrace.admission import admitted, checked_worker
 from headrace.observe.events import Event, Replanned, SlotClaimed
-from headrace.runtime.engine import Engine
-from headrace.runtime.running.micro_batch import SlotState
-from headrace.runtime.running.processes import Processes
-from headrace.slot.split.between import Between
-from headrace.slot.work import SlotTicket
-from headrace.standalone import standalone
+from headrace.plugins import admitted, checked_worker
+from headrace.runtime.engine import Engine, Processes
+from headrace.runtime.micro_batch import SlotState
+from headrace.task.sql.step import SqlStage
+from headrace.task.work import SlotTicket
 from headrace.testing.judge import Verdict, judged
+from headrace.worker import standalone
 
 # A round is long enough for several transactions before and after a kill, short enough to have many.
 RECORDS_PER_SECOND = 8_000
@@ -45,7 +44,7 @@ class KeptEngine:
         """As the engine is."""
         return self.engine.is_starting
 
-    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
         """As the engine does."""
         self.engine.run(tickets, between)
 
@@ -184,7 +183,7 @@ class Scene:
             config,
             [admitted(self.connector_props(), config)],
             state_file=self.folder / "state.db",
-            tell=self.witness,
+            emit=self.witness,
             once=once,
             engine=KeptEngine(engine),
             processes=self.processes,

@@ -16,11 +16,12 @@ from confluent_kafka.admin import (
 )
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
-from headrace.broker import Broker, ports
+from headrace.broker import Broker
+from headrace.broker import broker as ports
 from rest.certificates import Certificate, certificate
 
 CANARY = "canary-of-logins"
-"""Every password; nobody may read it anywhere."""
+"""Every password; no one may read it anywhere."""
 
 _LISTENER = "listener.name.secured"
 

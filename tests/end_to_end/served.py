@@ -8,12 +8,12 @@ from contextlib import contextmanager
 import httpx
 
 from end_to_end.live import Life
-from headrace.admission import checked_worker
+from headrace.herder.protocol import Herder
+from headrace.plugins import checked_worker
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
-from headrace.runtime.herder.herder import Herder
-from headrace.standalone import serving
 from headrace.testing.waiting import until
+from headrace.worker import serving
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def served(life: Life) -> Generator[httpx.Client]:
     with serving(
         checked_worker(life.worker_props()),
         state_file=life.folder / "state.db",
-        tell=life.witness,
+        emit=life.witness,
         engine=life.engine,
         processes=life.processes,
     ) as herder:

@@ -8,15 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from end_to_end.live import Life, numbers
-from end_to_end.scene import Scene, is_claim
-from headrace.admission import checked_worker
-from headrace.connect.errors import TaskFailedError
-from headrace.connect.task import Polled, SourceTask
-from headrace.observe.events import SlotProgress
-from headrace.storage.sqlite import SqliteStorage
-from headrace.testing.process_engine import ProcessEngine
-from headrace.testing.puppets import (
+from doubles.process_engine import ProcessEngine
+from doubles.puppets import (
     PLANNED,
     POLLED,
     SOURCE,
@@ -27,6 +20,13 @@ from headrace.testing.puppets import (
     numbered,
     reading,
 )
+from end_to_end.live import Life, numbers
+from end_to_end.scene import Scene, is_claim
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.task import Polled, SourceTask
+from headrace.observe.events import SlotProgress
+from headrace.plugins import checked_worker
+from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.waiting import until
 
 pytestmark = pytest.mark.broker
@@ -95,6 +95,8 @@ def test_an_offset_is_stored_only_behind_what_kafka_acknowledged(life: Life) -> 
     assert 50 == stored[0]
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(1)
 @pytest.mark.kill
 @pytest.mark.parametrize("home", sorted(HOMES))
 def test_a_killed_slot_loses_nothing(bootstrap: str, tmp_path: Path, home: str) -> None:

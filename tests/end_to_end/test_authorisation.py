@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -17,10 +18,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from doubles.puppets import PLANNED, reading
 from end_to_end.live import Life, numbers
 from headrace.broker import Broker
 from headrace.observe.events import MicroBatchStarted
-from headrace.testing.puppets import PLANNED, reading
 
 pytestmark = pytest.mark.broker
 
@@ -31,16 +32,22 @@ MADE = {
 
 
 @pytest.fixture(scope="module")
-def asking_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker that allows what is not forbidden, and makes no topics by itself."""
-    properties = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "allow.everyone.if.no.acl.found": "true",
-        "auto.create.topics.enable": "false",
-    }
-    with Broker(tmp_path_factory.mktemp("asking-broker"), properties=properties) as own:
-        forbid(own.bootstrap, AclOperation.CREATE)
-        yield own
+def asking_broker(refusing_broker: Broker) -> Iterator[Broker]:
+    """A broker that allows what is not forbidden, as the making of topics is."""
+    bootstrap = refusing_broker.start().bootstrap
+    forbid(bootstrap, AclOperation.CREATE)
+    yield refusing_broker
+    everything = AclBindingFilter(
+        ResourceType.ANY,
+        None,
+        ResourcePatternType.ANY,
+        None,
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_acls([everything])[everything].result()
 
 
 @pytest.fixture

@@ -180,7 +180,7 @@ def test_a_registry_that_is_away_is_waited_for(
     assert any("schema registry" in str(each) for each in life.witness.events)
 
 
-def test_a_registry_that_lets_nobody_in_fails_the_connector(
+def test_a_registry_that_lets_no_one_in_fails_the_connector(
     life: Life, tmp_path: Path, registry: SchemaRegistry
 ):
     """Waiting would not help; the sentence names the setting, and not the password."""

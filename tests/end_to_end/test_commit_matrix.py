@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from doubles.process_engine import ProcessEngine
 from end_to_end.commit_model import Cell, Ends, Model, Moment, Outcome, Update
 from end_to_end.dying_commits import ENDS, GROUPS, MARKS, MOMENT, UPDATE
 from end_to_end.live import Life
@@ -18,9 +19,8 @@ from end_to_end.planned_commits import SQL, selected
 from headrace.runtime.engine import Engine
 from headrace.spark.engine import SparkEngine
 from headrace.testing.judge import committed_records
-from headrace.testing.process_engine import ProcessEngine
 
-pytestmark = [pytest.mark.broker, pytest.mark.kill]
+pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.slow]
 
 _POLLED = "end_to_end.dying_commits:DyingCommits"
 _PLANNED = "end_to_end.planned_commits:PlannedCommits"
@@ -56,6 +56,7 @@ class CommitMatrix:
             "headrace.slots": str(life.engine.slots),
             # Nothing but the deaths may end a slot, however busy the machine is.
             "headrace.lease.ms": "40000",
+            "headrace.batch.budget.ms": _LONG_MS,
             "plugin.modules": "end_to_end.dying_commits, end_to_end.planned_commits",
         }
         if not exactly_once:
@@ -156,6 +157,7 @@ def engine() -> Iterable[Engine]:
     made.close()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("ends", BOUNDARIES)
 def test_no_death_shows_with_exactly_once(
@@ -170,6 +172,7 @@ def test_no_death_shows_with_exactly_once(
     assert seen.expected == seen.found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("ends", FLUSHES)
 def test_at_least_once_sends_again_what_its_offsets_do_not_cover(
@@ -201,6 +204,7 @@ def test_processes_of_spark_die_in_their_commits_too(
     assert seen.expected == seen.found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.spark
 @pytest.mark.timeout(480)
 @pytest.mark.parametrize(

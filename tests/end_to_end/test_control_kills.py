@@ -13,10 +13,12 @@ import pytest
 from end_to_end.dying import DyingWorker, Seen, initial
 from headrace.testing.waiting import until
 
-pytestmark = [pytest.mark.broker, pytest.mark.kill]
+pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.slow]
 
 # More than any of these requests takes, so that a test which never survives ends.
 MOST_STEPS = 40
+# A worker that has to be started for each step takes long, so that a case plays every fourth one.
+_STRIDE = 4
 OLD = {"a": 1, "b": 5}
 
 
@@ -101,6 +103,7 @@ def worker(bootstrap: str, tmp_path: Path, group: str) -> Iterator[DyingWorker]:
     made.end()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("asked", CASES)
 def test_a_kill_at_any_step_leaves_the_old_state_or_the_new_one(
@@ -140,14 +143,18 @@ def settled(worker: DyingWorker, name: str, wanted: Seen) -> bool:
         raise
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.timeout(600)
-def test_a_file_with_initial_offsets_survives_a_kill_at_any_step(worker: DyingWorker) -> None:
+@pytest.mark.parametrize("first", range(1, _STRIDE + 1))
+def test_a_file_with_initial_offsets_survives_a_kill_at_any_step(
+    worker: DyingWorker, first: int
+) -> None:
     """The same command once more has the connector as the file says, whatever step the first one came to.
 
     KIP-995's sixth: the standalone command accepts initial_offsets in the JSON file.
     """
     wanted = Seen(topic="t", state="STOPPED", offsets={"a": 7})
-    for step in range(1, MOST_STEPS):
+    for step in range(first, MOST_STEPS, _STRIDE):
         name = f"c{step}"
         worker.end()
         worker.files = [connector_file(worker, name)]

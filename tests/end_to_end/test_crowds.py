@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,31 +16,33 @@ from typing import Any
 import httpx
 import pytest
 
+from doubles.puppets import PLANNED, POLLED, PlannedPuppet, Puppet, endless, puppet
+from doubles.thread_engine import ThreadEngine
 from end_to_end.crowd import FILES, Crowd, followed
 from end_to_end.live import Life
 from end_to_end.scene import OutOfReach, Witness
 from end_to_end.served import asked
-from headrace.admission import checked_worker
 from headrace.connect.connector import Plan
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, Split
-from headrace.runtime.offset_changes.changes import OffsetChanges
-from headrace.runtime.running.connector_run import ConnectorRun
-from headrace.runtime.running.run_watcher import RunWatcher
+from headrace.herder.services import KafkaServices, LocalServices
+from headrace.herder.standalone import StandaloneHerder
+from headrace.offsets.administration import OffsetChanges
+from headrace.plugins import checked_worker
+from headrace.runtime.connector_run import ConnectorRun
 from headrace.runtime.services import RunSpec, Services, Timing
-from headrace.runtime.standalone.herder import StandaloneHerder
-from headrace.runtime.standalone.parts import KafkaParts, LocalParts
-from headrace.slot.work import Outcome, SlotReport, SlotTicket
-from headrace.standalone import serving
-from headrace.storage.changes import Retention
+from headrace.runtime.task_status import RunWatcher
+from headrace.storage.protocols import Retention
 from headrace.storage.sqlite import SqliteStorage
-from headrace.testing.puppets import PLANNED, POLLED, PlannedPuppet, Puppet, endless, puppet
-from headrace.testing.thread_engine import ThreadEngine
+from headrace.task.work import Outcome, SlotReport, SlotTicket
 from headrace.testing.waiting import until
+from headrace.worker import serving
+from herder.test_real_runs import Making
+from project.sampling import SEED
 from runtime.desk import Desk
-from runtime.standalone.test_real_runs import Making
 
-SECONDS = float(os.environ.get("HEADRACE_CROWD_SECONDS", "20"))
+# A run that plays a share of the kill matrices asks for a shorter time, too.
+SECONDS = float(os.environ.get("HEADRACE_CROWD_SECONDS") or (8 if os.environ.get(SEED) else 20))
 # Beyond what a whole run writes, where the test decides.
 ALL_HISTORY = Retention(entries=1_000_000)
 KEPT = Retention().entries
@@ -82,6 +84,10 @@ class Leaving:
         """Pass it on."""
         self.watcher.has_tasks(configs)
 
+    def has_begun(self) -> None:
+        """Pass it on."""
+        self.watcher.has_begun()
+
     def has_ended(self, failure: Exception | None) -> None:
         """Note it, and pass it on."""
         self.runs.alive[self.name] -= 1
@@ -99,13 +105,13 @@ def played(path: Path, runs: Runs) -> Generator[StandaloneHerder]:
     desk = Desk(plays, lambda _: Plan(), once=False, timing=Timing(idle_poll=0.01, grace=5.0))
     services = replace(desk.services(), configs=storage.configs, statuses=storage.statuses)
 
-    def commit(spec: RunSpec, offsets: Offsets) -> None:
+    def commit(spec: RunSpec, offsets: Offsets, _: Callable[[], None]) -> None:
         runs.changed(spec.name)
         services.offsets.of(spec).put(offsets)
 
     changing = replace(services, commit_offsets=commit)
     changes = OffsetChanges(changing, storage.changes, keep=ALL_HISTORY)
-    local = LocalParts(
+    local = LocalServices(
         configs=storage.configs,
         statuses=storage.statuses,
         topics=storage.topics,
@@ -115,7 +121,7 @@ def played(path: Path, runs: Runs) -> Generator[StandaloneHerder]:
         grace=5.0,
     )
     herder = StandaloneHerder(
-        local, lambda: KafkaParts(services=services, changes=changes), new_run=runs.begun
+        local, lambda: KafkaServices(services=services, changes=changes), new_run=runs.begun
     )
     try:
         herder.start()
@@ -145,6 +151,7 @@ def test_a_crowd_is_answered_as_if_one_had_asked_after_the_other(tmp_path: Path)
 
 
 @pytest.mark.broker
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_crowd_with_kafka_is_answered_likewise(bootstrap: str, tmp_path: Path) -> None:
     """As a worker runs them: offsets in a topic, fencing, transactions; one connector sends all the time."""
@@ -156,7 +163,7 @@ def test_a_crowd_with_kafka_is_answered_likewise(bootstrap: str, tmp_path: Path)
         configs[name] = {"connector.class": kind, "tasks.max": "2"}
     config = checked_worker(life.worker_props())
     with serving(
-        config, state_file=state, tell=told, engine=ThreadEngine(slots=4), processes=OutOfReach()
+        config, state_file=state, emit=told, engine=ThreadEngine(slots=4), processes=OutOfReach()
     ) as herder:
         herder.start()
         herder.ready()

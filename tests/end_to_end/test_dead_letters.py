@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from doubles.process_engine import ProcessEngine
 from end_to_end.live import Life
 from end_to_end.scene import Scene, is_claim, pause
 from end_to_end.test_failures import make_topic
 from headrace.observe.events import MicroBatchEnded
 from headrace.testing.judge import committed_records, judged
-from headrace.testing.process_engine import ProcessEngine
 
 pytestmark = pytest.mark.broker
 
@@ -47,6 +47,8 @@ def write_mixed(folder: Path, *, files: int = 2, lines: int = 12_000) -> tuple[l
     return good, bad
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(1)
 @pytest.mark.kill
 @pytest.mark.parametrize("seed", range(2))
 def test_a_killed_slot_loses_no_letter_and_doubles_none(

@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from doubles.puppets import (
+    PLANNED,
+    POLLED,
+    Puppet,
+    endless,
+    memory_of,
+    reading,
+)
 from end_to_end.live import Life, numbers
 from headrace.broker import Broker
 from headrace.connect.connector import Plan
@@ -19,14 +26,6 @@ from headrace.connect.task import Polled, SourceTask
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.observe.events import ConnectorFailed, MicroBatchStarted, Replanned, Waiting
-from headrace.testing.puppets import (
-    PLANNED,
-    POLLED,
-    Puppet,
-    endless,
-    memory_of,
-    reading,
-)
 from headrace.testing.waiting import until
 
 pytestmark = pytest.mark.broker
@@ -36,17 +35,6 @@ pytestmark = pytest.mark.broker
 def life(bootstrap: str, tmp_path: Path) -> Life:
     """A worker of two slots."""
     return Life(bootstrap, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def strict_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker that makes no topics by itself and ends late transactions soon."""
-    properties = {
-        "auto.create.topics.enable": "false",
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
-    }
-    with Broker(tmp_path_factory.mktemp("strict-broker"), properties=properties) as own:
-        yield own
 
 
 def make_topic(bootstrap: str, name: str, **config: str) -> None:
@@ -124,7 +112,7 @@ def test_a_record_that_the_topic_refuses_fails_the_connector(life: Life, exactly
     assert [] == life.values(topic)
 
 
-def test_a_failure_of_a_task_that_nobody_thought_of_is_shown_with_its_trace(life: Life) -> None:
+def test_a_failure_of_a_task_that_no_one_thought_of_is_shown_with_its_trace(life: Life) -> None:
     """The connector fails; the author finds the line."""
 
     def poll(_: SourceTask) -> Polled:
@@ -161,6 +149,7 @@ def test_a_topic_that_does_not_exist_is_named(
     assert 1 == len(life.heard(MicroBatchStarted))
 
 
+@pytest.mark.slow
 def test_a_transaction_in_a_shared_offsets_topic_is_waited_for_and_named(life: Life) -> None:
     """Another connector's open transaction hides offsets; the start says so and goes on when it ends."""
     shared = f"{life.name}-shared-offsets"
@@ -214,6 +203,7 @@ def test_a_broker_that_is_down_at_the_start_is_given_up_after_the_deadline(
 
 
 @pytest.mark.kill
+@pytest.mark.slow
 def test_a_broker_that_goes_away_is_waited_for(strict_broker: Broker, tmp_path: Path) -> None:
     """Busy and idle connectors tell that they wait, and go on by themselves; nothing is lost or twice."""
     life = Life(strict_broker.bootstrap, tmp_path)
@@ -240,7 +230,7 @@ def test_a_transaction_that_outlives_its_time_is_told_and_planned_again(
 ) -> None:
     """With Kafka Connect's advice, and nothing twice."""
     life = Life(strict_broker.bootstrap, tmp_path)
-    life.worker["headrace.lease.ms"] = "1000"
+    life.worker["headrace.lease.ms"] = "2000"
     topic = life.next_name()
     make_topic(life.bootstrap, topic)
     source = reading(topic, 30)
@@ -249,15 +239,15 @@ def test_a_transaction_that_outlives_its_time_is_told_and_planned_again(
     def poll(task: SourceTask) -> Polled:
         if memory_of(task).get("at") == 20 and not slow.is_set():
             slow.set()
-            threading.Event().wait(3.0)
+            threading.Event().wait(4.5)
         return go_on(task)
 
     source.poll = poll
     life.add(
         PLANNED,
         source,
-        producer_override_transaction_timeout_ms="1500",
-        transaction_boundary_interval_ms="1400",
+        producer_override_transaction_timeout_ms="2600",
+        transaction_boundary_interval_ms="2500",
     )
 
     assert {} == life.run_once()

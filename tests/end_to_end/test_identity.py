@@ -14,7 +14,7 @@ import pytest
 
 from cli.test_serving_command import Worker, worker
 from headrace.testing.waiting import until
-from test_java_offsets_import import java_file
+from worker.test_java_offsets_import import java_file
 
 pytestmark = pytest.mark.broker
 
@@ -63,6 +63,7 @@ def test_a_files_beginning_counts_when_it_creates_the_connector(
         assert "STOPPED" == state
 
 
+@pytest.mark.slow
 def test_a_java_workers_offsets_are_taken_over_once(bootstrap: str, tmp_path: Path) -> None:
     """Into the topic of the new worker; what is altered later stays so."""
     java = str(java_file(tmp_path, {"c": 7}))

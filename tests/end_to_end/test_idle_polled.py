@@ -14,6 +14,7 @@ from headrace.testing.waiting import until
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_what_comes_while_a_polled_connector_rests_is_delivered_once(
     bootstrap: str, tmp_path: Path, spark_engine: SparkEngine

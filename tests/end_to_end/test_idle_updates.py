@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from doubles.puppets import PLANNED, SOURCE, Puppet, puppet, reading
 from end_to_end.live import Life, numbers
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
 from headrace.observe.events import ConnectorIdle, MicroBatchStarted, OffsetsMoved
 from headrace.testing.judge import committed_records
-from headrace.testing.puppets import PLANNED, SOURCE, Puppet, puppet, reading
 from headrace.testing.waiting import until
 
 pytestmark = pytest.mark.broker

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from doubles.process_engine import ProcessEngine
 from end_to_end.contents import FORMATS, PIECE, Written, canonical
 from end_to_end.dying_task import KILLS, MARKS
 from end_to_end.live import Life
@@ -18,9 +19,8 @@ from headrace.observe.events import Replanned
 from headrace.runtime.engine import Engine
 from headrace.spark.engine import SparkEngine
 from headrace.testing.judge import judged
-from headrace.testing.process_engine import ProcessEngine
 
-pytestmark = [pytest.mark.broker, pytest.mark.kill]
+pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.slow]
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 # Several commits before each death and behind it, in less than a second.
@@ -189,6 +189,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProcessEngine]:
     made.close()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("mode", "seed", "letters"),
     [("enabled", 1, (".jsonl", ".avro", ".bin")), ("disabled", 2, (".csv", ".parquet", ".avro"))],

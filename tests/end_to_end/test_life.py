@@ -10,6 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from doubles.puppets import (
+    PLANNED,
+    POLLED,
+    SOURCE,
+    Puppet,
+    endless,
+    memory_of,
+    next_number,
+    reading,
+)
+from doubles.thread_engine import ThreadEngine
 from end_to_end.live import Life, numbers
 from headrace.connect.connector import ConnectorContext, Plan, PlanRequest
 from headrace.connect.errors import StaleTokenError
@@ -22,17 +33,6 @@ from headrace.observe.events import (
     Queued,
     Replanned,
 )
-from headrace.testing.puppets import (
-    PLANNED,
-    POLLED,
-    SOURCE,
-    Puppet,
-    endless,
-    memory_of,
-    next_number,
-    reading,
-)
-from headrace.testing.thread_engine import ThreadEngine
 from headrace.testing.waiting import until
 
 pytestmark = pytest.mark.broker
@@ -159,7 +159,7 @@ def test_an_error_that_a_connector_reports_ends_its_open_micro_batch(life: Life)
 
 
 def test_an_error_that_is_reported_at_the_very_end_fails_the_connector(life: Life) -> None:
-    """A run that has read all there is says so only when nobody says otherwise."""
+    """A run that has read all there is says so only when no one says otherwise."""
 
     def plan(_: PlanRequest) -> Plan:
         contexts[0].raise_error(ValueError("half of it was missing"))
@@ -258,8 +258,8 @@ def test_an_open_micro_batch_makes_room_for_those_who_wait(life: Life) -> None:
     assert numbers(len(found)) == found
 
 
-def test_a_micro_batch_stays_open_while_nobody_waits(life: Life) -> None:
-    """A time budget that nobody needs is not enforced."""
+def test_a_micro_batch_stays_open_while_no_one_waits(life: Life) -> None:
+    """A time budget that no one needs is not enforced."""
     life.worker["headrace.batch.budget.ms"] = "100"
     life.engine = engine = ThreadEngine(slots=1)
     topic = life.add(POLLED, endless(life.next_name()), transaction_boundary_interval_ms="100")

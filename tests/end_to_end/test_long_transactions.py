@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from doubles.puppets import PLANNED, SOURCE, Puppet, memory_of, next_number, numbered
 from end_to_end.live import Life
 from headrace.broker import Broker
 from headrace.connect.connector import Plan, PlanRequest
@@ -17,9 +18,8 @@ from headrace.connect.task import Polled, SourceTask, Split
 from headrace.jvm.jars import class_path
 from headrace.jvm.java import find_java
 from headrace.observe.events import ConnectorFailed, SlotProgress
-from headrace.testing.puppets import PLANNED, SOURCE, Puppet, memory_of, next_number, numbered
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 BYTES_PER_SECOND = 8_000_000
 ROWS, ROW_BYTES = 4096, 16 * 1024

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from doubles.thread_engine import ThreadEngine
 from end_to_end.scene import Scene
 from headrace.cli.explain import explain
 from headrace.observe.events import MicroBatchStarted
 from headrace.testing.judge import committed_records
-from headrace.testing.thread_engine import ThreadEngine
 
 pytestmark = pytest.mark.broker
 

@@ -6,14 +6,21 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from headrace.testing.spark_connect import ConnectServer
+from end_to_end.player import Player
 
-pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.kill,
+    pytest.mark.spark,
+    pytest.mark.timeout(400),
+    pytest.mark.slow,
+]
 
 TESTS = Path(__file__).parent.parent
 
@@ -31,97 +38,49 @@ def played(program: str, asked: Mapping[str, object]) -> list[dict[str, object]]
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith(b"{")]
 
 
-def all_right(count: int) -> list[dict[str, object]]:
-    """What rounds print when nothing was lost and nothing doubled."""
-    return [{"round": number, "wrong": ""} for number in range(count)]
-
-
-def test_killed_executors_of_a_cluster_lose_nothing_and_double_nothing(
-    bootstrap: str, tmp_path: Path
-) -> None:
-    """Spark starts another executor and may run a slot again; its token is claimed by then."""
-    asked = {
-        "bootstrap": bootstrap,
-        "folder": str(tmp_path),
-        "name": "executor-kill",
-        "master": "local-cluster[2,2,1024]",
-        "victim": "executor",
-        "rounds": 3,
-        "seed": 1,
-    }
-
-    assert all_right(3) == played("rounds", asked)
-
-
-@pytest.fixture
-def connect_server(tmp_path: Path) -> Iterator[ConnectServer]:
-    """A Spark Connect server of the test's own."""
-    with ConnectServer(tmp_path) as server:
-        yield server
-
-
+@pytest.mark.parametrize("sql", [False, True])
+@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.sampled(1)
 def test_over_spark_connect_killed_slots_lose_nothing_and_double_nothing(
-    bootstrap: str, tmp_path: Path, connect_server: ConnectServer
+    bootstrap: str, tmp_path: Path, connected: Player, seed: int, *, sql: bool
 ) -> None:
-    """No SparkContext and no JVM gateway in the driver."""
-    asked = {
-        "bootstrap": bootstrap,
-        "folder": str(tmp_path),
-        "name": "connect-kill",
-        "remote": connect_server.url,
-        "victim": "slot",
-        "rounds": 2,
-        "seed": 2,
-    }
+    """No SparkContext and no JVM gateway in the driver; with SQL, whichever of a slot's two processes it is."""
+    where = {"bootstrap": bootstrap, "folder": str(tmp_path)}
 
-    assert all_right(2) == played("rounds", asked)
+    told = connected.play("end_to_end.rounds", **where, name=f"connect-{sql}", sql=sql, seed=seed)
 
-
-def test_over_spark_connect_killed_halves_of_slots_with_sql_lose_nothing_and_double_nothing(
-    bootstrap: str, tmp_path: Path, connect_server: ConnectServer
-) -> None:
-    """Whichever of a slot's two processes it is."""
-    asked = {
-        "bootstrap": bootstrap,
-        "folder": str(tmp_path),
-        "name": "connect-sql",
-        "remote": connect_server.url,
-        "victim": "slot",
-        "sql": True,
-        "rounds": 2,
-        "seed": 3,
-    }
-
-    assert all_right(2) == played("rounds", asked)
+    assert [{"wrong": ""}] == told
 
 
 def test_a_slot_that_spark_attempts_again_writes_nothing_the_second_time(
-    bootstrap: str, tmp_path: Path
+    bootstrap: str, tmp_path: Path, retrying: Player
 ) -> None:
     """Whether the first attempt was killed or raised: the token is claimed, and the rest planned again."""
-    asked = {"bootstrap": bootstrap, "folder": str(tmp_path), "name": "attempt"}
+    where = {"bootstrap": bootstrap, "folder": str(tmp_path)}
 
     assert [
         {"attempt": "killed", "wrong": ""},
         {"attempt": "raised", "wrong": ""},
-    ] == played("attempts", asked)
+    ] == retrying.play("end_to_end.attempts", **where, name="attempt")
 
 
-@pytest.mark.parametrize("master", ["local[2,2]", "local-cluster[2,2,1024]"])
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("session", ["retrying", "cluster"])
 def test_a_value_that_sql_cannot_take_fails_the_connector_where_spark_tries_tasks_again(
-    bootstrap: str, tmp_path: Path, master: str
+    bootstrap: str, tmp_path: Path, request: pytest.FixtureRequest, session: str
 ) -> None:
     """With Spark's own message, as where it tries once; a killed reader's work is planned again."""
-    folder = str(tmp_path)
-    asked = {"bootstrap": bootstrap, "folder": folder, "name": "attempt-sql", "master": master}
+    player = cast("Player", request.getfixturevalue(session))
+    where = {"bootstrap": bootstrap, "folder": str(tmp_path)}
 
     assert [
         {"attempt": "killed", "wrong": ""},
         {"attempt": "failed", "wrong": ""},
-    ] == played("attempts_sql", asked)
+    ] == player.play("end_to_end.attempts_sql", **where, name=f"attempt-sql-{session}")
 
 
-def test_a_connect_session_that_is_lost_between_micro_batches_is_opened_anew(
+@pytest.mark.slow
+def test_a_connect_session_that_is_lost_between_micro_batches_is_opened_again(
     bootstrap: str, tmp_path: Path
 ) -> None:
     """Closed by the server first, then gone with the server, which is started again."""

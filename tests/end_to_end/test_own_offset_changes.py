@@ -11,13 +11,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from doubles.puppets import PLANNED, SOURCE, Puppet, puppet, reading
 from end_to_end.live import Life, numbers
 from end_to_end.places import in_topic
 from end_to_end.served import served
 from headrace.cli.main import outcome
-from headrace.storage.sqlite_look import seen_offsets
+from headrace.storage.sqlite_file import seen_offsets
 from headrace.testing.judge import committed_records
-from headrace.testing.puppets import PLANNED, SOURCE, Puppet, puppet, reading
 from headrace.testing.waiting import until
 
 pytestmark = pytest.mark.broker

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from doubles.process_engine import ProcessEngine
+from doubles.puppets import PLANNED, reading
 from end_to_end import dying_copies
 from end_to_end.live import Life, numbers
 from end_to_end.places import in_topic
@@ -15,8 +17,6 @@ from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.testing.judge import committed_records
-from headrace.testing.process_engine import ProcessEngine
-from headrace.testing.puppets import PLANNED, reading
 
 pytestmark = pytest.mark.broker
 
@@ -123,6 +123,8 @@ def test_the_worker_s_topic_under_another_address_is_one_store(
     assert numbers(300) == life.values(name)
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(1)
 @pytest.mark.kill
 @pytest.mark.parametrize("victim", ["slot", "worker"])
 def test_a_kill_between_the_commit_and_its_copy_loses_and_doubles_nothing(

@@ -64,6 +64,7 @@ class IsLetterPredicate:
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_connector_of_plugin_path_delivers_through_a_chain_and_a_converter_of_it(
     bootstrap: str, tmp_path: Path

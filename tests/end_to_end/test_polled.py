@@ -8,14 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from end_to_end.live import Life, numbers
-from headrace.connect.errors import RetriableError
-from headrace.connect.partition import SourcePartition
-from headrace.connect.record import Header, SourceRecord
-from headrace.connect.task import Polled, SourceTask
-from headrace.observe.events import ConnectorIdle, MicroBatchEnded, SlotProgress
-from headrace.testing.judge import committed_records
-from headrace.testing.puppets import (
+from doubles.puppets import (
     POLLED,
     SOURCE,
     TELLING,
@@ -24,7 +17,14 @@ from headrace.testing.puppets import (
     next_number,
     numbered,
 )
-from headrace.testing.thread_engine import ThreadEngine
+from doubles.thread_engine import ThreadEngine
+from end_to_end.live import Life, numbers
+from headrace.connect.errors import RetriableError
+from headrace.connect.partition import SourcePartition
+from headrace.connect.record import Header, SourceRecord
+from headrace.connect.task import Polled, SourceTask
+from headrace.observe.events import ConnectorIdle, MicroBatchEnded, SlotProgress
+from headrace.testing.judge import committed_records
 from headrace.testing.waiting import until
 
 pytestmark = pytest.mark.broker
@@ -70,6 +70,7 @@ def test_once_reads_all_there_is_and_a_second_time_nothing(life: Life, tmp_path:
     assert [] == life.values(missing)
 
 
+@pytest.mark.slow
 def test_a_large_file_goes_through_at_full_speed(life: Life, tmp_path: Path) -> None:
     """Batches, not records, are what costs; so a lot of lines take moments."""
     file = tmp_path / "log.txt"

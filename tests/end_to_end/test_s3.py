@@ -15,11 +15,11 @@ import pytest
 from connectors.stores.s3_owner import S3Owner
 from connectors.stores.s3_proxy import Fault, Proxy, running
 from connectors.stores.s3_server import s3_server
+from doubles.process_engine import ProcessEngine
+from doubles.thread_engine import ThreadEngine
 from end_to_end.scene import Scene
 from headrace.connectors.files.stores.s3.client import client_of
 from headrace.connectors.files.stores.s3.config import S3Config
-from headrace.testing.process_engine import ProcessEngine
-from headrace.testing.thread_engine import ThreadEngine
 
 pytestmark = [pytest.mark.broker]
 
@@ -75,6 +75,8 @@ def proxy(shared: tuple[Proxy, str]) -> Proxy:
     return shared[0]
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(1)
 @pytest.mark.kill
 @pytest.mark.parametrize(("seed", "suffix"), [(1, ""), (2, ".gz")])
 def test_a_killed_slot_loses_nothing_and_doubles_nothing(  # noqa: PLR0917

@@ -10,19 +10,19 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from doubles.process_engine import ProcessEngine
 from end_to_end.scene import Scene
 from end_to_end.secured import CANARY, Secured, secured_broker
 from end_to_end.test_dead_letters import tolerant, write_mixed
+from headrace.config.config_files import read_worker_file
+from headrace.config.worker_config import WorkerConfig
 from headrace.connect.errors import FencedError
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.fencing import fence
 from headrace.kafka.sender import EncodedRecords
-from headrace.runtime.settings.connector_files import read_worker_file
-from headrace.runtime.settings.worker_config import WorkerConfig
+from headrace.kafka.transaction_coordinator import TransactionCoordinator
 from headrace.testing.judge import judged
-from headrace.testing.process_engine import ProcessEngine
 
 pytestmark = pytest.mark.broker
 
@@ -40,6 +40,7 @@ def _worker(secured: Secured, folder: Path) -> dict[str, str]:
     return read_worker_file(file)
 
 
+@pytest.mark.slow
 def test_a_connector_runs_exactly_once(
     secured: Secured, tmp_path: Path, processes: ProcessEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -60,19 +61,23 @@ def test_a_connector_runs_exactly_once(
     assert CANARY not in caplog.text
 
 
-def test_fencing_logs_in_too(secured: Secured, tmp_path: Path) -> None:
-    """As the connector's producers."""
+@pytest.mark.parametrize("whose", ["producer", "worker"])
+def test_fencing_logs_in_too(secured: Secured, tmp_path: Path, whose: str) -> None:
+    """As the connector's producers, which have a password and keys in PEM, and as the worker: SCRAM and PKCS12."""
     config = WorkerConfig.parse(
         {"key.converter": "string", "value.converter": "string", **_worker(secured, tmp_path)}
     )
     settings = producer_config(config.client("producer"), transactional_id="fenced-one")
     sender = make_sender(settings, owner="a test", open_seconds=30)
     sender.open()
+    client = config.client("producer") if whose == "producer" else config.connection()
+    coordinator = TransactionCoordinator(producer_config(client))
     try:
         sender.begin()
         sender.send(EncodedRecords(topic=f"fenced-{os.getpid()}", values=pa.array([b"1"])))
-        fence(settings, ["fenced-one"], Deadline.after(30))
+        coordinator.fence(["fenced-one"], Deadline.after(30))
         with pytest.raises(FencedError):
             sender.commit()
     finally:
         sender.close()
+        coordinator.close()

@@ -50,6 +50,7 @@ def _ask_for_offsets(connector: str, topic: str) -> None:
     assert [] == httpx.get(f"{connector}/offsets").json()["offsets"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(420)
 def test_the_same_command_after_a_kill_sends_each_record_once(
     bootstrap: str, tmp_path: Path

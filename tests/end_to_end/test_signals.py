@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from doubles.thread_engine import ThreadEngine
 from end_to_end.scene import Scene
 from headrace.testing.judge import committed_count
-from headrace.testing.thread_engine import ThreadEngine
 from headrace.testing.waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(360)
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["term", "int"]
@@ -37,13 +38,16 @@ def test_a_signal_stops_the_worker_with_everything_committed(
     first = subprocess.Popen(
         command, stderr=subprocess.PIPE, start_new_session=True, cwd=tmp_path, text=True
     )
-    until(lambda: committed_count(bootstrap, scene.topic), seconds=180)
-    # Ctrl-C reaches every process of a terminal; SIGTERM only the one that it is sent to.
-    if number is signal.SIGINT:
-        os.killpg(first.pid, number)
-    else:
-        first.send_signal(number)
-    _, told = first.communicate(timeout=60)
+    try:
+        until(lambda: committed_count(bootstrap, scene.topic), seconds=180)
+        # Ctrl-C reaches every process of a terminal; SIGTERM only the one that it is sent to.
+        if number is signal.SIGINT:
+            os.killpg(first.pid, number)
+        else:
+            first.send_signal(number)
+        _, told = first.communicate(timeout=60)
+    finally:
+        first.kill()
 
     assert code == first.returncode, told
     assert "Traceback" not in told, told

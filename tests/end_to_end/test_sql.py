@@ -21,6 +21,7 @@ from headrace.testing.judge import committed_records, judged
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(400)]
 
 
+@pytest.mark.slow
 def test_lines_go_through_sql_once_and_dropped_ones_move_their_offsets(
     bootstrap: str, tmp_path: Path, spark_engine: SparkEngine
 ) -> None:
@@ -40,6 +41,8 @@ def test_lines_go_through_sql_once_and_dropped_ones_move_their_offsets(
     assert [] == scene.witness.pids()
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(1)
 @pytest.mark.kill
 @pytest.mark.parametrize("reads", [True, False])
 @pytest.mark.parametrize("seed", [1, 2])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,9 @@ import pytest
 from end_to_end.late_service import LATE_SECONDS
 from end_to_end.scene import Scene
 from end_to_end.sql_lines import SQL
-from headrace.broker import Broker
 from headrace.spark.engine import SparkEngine
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.slow]
 
 TIMEOUT_MS = 3_000
 assert TIMEOUT_MS < 1_000 * LATE_SECONDS
@@ -30,28 +28,20 @@ LATE = {
 }
 
 
-@pytest.fixture(scope="module")
-def strict_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker that ends late transactions soon."""
-    often = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
-    with Broker(tmp_path_factory.mktemp("strict-broker"), properties=often) as own:
-        yield own
-
-
-def opened(broker: Broker, folder: Path, engine: SparkEngine) -> None:
+def opened(bootstrap: str, folder: Path, engine: SparkEngine) -> None:
     """Have all that is slow the first time behind: a slot's wait is to begin when it has begun to write."""
-    scene = Scene(broker.bootstrap, folder, f"before-{os.getpid()}", connector=dict(SQL))
+    scene = Scene(bootstrap, folder, f"before-{os.getpid()}", connector=dict(SQL))
     scene.write(files=1, records=10)
     assert {} == scene.run_once(engine)
 
 
 def test_a_wait_before_sql_leaves_no_transaction_open(
-    strict_broker: Broker, tmp_path: Path, spark_engine: SparkEngine
+    bootstrap: str, tmp_path: Path, spark_engine: SparkEngine
 ) -> None:
     """What precedes the record that waits is committed, so that nothing is planned again."""
-    opened(strict_broker, tmp_path / "before", spark_engine)
+    opened(bootstrap, tmp_path / "before", spark_engine)
     topic = f"sql-waits-{os.getpid()}"
-    scene = Scene(strict_broker.bootstrap, tmp_path, topic, connector=dict(LATE))
+    scene = Scene(bootstrap, tmp_path, topic, connector=dict(LATE))
     scene.connector["transforms.late.asked"] = str(tmp_path / "asked")
     scene.worker |= {"headrace.lease.ms": "2000", "plugin.modules": "end_to_end.late_service"}
     scene.write(files=1)

@@ -30,6 +30,7 @@ def place(database: Path, pieces: Iterable[int]) -> None:
         opened.executemany("INSERT INTO orders (pieces) VALUES (?)", [(each,) for each in pieces])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_rows_are_sent_once_and_those_that_do_not_match_are_looked_at_once(
     bootstrap: str, tmp_path: Path, spark_engine: SparkEngine

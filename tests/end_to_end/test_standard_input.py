@@ -17,6 +17,7 @@ from headrace.testing.judge import committed_records
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_standard_input_is_read_to_its_end_and_told_in_json(bootstrap: str, tmp_path: Path) -> None:
     """By a slot, which is another process: the input is the worker's, and the form of its lines, too.

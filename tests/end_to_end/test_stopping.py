@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from end_to_end.live import Life, numbers
-from headrace.connect.task import Polled, SourceTask
-from headrace.observe.events import ConnectorIdle, ConnectorStopped, Replanned
-from headrace.testing.puppets import (
+from doubles.puppets import (
     PLANNED,
     POLLED,
     Puppet,
@@ -20,7 +17,10 @@ from headrace.testing.puppets import (
     numbered,
     reading,
 )
-from headrace.testing.thread_engine import ThreadEngine
+from doubles.thread_engine import ThreadEngine
+from end_to_end.live import Life, numbers
+from headrace.connect.task import Polled, SourceTask
+from headrace.observe.events import ConnectorIdle, ConnectorStopped, Replanned
 from headrace.testing.waiting import until
 
 pytestmark = pytest.mark.broker
@@ -68,7 +68,7 @@ def test_a_task_that_hangs_is_given_up_when_its_time_is_over(life: Life, hangs_i
 
 
 def test_a_task_whose_stop_hangs_after_its_share_is_given_up(life: Life) -> None:
-    """Nobody has asked it to end, so nobody else would notice."""
+    """Nobody has asked it to end, so no one else would notice."""
     life.worker["task.shutdown.graceful.timeout.ms"] = "500"
     topic = life.next_name()
     source = reading(topic, 20)

@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
+from doubles.puppets import PLANNED, POLLED, SOURCE, Puppet, memory_of, numbered, reading
 from end_to_end.live import Life, numbers
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Polled, SourceTask
 from headrace.testing.judge import committed_records
-from headrace.testing.puppets import PLANNED, POLLED, SOURCE, Puppet, memory_of, numbered, reading
 
 pytestmark = pytest.mark.broker
 
@@ -164,7 +164,7 @@ def test_without_these_settings_the_broker_makes_topics(life: Life, off: dict[st
 def test_a_setting_that_no_topic_has_fails_the_task(life: Life) -> None:
     """With the topic, the reason and the group; nothing is sent."""
     topic = life.add(PLANNED, reading(life.next_name(), 10))
-    life.connectors[0] |= {**MADE, "topic.creation.default.nobody.knows": "1"}
+    life.connectors[0] |= {**MADE, "topic.creation.default.no one.knows": "1"}
 
     (failure,) = life.run_once().values()
 

@@ -58,6 +58,8 @@ def sorted_lines(lines: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
     return sent, bad
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(1)
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_a_killed_slot_behind_a_chain_loses_nothing_and_doubles_nothing(

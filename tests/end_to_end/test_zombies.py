@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from doubles.process_engine import ProcessEngine
 from end_to_end.held_task import HOLD
 from end_to_end.scene import OutOfReach, Scene, is_claim
 from headrace.connect.errors import RetriableError
 from headrace.observe.events import Replanned, SlotClaimed
-from headrace.slot.split.between import Between
-from headrace.slot.work import SlotTicket
-from headrace.testing.process_engine import ProcessEngine
+from headrace.task.sql.step import SqlStage
+from headrace.task.work import SlotTicket
 from headrace.testing.waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
@@ -35,6 +35,7 @@ def scene_of(bootstrap: str, folder: Path, name: str) -> Scene:
     )
 
 
+@pytest.mark.slow
 def test_a_stopped_slot_that_wakes_after_it_was_replaced_writes_nothing(
     bootstrap: str, tmp_path: Path, processes: ProcessEngine
 ) -> None:
@@ -57,6 +58,7 @@ def test_a_stopped_slot_that_wakes_after_it_was_replaced_writes_nothing(
     assert verdict.exactly_once, verdict
 
 
+@pytest.mark.slow
 def test_a_slot_held_before_its_producer_wakes_into_a_newer_generation_and_writes_nothing(
     bootstrap: str, tmp_path: Path, processes: ProcessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +93,7 @@ def test_a_slot_held_before_its_producer_wakes_into_a_newer_generation_and_write
 class TwiceEngine(ProcessEngine):
     """Delivers every plan twice, as a client of Spark Connect may after a lost answer."""
 
-    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
         """Run each ticket in two processes at once."""
         super().run([*tickets, *tickets])
 
@@ -115,7 +117,7 @@ def test_a_plan_that_is_delivered_twice_runs_once(bootstrap: str, tmp_path: Path
 class RetryingEngine(ProcessEngine):
     """Runs a slot again when its process died, as ``local[N,F]`` and clusters do."""
 
-    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
         """Try the whole job a second time with the same tokens."""
         try:
             super().run(tickets)

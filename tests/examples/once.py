@@ -8,9 +8,9 @@ from pathlib import Path
 
 import first_connector
 
-from headrace.admission import admitted, checked_worker
-from headrace.standalone import standalone
-from headrace.testing.process_engine import ProcessEngine
+from doubles.process_engine import ProcessEngine
+from headrace.plugins import admitted, checked_worker
+from headrace.worker import standalone
 
 EXAMPLES = Path(first_connector.__file__).parent
 
@@ -40,7 +40,7 @@ def run_once(
         config,
         [admitted(props, config)],
         state_file=folder / "state.db",
-        tell=lambda _event: None,
+        emit=lambda _event: None,
         once=True,
         engine=ProcessEngine(slots=slots, python_path=[str(EXAMPLES)]),
     ) as ready:

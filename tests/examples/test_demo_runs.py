@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from leaving import descendants
 from settings import ROOT
 
 import headrace
+from headrace.broker import Broker
 from headrace.pids import identity_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.kill]
@@ -25,6 +27,7 @@ def demonstration(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """It runs; what it says is to be read."""
     clone = tmp_path / "a clone"
     shutil.copytree(ROOT / "examples", clone / "examples")
+    (clone / ".venv").symlink_to(sys.prefix)
     source = Path(headrace.__file__).parents[1]
     with subprocess.Popen(
         [sys.executable, str(clone / "examples" / "demo")],
@@ -38,15 +41,35 @@ def demonstration(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         child.kill()
 
 
-def test_to_its_end(demonstration: subprocess.Popen[str]):
-    """It kills a task, finds every record once, and ends well."""
-    said, _ = demonstration.communicate(timeout=110)
+@pytest.mark.slow
+@pytest.mark.timeout(360)
+def test_to_its_end(demonstration: subprocess.Popen[str], tmp_path: Path):
+    """It kills a task, finds every record once, and ends well; the commands that it prints do what it says."""
+    said, _ = demonstration.communicate(timeout=240)
 
     assert 0 == demonstration.returncode, said
     assert "kill -9, on purpose." in said
     assert "all                             64,969      64,969       0       0" in said
+    assert [] == [line for line in said.splitlines() if len(line) > 80]
+    typed = re.findall(r"^    (?! )(.+)$", said.partition("Where to look next:")[2], re.MULTILINE)
+    assert 4 == len(typed), said
+    clone = tmp_path / "a clone"
+    try:
+        shown = subprocess.run(
+            ["bash", "-e", "-c", "\n".join(typed)],
+            cwd=clone,
+            env={**os.environ, "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+    finally:
+        Broker(clone / ".cache" / "demo" / "broker").stop()
+    assert 0 == shown.returncode, shown.stderr
+    assert 3 == sum('"tailnum"' in line for line in shown.stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_interrupted(demonstration: subprocess.Popen[str]):
     """After Ctrl-C in the middle nothing is left behind, and the exit code says that it was one."""
     assert demonstration.stdout is not None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from headrace.broker.properties import as_text
+from headrace.broker.folder import as_text
 from headrace.testing.waiting import until
 from judges.chains import STRING, ChainCase
 from judges.connect_worker import ConnectWorker, connect_standalone

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace.broker.ports import free_port
-from headrace.broker.properties import LOG_CONFIG, as_text
+from headrace.broker.broker import free_port
+from headrace.broker.folder import LOG_CONFIG, as_text
 from headrace.jvm.jars import class_path
 from headrace.jvm.java import find_java
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from headrace.jvm.ivy import spark_jars
-from headrace.jvm.jars import class_path
+from headrace.jvm.jars import class_path, spark_jars
 from headrace.jvm.java import find_java
 from judges.told import Told, schema_told, value_told
 

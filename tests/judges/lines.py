@@ -1,4 +1,4 @@
-"""The files that both workers read: text as nobody would write it, but somebody sends it."""
+"""The files that both workers read: text as no one would write it, but somebody sends it."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headrace.connect.java_floats import java_floats
 from headrace.connect.schema import FLOAT64, Schema, SchemaType
+from headrace.java.text import java_floats
 from judges.java_judge import JavaJudge
 from judges.told import Told
 

@@ -14,7 +14,7 @@ from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import SchemaType
 from headrace.connect.transforming import Transform
-from headrace.transforms.cast_spec import TARGETS
+from headrace.transforms.casting import TARGETS
 from headrace.transforms.catalogue import (
     JAVA_TRANSFORM_CLASSES,
     PREDICATE_CLASSES,
@@ -135,7 +135,7 @@ SETTINGS: Mapping[str, some.SearchStrategy[dict[str, str]]] = {
 }
 
 
-# What most may go wrong in: all of a schema is made anew, or all kinds of values become others.
+# What most may go wrong in: all of a schema is made again, or all kinds of values become others.
 DEEP = [each for each in JAVA_TRANSFORM_CLASSES if re.search(r"Cast|Flatten|MaskField", each)]
 
 

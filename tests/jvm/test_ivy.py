@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.jvm.ivy import ivy_jar, module_xml, proxy_options
-from headrace.jvm.pins import Pin
+from headrace.jvm.jars import Pin, ivy_jar, module_xml, proxy_options
 
 
 def test_exactly_the_pins():

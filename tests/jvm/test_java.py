@@ -20,7 +20,7 @@ openjdk version "{version}.0.1"
 
 
 @pytest.fixture(autouse=True)
-def asked_anew() -> Iterator[None]:
+def asked_again() -> Iterator[None]:
     """No answer of another test is remembered, and none is left."""
     find_java.cache_clear()
     yield

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.jvm.pins import JAR_SETS, Pin, faults, pins_of
+from headrace.jvm.jars import JAR_SETS, Pin, faults, pins_of
 
 CONTENT = b"a jar"
 PIN = Pin(

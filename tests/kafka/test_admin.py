@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from concurrent.futures import Future
+from itertools import chain, repeat
+from types import SimpleNamespace
+
 import pyarrow as pa
 import pytest
 
@@ -130,7 +135,36 @@ def test_a_cluster_that_is_away_is_told_at_the_deadline() -> None:
 
 
 def test_what_is_not_answered_is_told_with_the_reason() -> None:
-    """That it took too long alone helps nobody to find out why."""
+    """That it took too long alone helps no one to find out why."""
     away = KafkaAdmin(client_config({"bootstrap.servers": "127.0.0.1:1"}))
     with pytest.raises(RetriableError, match=r"'t' in time: .*Connection refused\.$"):
         away.end_offsets("t", Deadline.after(1))
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_an_end_that_the_broker_has_not_answered_is_asked_for_again(
+    kafka_admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch, *, answered: bool
+) -> None:
+    """The client gives -1001 and no error, as after a stop of the process; taken for an end, the topic had shrunk."""
+    offsets = chain([-1001], [7] if answered else [], repeat(-1001))
+
+    class Answers:
+        """What the client would give."""
+
+        def list_offsets(self, asked: Mapping[object, object], **_: object) -> object:
+            """The next of the offsets."""
+            future: Future[object] = Future()
+            future.set_result(SimpleNamespace(offset=next(offsets)))
+            return dict.fromkeys(asked, future)
+
+        def poll(self, _: float) -> int:
+            """Nothing more."""
+            return 0
+
+    monkeypatch.setattr(kafka_admin, "partitions", lambda _topic, _deadline: [0])
+    monkeypatch.setattr(kafka_admin, "_client", Answers())
+    if answered:
+        assert {0: 7} == kafka_admin.end_offsets("t", Deadline.after(20))
+    else:
+        with pytest.raises(RetriableError, match="the end of"):
+            kafka_admin.end_offsets("t", Deadline.after(0.5))

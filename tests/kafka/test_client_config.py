@@ -99,7 +99,18 @@ def test_javas_oauth_needs_no_class_of_java() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["key.serializer", "max.block.ms", "metrics.sample.window.ms", "interceptor.classes"]
+    "key",
+    [
+        "key.serializer",
+        "max.block.ms",
+        "metrics.sample.window.ms",
+        "interceptor.classes",
+        "of.an.interceptor",
+        # Callbacks of the client, which no text can be.
+        "dr_cb",
+        "error_cb",
+        "on_delivery",
+    ],
 )
 def test_what_has_no_effect_is_told(key: str) -> None:
     """A Java-only key is left out and named in a warning."""

@@ -44,7 +44,7 @@ def test_an_outage_is_one_warning_a_minute(caplog: pytest.LogCaptureFixture) -> 
     assert {"WARNING", "DEBUG"} == {each.levelname for each in caplog.records}
 
 
-def test_a_connection_that_nobody_used_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_connection_that_no_one_used_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
     """Brokers close it after some minutes; and it does not use up the minute of an outage."""
     caplog.set_level(logging.DEBUG, NAME)
     client = Client()

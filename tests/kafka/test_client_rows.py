@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.kafka.client_rows import (
+from headrace.kafka.client_sender import (
     MAX_BYTES,
     MAX_ROWS,
     OVERHEAD_BYTES,

@@ -275,8 +275,8 @@ def test_places_need_a_sender_made_for_them(open_sender: Opening, new_topic: str
 
 
 def unreachable(**options: object) -> Sender:
-    """A sender to a port where nobody listens."""
-    config = producer_config({"bootstrap.servers": "127.0.0.1:1"}, transactional_id="nobody")
+    """A sender to a port where no one listens."""
+    config = producer_config({"bootstrap.servers": "127.0.0.1:1"}, transactional_id="no one")
     return make_sender(config, **options)  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.kafka.door import Door
+from headrace.kafka.client_sender import SendPrecheck
 from headrace.kafka.sender import EncodedRecords, NoPartitionError
 
 
@@ -28,9 +28,9 @@ class Cluster:
             raise self.error
         return self.partitions[topic]
 
-    def door(self) -> Door:
+    def door(self) -> SendPrecheck:
         """A door to it."""
-        return Door(self.count, max_bytes=1000, clock=lambda: self.now)
+        return SendPrecheck(self.count, max_bytes=1000, clock=lambda: self.now)
 
 
 def to(partition: int | None, topic: str = "t") -> EncodedRecords:

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.errors import RecordError
 from headrace.kafka.client_config import producer_config
-from headrace.kafka.client_rows import MAX_ROWS
-from headrace.kafka.client_sender import ClientSender
+from headrace.kafka.client_sender import MAX_ROWS, ClientSender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.producer import TrackedProducer
 from headrace.kafka.sender import EncodedRecords

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.kafka.jaas import jaas_settings
+from headrace.kafka.java_settings import jaas_settings
 
 PACKAGE = "org.apache.kafka.common.security"
 PLAIN = f"{PACKAGE}.plain.PlainLoginModule"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException
 
-from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
+from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.log import CompactedLog, LogRecord
 from headrace.kafka.sender import Sender
 
 pytestmark = pytest.mark.broker
@@ -64,6 +66,74 @@ def test_an_empty_topic_ends_at_once(log: CompactedLog, seen: list[LogRecord]) -
     log.read_to_end(Deadline.after(10))
 
     assert [] == seen
+
+
+def test_a_consumer_that_delivers_nothing_is_replaced(
+    bootstrap: str,
+    compacted_topic: str,
+    seen: list[LogRecord],
+    log_sender: Callable[[str], Sender],
+) -> None:
+    """Within a request's time, by one that goes on where the first one was, with nothing twice."""
+    opened = list[Consumer]()
+
+    def remembered(settings: dict[str, Any]) -> Consumer:
+        opened.append(Consumer(settings))
+        return opened[-1]
+
+    def write(entries: Sequence[tuple[bytes, bytes]], sender: Sender) -> None:
+        sender.send_offsets(compacted_topic, entries)
+        sender.commit()
+
+    config = client_config({"bootstrap.servers": bootstrap})
+    reading = CompactedLog(compacted_topic, config, on_record=seen.append, consumer=remembered)
+    try:
+        write(ENTRIES[:4], log_sender("one"))
+        reading.read_to_end(Deadline.after(10))
+        opened[0].pause(opened[0].assignment())
+        write(ENTRIES[4:], log_sender("two"))
+
+        reading.read_to_end(Deadline.after(10))
+    finally:
+        reading.close()
+
+    assert [key for key, _ in ENTRIES] == keys(seen)
+    assert 2 == len(opened)
+
+
+def test_a_consumer_that_cannot_be_replaced_leaves_the_one_there_is(
+    bootstrap: str,
+    compacted_topic: str,
+    seen: list[LogRecord],
+    log_sender: Callable[[str], Sender],
+) -> None:
+    """What was late is told first; the refusal of a new consumer is the next call's, as the first one's is."""
+    refusals = list[KafkaException]()
+
+    def refused(settings: dict[str, Any]) -> Consumer:
+        if refusals:
+            raise refusals[0]
+        return Consumer(settings)
+
+    sender = log_sender("one")
+    sender.send_offsets(compacted_topic, ENTRIES)
+    sender.flush()
+    config = client_config({"bootstrap.servers": bootstrap})
+    reading = CompactedLog(compacted_topic, config, on_record=seen.append, consumer=refused)
+    try:
+        refusals.append(KafkaException(KafkaError(KafkaError._INVALID_ARG, "ssl.ca.location")))
+        with pytest.raises(RetriableError, match=compacted_topic):
+            reading.read_to_end(Deadline.after(1))
+        with pytest.raises(ConfigError, match=r"ssl\.ca\.location"):
+            reading.read_to_end(Deadline.after(1))
+        refusals.clear()
+        sender.commit()
+
+        reading.read_to_end(Deadline.after(10))
+    finally:
+        reading.close()
+
+    assert [key for key, _ in ENTRIES] == keys(seen)
 
 
 def test_a_control_marker_at_the_end_does_not_hang(

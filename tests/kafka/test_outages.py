@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
@@ -14,8 +13,8 @@ from headrace.connect.errors import RetriableError, StaleTokenError, Transaction
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
+from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.log import CompactedLog, LogRecord
 from headrace.kafka.sender import EncodedRecords, Sender
 from headrace.testing.judge import committed_records
 from headrace.testing.waiting import until
@@ -23,14 +22,6 @@ from headrace.testing.waiting import until
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
 
 ENTRIES = [(b"key %d" % number, b"value") for number in range(9)]
-
-
-@pytest.fixture(scope="module")
-def quick_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker that looks for late transactions every second instead of every ten."""
-    often = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
-    with Broker(tmp_path_factory.mktemp("quick-broker"), properties=often) as own:
-        yield own
 
 
 def opened(broker: Broker, name: str, **options: object) -> Sender:
@@ -56,18 +47,18 @@ def followed(broker: Broker, topic: str) -> tuple[CompactedLog, list[LogRecord]]
     return CompactedLog(topic, config, on_record=seen.append), seen
 
 
-def test_a_reader_survives_a_restart(quick_broker: Broker) -> None:
+def test_a_reader_survives_a_restart(broker: Broker) -> None:
     """While the broker is away reading fails at its deadline; then it goes on where it was."""
-    log, seen = followed(quick_broker, "followed")
-    sender = opened(quick_broker, "followed")
+    log, seen = followed(broker, "followed")
+    sender = opened(broker, "followed")
     sender.begin()
     sender.send_offsets("followed", ENTRIES)
     sender.commit()
     log.read_to_end(Deadline.after(10))
-    quick_broker.kill()
+    broker.kill()
     with pytest.raises(RetriableError, match="followed"):
         log.read_to_end(Deadline.after(1))
-    quick_broker.start()
+    broker.start()
     sender.begin()
     sender.send_offsets("followed", ENTRIES)
     sender.commit()
@@ -78,19 +69,19 @@ def test_a_reader_survives_a_restart(quick_broker: Broker) -> None:
     log.close()
 
 
-def test_a_commit_waits_out_a_restart(quick_broker: Broker) -> None:
+def test_a_commit_waits_out_a_restart(broker: Broker) -> None:
     """The broker comes back while the commit is told to be waiting; nothing is lost, nothing twice."""
     told: list[str] = []
 
     def started(what: str) -> None:
         told.append(what)
-        quick_broker.start()
+        broker.start()
 
-    log, seen = followed(quick_broker, "waited")
-    sender = opened(quick_broker, "waited", waiting=started)
+    log, seen = followed(broker, "waited")
+    sender = opened(broker, "waited", waiting=started)
     sender.begin()
     sender.send_offsets("waited", ENTRIES)
-    quick_broker.kill()
+    broker.kill()
     sender.commit()
     log.read_to_end(Deadline.after(30))
 
@@ -100,32 +91,32 @@ def test_a_commit_waits_out_a_restart(quick_broker: Broker) -> None:
     log.close()
 
 
-def test_closing_does_not_wait_for_a_broker_that_is_away(quick_broker: Broker) -> None:
+def test_closing_does_not_wait_for_a_broker_that_is_away(broker: Broker) -> None:
     """A slot whose token was withdrawn ends at once, whatever is in its queue."""
 
     def withdrawn(what: str) -> None:
         if "commit" in what:
             raise StaleTokenError("withdrawn")
 
-    sender = opened(quick_broker, "closed", waiting=withdrawn)
+    sender = opened(broker, "closed", waiting=withdrawn)
     sender.begin()
     sender.send(records("closed", 1000))
-    quick_broker.kill()
+    broker.kill()
     with pytest.raises(StaleTokenError):
         sender.commit()
     started = time.monotonic()
     sender.abort()
     sender.close()
     took = time.monotonic() - started
-    quick_broker.start()
+    broker.start()
 
     assert took < 1
 
 
-def test_a_transaction_that_outlived_its_time_is_told_as_such(quick_broker: Broker) -> None:
+def test_a_transaction_that_outlived_its_time_is_told_as_such(broker: Broker) -> None:
     """To the client it looks like a newer owner; the advice is Kafka Connect's."""
     config = producer_config(
-        {"bootstrap.servers": quick_broker.bootstrap, "transaction.timeout.ms": "1000"},
+        {"bootstrap.servers": broker.bootstrap, "transaction.timeout.ms": "1000"},
         transactional_id="late",
     )
     sender = make_sender(config, owner="task c-0")
@@ -133,7 +124,7 @@ def test_a_transaction_that_outlived_its_time_is_told_as_such(quick_broker: Brok
     sender.begin()
     sender.send(records("late", 1))
     sender.flush()
-    log_end = KafkaAdmin(client_config({"bootstrap.servers": quick_broker.bootstrap}))
+    log_end = KafkaAdmin(client_config({"bootstrap.servers": broker.bootstrap}))
     deadline = Deadline.after(30)
     # The broker's abort marker is the second thing in the log.
     until(lambda: log_end.end_offsets("late", deadline) != {0: 1})
@@ -149,10 +140,10 @@ def test_a_transaction_that_outlived_its_time_is_told_as_such(quick_broker: Brok
     assert told.value.open_seconds > told.value.timeout_seconds == 1
 
 
-def test_a_broker_that_does_not_answer_is_an_outage(quick_broker: Broker) -> None:
+def test_a_broker_that_does_not_answer_is_an_outage(broker: Broker) -> None:
     """It keeps its connections, so the client says nothing of it; the transaction was late for that."""
     config = producer_config(
-        {"bootstrap.servers": quick_broker.bootstrap, "transaction.timeout.ms": "2000"},
+        {"bootstrap.servers": broker.bootstrap, "transaction.timeout.ms": "2000"},
         transactional_id="frozen",
     )
     sender = make_sender(config)
@@ -160,56 +151,56 @@ def test_a_broker_that_does_not_answer_is_an_outage(quick_broker: Broker) -> Non
     sender.begin()
     sender.send(records("frozen", 1))
     sender.flush()
-    quick_broker.pause()
+    broker.pause()
     try:
         with pytest.raises(TransactionTimedOutError) as told:
             sender.commit()
     finally:
-        quick_broker.resume()
+        broker.resume()
     sender.close()
 
     assert told.value.in_outage
 
 
 def test_a_topic_that_is_not_there_yet_when_the_broker_dies_is_no_missing_topic(
-    quick_broker: Broker,
+    broker: Broker,
 ) -> None:
     """The outage was longer than a missing topic is waited for; another producer makes it."""
     props = {
-        "bootstrap.servers": quick_broker.bootstrap,
+        "bootstrap.servers": broker.bootstrap,
         "topic.metadata.propagation.max.ms": "500",
     }
     sender = make_sender(producer_config(props, transactional_id="too-early"))
     sender.open()
     sender.begin()
-    quick_broker.kill()
+    broker.kill()
     sender.send(records("not-yet", 3))
-    away = threading.Timer(3.0, quick_broker.start)
+    away = threading.Timer(3.0, broker.start)
     away.start()
     with pytest.raises(RetriableError, match="during an outage"):
         sender.commit()
     away.join()
     sender.close()
 
-    again = opened(quick_broker, "too-early")
+    again = opened(broker, "too-early")
     again.begin()
     again.send(records("not-yet", 3))
     again.commit()
     again.close()
-    assert 3 == len(list(committed_records(quick_broker.bootstrap, "not-yet")))
+    assert 3 == len(list(committed_records(broker.bootstrap, "not-yet")))
 
 
-def test_a_record_that_is_late_without_transactions_may_be_sent_again(quick_broker: Broker) -> None:
-    """Only a user's own limit ends the wait; nobody knows then whether the broker has it, so no offset moves."""
-    props = {"bootstrap.servers": quick_broker.bootstrap, "delivery.timeout.ms": "1500"}
+def test_a_record_that_is_late_without_transactions_may_be_sent_again(broker: Broker) -> None:
+    """Only a user's own limit ends the wait; no one knows then whether the broker has it, so no offset moves."""
+    props = {"bootstrap.servers": broker.bootstrap, "delivery.timeout.ms": "1500"}
     sender = make_sender(producer_config(props))
     sender.open()
     sender.send(records("overdue", 1))
     sender.flush()
-    quick_broker.kill()
+    broker.kill()
     sender.send(records("overdue", 1))
 
     with pytest.raises(RetriableError, match=r"overdue.*This may pass"):
         sender.flush()
     sender.close()
-    quick_broker.start()
+    broker.start()

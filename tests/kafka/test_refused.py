@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.kafka.client_config import producer_config
-from headrace.kafka.refused import producer_refusals
+from headrace.kafka.refused_settings import producer_refusals
 
 
 def _keys(**settings: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from headrace.connect.errors import ConfigError
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import ClientConfig, client_config
-from headrace.kafka.log import CompactedLog
+from headrace.kafka.compacted_topic import CompactedLog
 
 WRONG = [
     ({"security.protocol": "bogus"}, "security.protocol", "bogus"),
@@ -34,7 +34,7 @@ WRONG = [
 def _log(config: ClientConfig) -> CompactedLog:
     # Its consumer is asked, too: the admin client that it makes first would refuse the same.
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("headrace.kafka.log.KafkaAdmin", lambda _: None)
+        patched.setattr("headrace.kafka.compacted_topic.KafkaAdmin", lambda _: None)
         return CompactedLog("topic", config, on_record=lambda _: None)
 
 

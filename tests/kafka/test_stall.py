@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.kafka.stall import Stall
+from headrace.kafka.producer import Stall
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,7 @@ from headrace.kafka.client_sender import ClientSender, make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.errors import Context, translated
 from headrace.kafka.producer import TrackedProducer
-from headrace.kafka.sender import EncodedRecords, Sender
-from headrace.kafka.undelivered import LateRefusalError, Undelivered
+from headrace.kafka.sender import EncodedRecords, LateRefusalError, Sender, Undelivered
 
 INNOCENT = "_INVALID_DIFFERENT_RECORD"
 
@@ -40,7 +39,7 @@ def lost(name: str, value_bytes: int | None = 1) -> Undelivered:
 
 
 def test_a_partition_that_lacks_after_all_is_told() -> None:
-    """The topic may have been made anew with fewer of them since it was asked for."""
+    """The topic may have been made again with fewer of them since it was asked for."""
     error = KafkaError(KafkaError._UNKNOWN_PARTITION)
     late = Undelivered(error=error, topic="t", key_bytes=None, value_bytes=1, partition=7)
 
@@ -90,7 +89,7 @@ def test_a_refusal_survives_pickling() -> None:
 
 
 def denied(topic: str, operation: AclOperation) -> AclBinding:
-    """The rule that nobody may do that with *topic*."""
+    """The rule that no one may do that with *topic*."""
     return AclBinding(
         ResourceType.TOPIC,
         topic,
@@ -116,30 +115,25 @@ def described(topic: str) -> AclBinding:
 
 
 @pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A broker that makes no topics, with one of small records, one to look at and one to know nothing of."""
-    properties = {
-        "auto.create.topics.enable": "false",
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "allow.everyone.if.no.acl.found": "true",
-    }
-    with Broker(tmp_path_factory.mktemp("strict-broker"), properties=properties) as own:
-        admin = AdminClient({"bootstrap.servers": own.bootstrap})
-        topics = [
-            NewTopic("small", 1, 1, config={"max.message.bytes": "10000"}),
-            NewTopic("readable", 1, 1),
-            NewTopic("hidden", 1, 1),
-        ]
-        for made in admin.create_topics(topics).values():
-            made.result()
-        rules = [
-            denied("readable", AclOperation.WRITE),
-            described("readable"),
-            denied("hidden", AclOperation.ALL),
-        ]
-        for made in admin.create_acls(rules).values():
-            made.result()
-        yield own.bootstrap
+def strict(refusing_broker: Broker) -> str:
+    """A strict broker with a topic of small records, one to look at and one to know nothing of."""
+    bootstrap = refusing_broker.start().bootstrap
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = [
+        NewTopic("small", 1, 1, config={"max.message.bytes": "10000"}),
+        NewTopic("readable", 1, 1),
+        NewTopic("hidden", 1, 1),
+    ]
+    for made in admin.create_topics(topics).values():
+        made.result()
+    rules = [
+        denied("readable", AclOperation.WRITE),
+        described("readable"),
+        denied("hidden", AclOperation.ALL),
+    ]
+    for made in admin.create_acls(rules).values():
+        made.result()
+    return bootstrap
 
 
 @pytest.fixture(params=["tx", None], ids=["transactional", "idempotent"])

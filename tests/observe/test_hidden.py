@@ -15,15 +15,14 @@ import pytest
 
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.observe.events import ConnectorFailed, Event, TopicsWritten
-from headrace.observe.form import as_logged, hide_in_logs
-from headrace.observe.hidden import Hidden, kept_secret, told_without
-from headrace.observe.hiding import hiding
+from headrace.observe.log_format import as_logged, hide_in_logs
 from headrace.observe.logs import configure_logging
+from headrace.observe.secret_masking import Secrets, hiding, kept_secret, told_without
 
 SECRET = 'it\'s "ö"\n  second-line of it\\'
 ODD = "CaN4ry@p/w+rdö *~"
 MARKED = """<a&b> 'ö' "c" \\"""
-HIDDEN = Hidden(values={SECRET: "${a:b}"})
+HIDDEN = Secrets(values={SECRET: "${a:b}"})
 
 
 @pytest.fixture
@@ -65,7 +64,7 @@ def test_a_secret_is_found_however_it_is_quoted(text: str):
 )
 def test_a_secret_is_found_in_marked_up_text(escaped: str):
     """Such as an object store's answer, also where it is quoted in turn."""
-    hidden = Hidden(values={MARKED: "${a:b}"})
+    hidden = Secrets(values={MARKED: "${a:b}"})
 
     assert "<Key>${a:b}</Key>" == hidden.masked(f"<Key>{escaped}</Key>")
     assert '"${a:b}"' == hidden.masked(json.dumps(escaped), as_json=True)
@@ -86,7 +85,7 @@ def test_a_secret_is_found_in_marked_up_text(escaped: str):
 )
 def test_a_secret_is_found_in_an_address(encoded: str):
     """However much of it the encoder leaves as it is, and in whichever case it writes bytes."""
-    hidden = Hidden(values={ODD: "${a:b}"})
+    hidden = Secrets(values={ODD: "${a:b}"})
 
     assert "http://b?prefix=${a:b}&x=1" == hidden.masked(f"http://b?prefix={encoded}&x=1")
     assert '{"a": "${a:b}"}' == hidden.masked(json.dumps({"a": encoded}), as_json=True)
@@ -94,29 +93,29 @@ def test_a_secret_is_found_in_an_address(encoded: str):
 
 def test_a_secret_list_is_found_as_kafka_shows_lists():
     """Also where its items alone are too short to be secrets."""
-    assert "[${a:b}]" == Hidden(values={"one,two": "${a:b}"}).masked("[one, two]")
+    assert "[${a:b}]" == Secrets(values={"one,two": "${a:b}"}).masked("[one, two]")
 
 
 def test_half_a_character_can_be_hidden():
     """Requests may hold one, and no encoder of addresses takes it."""
-    assert "a ${a:b}" == Hidden(values={"\ud800secret": "${a:b}"}).masked("a \ud800secret")
+    assert "a ${a:b}" == Secrets(values={"\ud800secret": "${a:b}"}).masked("a \ud800secret")
 
 
 def test_what_is_too_short_to_be_a_secret_stays():
     """Every sentence has a 1, and every list a true."""
-    assert "1 of 10" == Hidden(values={"1": "${a:b}", " ": "x", "": "y"}).masked("1 of 10")
+    assert "1 of 10" == Secrets(values={"1": "${a:b}", " ": "x", "": "y"}).masked("1 of 10")
 
 
 def test_the_longest_secret_wins():
     """One may begin as another does."""
-    hidden = Hidden(values={"open": "A", "open-sesame": "B"})
+    hidden = Secrets(values={"open": "A", "open-sesame": "B"})
 
     assert "B A" == hidden.masked("open-sesame open")
 
 
 def test_a_json_line_stays_json():
     """Though what is shown has quotes in it."""
-    line = Hidden(values={"hunter2": 'a"b\\'}).masked('{"a": "hunter2"}', as_json=True)
+    line = Secrets(values={"hunter2": 'a"b\\'}).masked('{"a": "hunter2"}', as_json=True)
 
     assert {"a": 'a"b\\'} == json.loads(line)
 
@@ -141,7 +140,7 @@ def test_an_error_keeps_its_type_and_loses_the_secret():
 
 def test_an_error_that_cannot_lose_the_secret_is_told_by_another():
     """A file's name is more than the words of its error."""
-    hidden = Hidden(values={"hunter2": "${a:b}"})
+    hidden = Secrets(values={"hunter2": "${a:b}"})
     told = told_without(hidden, FileNotFoundError(2, "No such file", "/hunter2"))
 
     assert isinstance(told, TaskFailedError)
@@ -159,7 +158,7 @@ def test_an_error_without_secrets_is_left_alone():
 def test_listeners_hear_no_secret_and_work_with_names():
     """A topic's name stays, because records are in it."""
     heard = list[Event]()
-    tell = hiding(heard.append, Hidden(values={"hunter2": "${a:b}"}))
+    tell = hiding(heard.append, Secrets(values={"hunter2": "${a:b}"}))
     tell(ConnectorFailed(connector="hunter2", reason="hunter2!", trace="x hunter2"))
     tell(TopicsWritten(connector="c", topics=("hunter2",)))
 

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from headrace.observe.levels import LEVELS, Levels, LoggerLevel, UnknownLevelError, level_name
+from headrace.observe.log_levels import LEVELS, Levels, LoggerLevel, UnknownLevelError, level_name
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_prefix_changes_all_below_it(root: logging.Logger):
 
 
 def test_only_changed_ones_are_told(root: logging.Logger):
-    """The same level again changes nothing and nobody."""
+    """The same level again changes nothing and no one."""
     levels = Levels(root)
     levels.change("a.b", "ERROR")
 

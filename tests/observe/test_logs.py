@@ -11,7 +11,6 @@ from typing import get_args
 import pytest
 
 from headrace.observe import logs
-from headrace.observe.carried_levels import own_levels
 from headrace.observe.events import (
     ConnectorIdle,
     Event,
@@ -25,9 +24,10 @@ from headrace.observe.events import (
     TaskCounts,
     TaskFailed,
     Waiting,
-    told_to,
+    to_all,
 )
-from headrace.observe.form import LogForm, form_in_use, hide_in_logs, name_in_logs
+from headrace.observe.log_format import LogForm, form_in_use, hide_in_logs, name_in_logs
+from headrace.observe.log_levels import own_levels
 from headrace.observe.logs import EventLog, configure_logging
 
 _WAITING = Waiting(connector="c", reason="no slots")
@@ -107,7 +107,7 @@ def test_that_connectors_take_turns_is_told_once(caplog: pytest.LogCaptureFixtur
     ids=lambda event: type(event).__name__,
 )
 def test_the_end_of_a_wait_is_told_once(logged_lines: Lines, event: Event):
-    """And nothing where nobody waited."""
+    """And nothing where no one waited."""
     tell = EventLog()
     for each in (event, Waiting(connector="d", reason="no slots"), _WAITING, event, event):
         tell(each)
@@ -205,7 +205,7 @@ def test_every_event_has_a_line():
 def test_listeners_are_told_in_order():
     """One event goes to all."""
     heard: list[tuple[str, Event]] = []
-    tell = told_to(lambda e: heard.append(("first", e)), lambda e: heard.append(("second", e)))
+    tell = to_all(lambda e: heard.append(("first", e)), lambda e: heard.append(("second", e)))
     tell(_WAITING)
     assert [("first", _WAITING), ("second", _WAITING)] == heard
 

@@ -15,9 +15,7 @@ from headrace.observe.events import (
     SlotProgress,
     TaskCounts,
 )
-from headrace.observe.metric_tables import OF_CONNECTOR, OF_TASK, OF_WORKER
-from headrace.observe.metrics import Metrics
-from headrace.observe.standings import ConnectorStanding
+from headrace.observe.metrics import OF_CONNECTOR, OF_TASK, OF_WORKER, ConnectorStanding, Metrics
 
 COUNTS = TaskCounts(
     task=0,

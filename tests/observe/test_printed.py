@@ -6,7 +6,7 @@ import io
 import sys
 from contextlib import redirect_stdout
 
-from headrace.observe.printed import printed_as
+from headrace.observe.secret_masking import printed_as
 
 
 def test_a_line_is_masked_as_a_whole():

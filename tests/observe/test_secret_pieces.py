@@ -1,4 +1,4 @@
-"""A secret that a program has taken apart or written anew is found; the words of every sentence are not hidden."""
+"""A secret that a program has taken apart or written again is found; the words of every sentence are not hidden."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.observe.hidden import Hidden
+from headrace.observe.secret_masking import Secrets
 
 NAMES = st.from_regex(r"[A-Za-z]{4,9}[0-9]{2}-[A-Za-z0-9._]{4,9}", fullmatch=True)
 WORDS = st.text(string.ascii_lowercase, min_size=1, max_size=15)
@@ -19,12 +19,12 @@ STEPS = st.sampled_from(["/", "//", "/./", "/x/../"])
 
 def masked(secret: str, text: str) -> str:
     """*text*, when *secret* is what a placeholder stands for."""
-    return Hidden(values={secret: "${a:b}"}).masked(text)
+    return Secrets(values={secret: "${a:b}"}).masked(text)
 
 
 @given(st.lists(st.tuples(STEPS, NAMES), min_size=1, max_size=4), st.sampled_from(["", "/"]))
 def test_no_segment_of_a_path_shows(steps: list[tuple[str, str]], end: str):
-    """Not by itself, and not in the path as it is written anew."""
+    """Not by itself, and not in the path as it is written again."""
     path = "".join(map("".join, steps)) + end
     told = masked(path, f"{path} {posixpath.normpath(path)} {' '.join(name for _, name in steps)}")
 

@@ -9,9 +9,9 @@ from typing import cast
 
 import pytest
 
-from headrace.observe.levels import Levels
+from headrace.herder.protocol import Herder
+from headrace.observe.log_levels import Levels
 from headrace.rest.app import admin_routes, description_routes, herder_routes, metrics_routes
-from headrace.runtime.herder.herder import Herder
 
 PAGE = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text()
 COMPARED = (

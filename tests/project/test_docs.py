@@ -8,10 +8,15 @@ import re
 import subprocess
 import sys
 import textwrap
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
+from headrace.config.connector_config import ConnectorConfig
+from headrace.config.unknown_keys import CONNECTOR_PREFIXES, WORKER_DEFAULTS, WORKER_PREFIXES
+from headrace.config.worker_config import WorkerConfig
 from headrace.connect.config import Config
 from headrace.connect.errors import ConfigError
 from headrace.connect.partition import SourcePartition
@@ -25,13 +30,6 @@ from headrace.converters.avro_config import AvroConverterConfig
 from headrace.converters.json_converter import JsonConverterConfig
 from headrace.converters.string_converter import StringConverterConfig
 from headrace.rest.config import RestConfig
-from headrace.runtime.settings.connector_config import ConnectorConfig
-from headrace.runtime.settings.unsupported_keys import (
-    CONNECTOR_PREFIXES,
-    WORKER_DEFAULTS,
-    WORKER_PREFIXES,
-)
-from headrace.runtime.settings.worker_config import WorkerConfig
 from headrace.sources import SourceConfig
 from headrace.sources.extractors.by_name import FORMATS
 
@@ -177,13 +175,26 @@ def test_the_readme_names_every_format():
 
 
 def test_what_the_map_of_the_code_names_is_there():
-    """Files that its table names lead somewhere, as its links do; and each package of files is named."""
+    """Files and folders in its table are there, a name after a folder in that folder; each package of files is named."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    paths = re.findall(r"`(src/headrace/[\w/]+(?:\.py|/))`", text)
+    places = [row.rsplit(" | ", 1)[-1] for row in re.findall(r"^\| (.*) \|$", text, re.MULTILINE)]
     packages = (ROOT / "src/headrace/connectors/files").glob("*/__init__.py")
 
-    assert [] == [path for path in paths if not (ROOT / path).exists()]
+    assert 20 <= len(places[1:]) <= 25
+    assert [] == [path for place in places[1:] for path in missing_in(place)]
     assert [] == [each.parent.name for each in packages if f"{each.parent.name}/" not in text]
+
+
+def missing_in(place: str) -> list[str]:
+    """What one place of the map names and is nowhere: below ``src/headrace``, the root, or the folder named before."""
+    folders, missing = [ROOT / "src/headrace", ROOT], list[str]()
+    for name in re.findall(r"`([\w./]+)`", place):
+        found = [each / name for each in folders if (each / name).exists()]
+        if not found:
+            missing.append(name)
+        for each in found[:1]:
+            folders.insert(0, each if each.is_dir() else each.parent)
+    return missing
 
 
 def test_refused_keys_are_those_of_the_code():
@@ -284,6 +295,23 @@ def test_the_offset_that_a_page_asks_for_is_taken():
 
     assert [{"recordCount": 0}] == list(offsets.values())
     FilesConnector().validate_offsets({}, offsets)
+
+
+def test_the_extra_for_testing_has_what_the_suites_import():
+    """With what headrace itself needs; whoever installs it can run them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    listed = [*project["dependencies"], *project["optional-dependencies"]["testing"]]
+    brought = {re.split(r"[\[><=]", each)[0] for each in listed}
+    imported = {
+        name
+        for path in (ROOT / "src/headrace/testing").glob("*.py")
+        for name in re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+    }
+    foreign = imported - sys.stdlib_module_names - {"headrace"}
+    packages = packages_distributions()
+
+    assert {"pytest", "kafka"} <= foreign
+    assert [] == [each for each in foreign if not brought.intersection(packages[each])]
 
 
 def test_every_dependency_has_its_reason():

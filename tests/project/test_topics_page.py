@@ -6,9 +6,9 @@ import json
 import re
 from pathlib import Path
 
-from headrace.admission import admitted, checked_worker
-from headrace.runtime.settings.connector_config import ConnectorConfig
-from headrace.slot.topic_groups import first_group
+from headrace.config.connector_config import ConnectorConfig
+from headrace.plugins import admitted, checked_worker
+from headrace.task.topic_creation import first_group
 
 PAGE = (Path(__file__).parents[2] / "docs" / "topics.md").read_text()
 WORKER = {"key.converter": "string", "value.converter": "string"}

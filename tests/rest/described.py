@@ -10,20 +10,18 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from headrace.admission import ConnectorAdmission, checked_worker
+from headrace.herder.answers import TargetState
+from headrace.herder.protocol import Herder, standings
+from headrace.herder.requests import CreateRequest, OffsetChange
 from headrace.observe.counts import Counts
-from headrace.observe.levels import LEVELS, Levels
+from headrace.observe.log_levels import LEVELS, Levels
 from headrace.observe.metrics import Metrics
+from headrace.plugins import ConnectorAdmission, checked_worker
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
-from headrace.runtime.herder.herder import Herder
-from headrace.runtime.herder.requests import CreateRequest, OffsetChange
-from headrace.runtime.herder.standings import standings
-from headrace.runtime.herder.states import TargetState
-from headrace.storage.memory import MemoryConfigStore, MemoryOffsetStore
-from headrace.storage.memory_changes import MemoryChangeStore
-from runtime import changing
-from runtime.standalone.stage import Stage
+from headrace.storage.memory import MemoryChangeStore, MemoryConfigStore, MemoryOffsetStore
+from herder.stage import Stage
+from offsets import changing
 
 DESCRIBED: dict[str, Any] = json.loads(files("headrace.rest").joinpath("openapi.json").read_text())
 OPERATIONS = [
@@ -80,7 +78,7 @@ def parameters(method: str, path: str, place: str) -> list[dict[str, Any]]:
 
 
 def own_levels() -> Levels:
-    """Of loggers that nobody else has: any level may be asked for."""
+    """Of loggers that no one else has: any level may be asked for."""
     root = logging.RootLogger(logging.WARNING)
     root.manager = logging.Manager(root)
     return Levels(root)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from headrace.connect.partition import SourcePartition
 from headrace.connect.setting import Setting
-from headrace.runtime.herder.answers import (
+from headrace.herder.answers import (
     ConfigInfos,
     ConnectorInfo,
     ConnectorOffset,
@@ -20,20 +20,14 @@ from headrace.runtime.herder.answers import (
     PluginKind,
     ServerInfo,
     Standing,
+    State,
     TaskId,
     TaskInfo,
     WorkerHealth,
 )
-from headrace.runtime.herder.asker import asker
-from headrace.runtime.herder.errors import AlreadyExistsError, NotFoundError
-from headrace.runtime.herder.herder import Config
-from headrace.runtime.herder.requests import (
-    CreateRequest,
-    OffsetChange,
-    RestartRequest,
-    UndoRequest,
-)
-from headrace.runtime.herder.states import State
+from headrace.herder.errors import AlreadyExistsError, NotFoundError
+from headrace.herder.protocol import Config
+from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest, asker
 
 ALTERED = "The offsets for this connector have been altered successfully"
 HEALTHY = WorkerHealth(status=Health.HEALTHY, message="Fine.")

@@ -7,8 +7,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from headrace.runtime.herder.requests import CreateRequest, OffsetChange
-from headrace.runtime.herder.states import TargetState
+from headrace.herder.answers import TargetState
+from headrace.herder.requests import CreateRequest, OffsetChange
 from rest.fake_herder import FakeHerder
 
 CONFIG = {"connector.class": "FileStreamSource", "tasks.max": "1"}

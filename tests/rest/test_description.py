@@ -11,9 +11,8 @@ import httpx
 import pytest
 
 from headrace import __version__
-from headrace.rest.app import admin_routes, description_routes, herder_routes, metrics_routes
-from headrace.rest.asked import Asked
-from headrace.rest.routing import Route
+from headrace.rest.app import Route, admin_routes, description_routes, herder_routes, metrics_routes
+from headrace.rest.request import ApiRequest
 from rest.described import DESCRIBED, OPERATIONS, own_levels, parameters, resolved
 from rest.fake_herder import FakeHerder
 
@@ -68,7 +67,9 @@ def test_every_parameter_is_described(herder: FakeHerder, method: str, path: str
     found = [each["name"] for each in parameters(method, path, "path")]
     example = body_of(method, path)["example"] if (method, path) in BODIES else None
     query = Noting()
-    asked = Asked(names=[names[e] for e in found], query=query, body=json.dumps(example).encode())
+    asked = ApiRequest(
+        names=[names[e] for e in found], query=query, body=json.dumps(example).encode()
+    )
     assert re.findall(r"\{(\w+)\}", path) == found
 
     route.handler(method.upper())(asked)

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from headrace.connect.partition import SourcePartition
-from headrace.runtime.herder.answers import ChangedOffset, PastChange
-from headrace.runtime.herder.requests import UndoRequest
+from headrace.herder.answers import ChangedOffset, PastChange
+from headrace.herder.requests import UndoRequest
 from rest.fake_herder import FakeHerder
 
 OFFSETS = {"offsets": [{"partition": {"f": "a"}, "offset": {"p": 1}}]}

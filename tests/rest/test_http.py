@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from headrace.connect.errors import ConfigError
-from headrace.runtime.herder.answers import Health, WorkerHealth
-from headrace.runtime.herder.errors import (
+from headrace.herder.answers import Health, WorkerHealth
+from headrace.herder.errors import (
     BadRequestError,
     ConflictError,
     ForbiddenError,
@@ -204,7 +204,7 @@ def test_deep_bodies_are_refused(client: httpx.Client):
     """They neither end the worker nor show a trace."""
     deep = b'{"config":' + b"[" * 100_000
 
-    assert is_error(client.post("/connectors", content=deep, headers=JSON), 500)
+    assert is_error(client.post("/connectors", content=deep, headers=JSON), 400)
 
 
 @pytest.mark.parametrize("content", [{"a": {}}, {"a": [1]}, {"a": None, "b": {"c": "d"}}])
@@ -285,7 +285,7 @@ def test_errors_of_the_herder(client: httpx.Client, herder: FakeHerder, error: B
         (ConfigError([("k", "wrong")], where="It"), "It has 1 problem:\n  k: wrong"),
     ],
 )
-def test_errors_that_nobody_foresaw(
+def test_errors_that_no_one_foresaw(
     client: httpx.Client,
     herder: FakeHerder,
     caplog: pytest.LogCaptureFixture,

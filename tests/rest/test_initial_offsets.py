@@ -12,17 +12,16 @@ from typing import Any
 import httpx
 import pytest
 
+from doubles.puppets import PLANNED
 from headrace.connect.errors import OffsetsError, RetriableError
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
 from headrace.runtime.services import RunSpec
-from headrace.storage.memory import MemoryConfigStore, MemoryOffsetStore
-from headrace.storage.memory_changes import MemoryChangeStore
-from headrace.testing.puppets import PLANNED
+from headrace.storage.memory import MemoryChangeStore, MemoryConfigStore, MemoryOffsetStore
 from headrace.testing.waiting import until
-from runtime import changing
-from runtime.changing import A, Asked, B
-from runtime.standalone.stage import Judge, Stage
+from herder.stage import Judge, Stage
+from offsets import changing
+from offsets.changing import A, Asked, B
 
 CONFIG = {"connector.class": PLANNED, "tasks.max": "2"}
 REMNANTS = {A: {"position": 1}, B: {"position": 5}}

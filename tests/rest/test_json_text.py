@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.rest.json_text import json_bytes
+from headrace.rest.answers import json_bytes
 
 
 @pytest.mark.parametrize(

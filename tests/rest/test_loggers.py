@@ -41,7 +41,7 @@ def test_a_level_really_changes(client: httpx.Client, logger: logging.Logger):
     assert shown == client.get("/admin/loggers").json()[NAME]
 
 
-def test_the_same_level_again_changes_nobody(client: httpx.Client):
+def test_the_same_level_again_changes_no_one(client: httpx.Client):
     """The answer is an empty list."""
     put(client, "ERROR")
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from headrace.herder.protocol import standings
 from headrace.observe.counts import Counts
 from headrace.observe.metrics import Metrics
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
-from headrace.runtime.herder.standings import standings
 from rest.fake_herder import FakeHerder
 
 

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from headrace.connect.partition import SourcePartition
-from headrace.runtime.herder.answers import ChangedOffset, PartitionLag, PastChange
-from headrace.runtime.herder.requests import OffsetChange, UndoRequest
+from headrace.herder.answers import ChangedOffset, PartitionLag, PastChange
+from headrace.herder.requests import OffsetChange, UndoRequest
 from rest.fake_herder import ALTERED, FakeHerder
 
 CHANGE = {"offsets": [{"partition": {"f": "a"}, "offset": None}]}

@@ -12,11 +12,11 @@ import time
 import httpx
 import pytest
 
+from headrace.config.unknown_keys import REST_KEYS
 from headrace.connect.errors import ConfigError
-from headrace.rest.binding import Binding
 from headrace.rest.config import RestConfig
+from headrace.rest.listeners import Binding
 from headrace.rest.server import RestServer
-from headrace.runtime.settings.unsupported_keys import REST_KEYS
 from headrace.testing.waiting import until
 from rest.conftest import Serve
 from rest.fake_herder import FakeHerder
@@ -99,7 +99,7 @@ def test_all_interfaces(herder: FakeHerder, caplog: pytest.LogCaptureFixture):
 
 
 def test_close_finishes_requests_and_frees_the_port(herder: FakeHerder):
-    """A request that is being answered is; the next one finds nobody."""
+    """A request that is being answered is; the next one finds no one."""
     server = RestServer(herder, config())
     server.start()
     reached, go_on = threading.Event(), threading.Event()

@@ -5,16 +5,9 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from headrace.connect.setting import Limits, Setting
-from headrace.connect.setting_type import Password, SettingType
-from headrace.runtime.herder.answers import (
-    CheckedKey,
-    ConfigInfos,
-    ConfigValue,
-    Plugin,
-    PluginKind,
-)
-from headrace.runtime.herder.requests import OffsetChange, RestartRequest
+from headrace.connect.setting import Limits, Password, Setting, SettingType
+from headrace.herder.answers import CheckedKey, ConfigInfos, ConfigValue, Plugin, PluginKind
+from headrace.herder.requests import OffsetChange, RestartRequest
 from rest.fake_herder import ALTERED, FakeHerder, offset
 
 STATUS = (

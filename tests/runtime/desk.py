@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from doubles.puppets import PlannedPuppet, Puppet, puppet
 from headrace import __version__
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.task import Offsets
 from headrace.observe.events import Event
-from headrace.runtime.capacity import Capacity
-from headrace.runtime.channel import Channel
-from headrace.runtime.offset_desk import OffsetDesk
-from headrace.runtime.offset_homes import OffsetHomes
-from headrace.runtime.running.connector_run import ConnectorRun
-from headrace.runtime.running.micro_batch import SlotState
-from headrace.runtime.services import Fence, RunSpec, Services, Timing
-from headrace.slot.channel import ChannelClient
-from headrace.slot.split.between import Between
-from headrace.slot.work import BoundaryKind, Delivery, PluginChoice, SlotReport, SlotTicket
+from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
+from headrace.offsets.target import OffsetTopic
+from headrace.runtime.channel_server import Channel
+from headrace.runtime.connector_run import ConnectorRun
+from headrace.runtime.engine import Capacity
+from headrace.runtime.micro_batch import SlotState
+from headrace.runtime.services import RunSpec, Services, Timing
 from headrace.storage.memory import MemoryConfigStore, MemoryOffsetStore, MemoryStatusStore
-from headrace.testing.puppets import PlannedPuppet, Puppet, puppet
+from headrace.task.channel import ChannelClient
+from headrace.task.sql.step import SqlStage
+from headrace.task.work import BoundaryKind, Delivery, PluginChoice, SlotReport, SlotTicket
+from runtime.coordinators import MemoryCoordinator, OnFence
 
 STRING = PluginChoice(class_name="string")
 
@@ -34,7 +35,7 @@ class FakeEngine:
         self.tickets: list[SlotTicket] = []
         self._plays = plays
 
-    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
         """Claim each ticket, then tell the last word."""
         self.tickets += tickets
         for index, ticket in enumerate(tickets):
@@ -72,8 +73,9 @@ class Desk:
     events: list[Event] = field(default_factory=list[Event])
     configs: MemoryConfigStore = field(default_factory=MemoryConfigStore)
     statuses: MemoryStatusStore = field(default_factory=MemoryStatusStore)
-    fence: Fence | None = None
+    fence: OnFence | None = None
     commit: Callable[[RunSpec, Offsets], None] | None = None
+    coordinator: MemoryCoordinator = field(default_factory=MemoryCoordinator)
     prepare: Callable[[RunSpec], None] = lambda _: None
 
     def __post_init__(self) -> None:
@@ -83,21 +85,33 @@ class Desk:
 
     def services(self) -> Services:
         """What the run uses."""
-        desk = OffsetDesk(self.offsets)
+        desk = LockedOffsetStore(self.offsets)
+        self.coordinator.on_fence = self.fence or (
+            lambda ids, _: self.done.append(("fenced", list(ids)))
+        )
+
+        def commit(spec: RunSpec, offsets: Offsets, still_ours: Callable[[], None]) -> None:
+            if spec.exactly_once:
+                still_ours()
+            if self.commit is None:
+                desk.put(spec.name, offsets)
+            else:
+                self.commit(spec, offsets)
+
         return Services(
             engine=self.engine,
             channel=self.channel,
             capacity=Capacity(self.engine.slots),
-            offsets=OffsetHomes(desk),
+            offsets=ConnectorOffsetStores(desk),
             configs=self.configs,
             statuses=self.statuses,
             group_id="g",
             worker_id="w",
             run_id="r",
             timing=self.timing,
-            tell=self.events.append,
-            fence=self.fence or (lambda _, ids, **__: self.done.append(("fenced", list(ids)))),
-            commit_offsets=self.commit or (lambda spec, offsets: desk.put(spec.name, offsets)),
+            emit=self.events.append,
+            coordinator=lambda _: self.coordinator,
+            commit_offsets=commit,
             processes=Nobody(),
             prepare=self.prepare,
             once=self.once,
@@ -129,7 +143,7 @@ SPEC = RunSpec(
     delivery=Delivery.EXACTLY_ONCE,
     admin={},
     producer={},
-    offsets_topic="offsets",
+    offsets=OffsetTopic(name="offsets"),
     key_converter=STRING,
     value_converter=STRING,
     header_converter=STRING,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from headrace.runtime.backoff import Backoff
+from headrace.runtime.run_context import Backoff
 
 
 class Waits(threading.Event):
@@ -32,7 +32,7 @@ def test_each_pause_is_twice_the_one_before_it() -> None:
     assert [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0] == waits.seconds
 
 
-def test_after_something_was_got_done_pauses_begin_anew() -> None:
+def test_after_something_was_got_done_pauses_begin_again() -> None:
     """What failed before has nothing to do with what fails now."""
     waits = Waits()
     backoff = Backoff(waits)

@@ -13,14 +13,15 @@ import pytest
 
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
-from headrace.observe.form import LogForm
+from headrace.observe.log_format import LogForm
+from headrace.offsets.target import DriverStore
 from headrace.pids import identity_of
-from headrace.runtime.channel import Channel
-from headrace.runtime.running.micro_batch import MicroBatch
-from headrace.slot.channel import ChannelClient, ChannelOffsets
-from headrace.slot.entry import run_slot
-from headrace.slot.lease import Lease
-from headrace.slot.work import (
+from headrace.runtime.channel_server import Channel
+from headrace.runtime.micro_batch import MicroBatch
+from headrace.task.channel import ChannelClient, ChannelOffsets
+from headrace.task.heartbeat import Lease
+from headrace.task.work import (
+    ConnectorSpec,
     Delivery,
     Outcome,
     PluginChoice,
@@ -29,6 +30,7 @@ from headrace.slot.work import (
     SlotTicket,
     SlotWork,
 )
+from headrace.task.worker_task import run_slot
 from headrace.testing.waiting import until
 
 FILE = SourcePartition(filename="f")
@@ -54,19 +56,23 @@ def channel(stored: Entries) -> Iterator[Channel]:
 def batch() -> MicroBatch:
     """One slot, whose source partition has an offset."""
     work = SlotWork(
-        connector="c",
+        spec=ConnectorSpec(
+            name="c",
+            props={"secret": "s"},
+            max_tasks=1,
+            delivery=Delivery.AT_LEAST_ONCE,
+            producer={},
+            offsets=DriverStore(),
+            key_converter=STRINGS,
+            value_converter=STRINGS,
+            header_converter=STRINGS,
+        ),
         task=0,
         task_class="m:T",
         config={"secret": "s"},
         planned=True,
         splits=(),
-        delivery=Delivery.AT_LEAST_ONCE,
-        producer={},
         transactional_id=None,
-        offsets_topic=None,
-        key_converter=STRINGS,
-        value_converter=STRINGS,
-        header_converter=STRINGS,
     )
     return MicroBatch([work], {FILE: {"position": 7}}, run="r")
 

@@ -11,14 +11,14 @@ import pytest
 from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.connect.partition import SourcePartition
 from headrace.kafka.sender import OffsetEntry
-from headrace.runtime.channel import Channel
-from headrace.runtime.running.micro_batch import MicroBatch
-from headrace.slot import channel as slot_channel
-from headrace.slot.channel import ChannelClient
-from headrace.slot.commit_making import CopiesByDriver
-from headrace.slot.work import SlotTicket
+from headrace.runtime.channel_server import Channel
+from headrace.runtime.micro_batch import MicroBatch
+from headrace.task import channel as slot_channel
+from headrace.task.channel import ChannelClient
+from headrace.task.transactions import CopiesByDriver
+from headrace.task.work import SlotTicket
 from headrace.testing.waiting import until
-from runtime.running.test_micro_batch import micro_batch
+from runtime.test_micro_batch import micro_batch
 
 A = SourcePartition(file="a")
 Entries = list[OffsetEntry]
@@ -124,7 +124,7 @@ def test_a_copy_that_arrives_behind_a_removal_is_not_taken(
 def test_a_slot_waits_for_a_removal_for_longer_than_for_an_answer(
     away: Away, tickets: list[SlotTicket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the store says about being away is worth more than that nobody answered."""
+    """What the store says about being away is worth more than that no one answered."""
     monkeypatch.setattr(slot_channel, "_ANSWER_SECONDS", 0.2)
     with ThreadPoolExecutor(1) as pool, ChannelClient(tickets[0]) as client:
         removal = pool.submit(_remove, client)

@@ -42,7 +42,7 @@ def test_all_are_asked_before_one_is_waited_for() -> None:
 
 
 def test_they_share_one_deadline() -> None:
-    """Two that hang take no longer than one, and nobody is waited for when the time is over."""
+    """Two that hang take no longer than one, and no one is waited for when the time is over."""
     runs = [Run(name, []) for name in "abc"]
     now = iter([100.0, 100.0, 107.0, 200.0])
 

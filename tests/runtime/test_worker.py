@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import FrameType, SimpleNamespace
 from typing import Any
 
+from headrace.runtime.runs import Worker
 from headrace.runtime.services import Timing
-from headrace.runtime.worker import Worker
 
 PATIENCE_SECONDS = 5.0
 

@@ -223,7 +223,7 @@ def check_damaged(whole: Whole, sound: Seen, content: bytes) -> Seen:
         "records before the damage are as they were"
     )
     if right < sure:
-        assert found.failure is not None, "records before the damage are missing, and nobody tells"
+        assert found.failure is not None, "records before the damage are missing, and no one tells"
         # What unpacks a piece of packed bytes gives all of it or nothing.
         assert whole.unpack is not None or whole.fragile is not None
     return found

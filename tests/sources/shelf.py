@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from headrace.connect.connector import SourceConnector
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Polled
-from headrace.slot.work import BoundaryKind, ErrorPolicy
+from headrace.offsets.codec import OffsetKey, decoded_key, decoded_value
 from headrace.sources import (
     Context,
     EvolvingRecord,
@@ -23,9 +23,9 @@ from headrace.sources import (
     SourceConfig,
     TextKeys,
 )
-from headrace.storage.offset_codec import OffsetKey, decoded_key, decoded_value
+from headrace.task.work import BoundaryKind, ErrorPolicy
 from headrace.testing.task_runs import LocalContext, LocalRun, Stored, StoredOffsets
-from slot.loop import Loop
+from task.loop import Loop
 
 
 @dataclass

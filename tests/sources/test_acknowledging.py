@@ -133,7 +133,7 @@ def test_a_source_that_does_not_take_it_now_is_told_again(shelf: Shelf, kind: Ki
 
 
 def test_an_overwritten_object_is_not_acknowledged(shelf: Shelf):
-    """D11: a source that removes it then would lose what nobody has read."""
+    """D11: a source that removes it then would lose what no one has read."""
     shelf.objects, shelf.versions = {"a": b"1\n"}, {"a": "v1"}
     stored: Stored = {}
     run(stored)

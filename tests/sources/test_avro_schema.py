@@ -221,7 +221,7 @@ BOMB = record(
         (b'{"type":"fixed","name":"F","size":-1}', "size of 'F' is -1"),
         (b'{"type":"array","items":"null"}', "take no bytes"),
         (b'{"type":"array","items":{"type":"fixed","name":"F","size":0}}', "take no bytes"),
-        (json.dumps(record({"name": "r", "type": ["null", "Row"]})).encode(), "'Row' holds itself, so that its values have no fixed shape. As JSON text in a string they can be sent, and the file as it is in the format bytes. Write the file anew"),
+        (json.dumps(record({"name": "r", "type": ["null", "Row"]})).encode(), "'Row' holds itself, so that its values have no fixed shape. As JSON text in a string they can be sent, and the file as it is in the format bytes. Write the file again"),
         (json.dumps(record({"name": "a", "type": "int"}, {"name": "a", "type": "int"})).encode(), "two fields of one name"),
         (json.dumps(record({"name": "a", "type": record()})).encode(), "defined twice"),
         (json.dumps(BOMB).encode(), "more than 20000 types"),

@@ -100,7 +100,7 @@ def test_what_is_none_is_a_bad_record(kind: str, text: str):
 def test_years_that_python_does_not_know_are_bad_records(
     kind: str, first: str, last: str, outside: list[str]
 ):
-    """Of timestamps those as UTC; a row that nobody can look at would end the task."""
+    """Of timestamps those as UTC; a row that no one can look at would end the task."""
     found = values_of(kind, first, *outside, last)
 
     assert [

@@ -249,7 +249,7 @@ def test_what_can_be_unpacked_comes_before_the_damage():
         records_of(reader)
 
 
-def test_types_that_nobody_knows_are_refused():
+def test_types_that_no_one_knows_are_refused():
     """An offset may have been set by a person."""
     form = csv_format(INFERRING)
     for told in ("integer", '["colour"]', "7"):

@@ -125,7 +125,7 @@ class TopiclessBatches(ShelfTask):
 
 
 @pytest.mark.parametrize("kind", [Topicless, TopiclessBatches])
-def test_a_topic_that_nobody_tells_fails(shelf: Shelf, kind: type[ShelfTask]):
+def test_a_topic_that_no_one_tells_fails(shelf: Shelf, kind: type[ShelfTask]):
     """With the object's name."""
     shelf.objects = {"a": b"1\n"}
 

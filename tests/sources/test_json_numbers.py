@@ -13,11 +13,11 @@ from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError
 from headrace.connect.json_document import document
 from headrace.connect.partition import SourcePartition
-from headrace.slot.work import ErrorPolicy
 from headrace.sources import EvolvingRecord
 from headrace.sources.json_numbers import Numbers, parsed
-from slot.local_loop import Rounds
+from headrace.task.work import ErrorPolicy
 from sources.shelf import PROPS, SHELF, Shelf, ShelfConnector, ShelfTask
+from task.local_loop import Rounds
 
 BIG, LONG, LARGE = "9223372036854775808", "0.1000000000000000055511151231257827", "1e400"
 
@@ -139,7 +139,7 @@ def test_without_tolerance_the_error_has_its_place():
     assert 1 == played.stored[SourcePartition(key="a")]["recordCount"]
 
 
-def test_half_a_surrogate_pair_passes_where_nobody_parses_it(shelf: Shelf):
+def test_half_a_surrogate_pair_passes_where_no_one_parses_it(shelf: Shelf):
     """For an evolution it is a bad record, and the letter has the line's bytes."""
     line = b'{"a":"\\ud800"}'
     shelf.objects = {"a": b"1\n" + line + b"\n2\n"}

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from headrace.admission import admitted, checked_worker
 from headrace.connect.config import setting
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import ConfigError
+from headrace.plugins import admitted, checked_worker
 from headrace.sources import (
     Context,
     Extractor,

@@ -8,8 +8,7 @@ import pytest
 
 from headrace.connect.connector import SourceConnector
 from headrace.connect.partition import SourcePartition
-from headrace.slot.work import ErrorPolicy
-from slot.local_loop import Rounds
+from headrace.task.work import ErrorPolicy
 from sources.shelf import (
     KINDS,
     PROPS,
@@ -18,6 +17,7 @@ from sources.shelf import (
     Shelf,
     ShelfConnector,
 )
+from task.local_loop import Rounds
 
 DEAD = ErrorPolicy(tolerate=True, dead_letters="dead")
 OBJECTS = {"a": b"1\n\xff\n2\n", "b": b"\xfe\n", "c": b"3\n\xfd\n\xfc"}

@@ -14,7 +14,6 @@ from headrace.connect.connector import PlanRequest, SourceConnector
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Polled
-from headrace.slot.work import BoundaryKind, ErrorPolicy
 from headrace.sources import (
     Extractor,
     OffsetEntry,
@@ -25,9 +24,8 @@ from headrace.sources import (
 )
 from headrace.sources.extractors.by_name import JSONL
 from headrace.sources.extractors.streams import Compression
+from headrace.task.work import BoundaryKind, ErrorPolicy
 from headrace.testing.task_runs import LocalConnectorContext, LocalRun, StoredOffsets
-from slot.local_loop import Rounds
-from slot.loop import Loop
 from sources.avro_files import avro_file
 from sources.shelf import (
     KINDS,
@@ -43,6 +41,8 @@ from sources.shelf import (
     played,
 )
 from sources.test_acknowledging import TOLD, LendingConnector, PlannedLendingConnector
+from task.local_loop import Rounds
+from task.loop import Loop
 
 DEAD = ErrorPolicy(tolerate=True, dead_letters="dead", headers=True)
 WHOLE = avro_file("int", list(range(9)), per_block=1)
@@ -273,7 +273,7 @@ def test_a_task_that_goes_on_finds_another_version_below_the_look_back(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("first", "policy"), [(LIES, "reread"), (b"no Avro", "fail")])
-def test_another_version_begins_anew(
+def test_another_version_begins_again(
     shelf: Shelf, kind: type[SourceConnector], first: bytes, policy: str
 ) -> None:
     """As native.changed says; of which nothing was sent, in any case."""

@@ -35,6 +35,20 @@ def filled(page: int | None = None) -> Shelf:
     return SHELF
 
 
+class FromTheTop(ShelfSource):
+    """Ignores where it is to begin."""
+
+    def items(self, start_from: str | None) -> Iterator[Book]:
+        """All, each time."""
+        return super().items(None)
+
+
+class SaysSo(FromTheTop):
+    """And says that it does."""
+
+    starts_at_keys = False
+
+
 class TestShelf(NativeSourceSuite):
     """The shelf as it is, in pages, and always listed from its beginning."""
 
@@ -43,7 +57,7 @@ class TestShelf(NativeSourceSuite):
         """Its source."""
         filled(page=None if request.param == "all" else request.param)
         SHELF.always_all = request.param == "all"
-        return ShelfSource()
+        return SaysSo() if SHELF.always_all else ShelfSource()
 
     @pytest.fixture
     def extractor(self) -> Extractor:
@@ -110,7 +124,9 @@ class RestlessSource(ShelfSource):
 
     def items(self, start_from: str | None) -> Iterator[Book]:
         """All."""
-        return iter([Restless(name) for name in sorted(SHELF.objects)])
+        return iter(
+            [Restless(name) for name in sorted(SHELF.objects) if name >= (start_from or "")]
+        )
 
 
 class Confused(ShelfSource):
@@ -144,6 +160,7 @@ class Taking(ShelfSource):
             TaskFailedError,
         ),
         (Skipping, NativeSourceSuite.test_a_listing_begins_at_any_key, AssertionError),
+        (FromTheTop, NativeSourceSuite.test_a_listing_begins_at_any_key, AssertionError),
         (RestlessSource, NativeSourceSuite.test_a_version_is_that_of_the_content, AssertionError),
         (Confused, NativeSourceSuite.test_an_item_is_found_by_its_key, AssertionError),
         (Silent, NativeSourceSuite.test_an_entry_comes_back_from_the_store, AssertionError),
@@ -158,6 +175,13 @@ def test_a_mistake_of_an_author_is_found(
 
     with pytest.raises(error):
         check(NativeSourceSuite(), source())
+
+
+def test_a_source_may_list_everything_each_time() -> None:
+    """If it says so: the framework passes over what is before the start."""
+    filled()
+
+    NativeSourceSuite().test_a_listing_begins_at_any_key(SaysSo())
 
 
 class LosingTask(ShelfTask):

@@ -73,7 +73,7 @@ def test_a_truncated_object_or_one_that_is_packed_otherwise_is_an_error(
 
 
 def test_an_object_that_cannot_be_opened_is_an_error(shelf: Shelf):
-    """4.2: it is tried again, and passed over by nobody."""
+    """4.2: it is tried again, and passed over by no one."""
     shelf.objects = {"a": LINES, "b": LINES}
     shelf.broken = {"a": 0}
     stored: Stored = {}

@@ -6,10 +6,10 @@ import pytest
 
 from headrace.connect.errors import OffsetsError
 from headrace.connect.partition import SourcePartition
+from headrace.offsets.codec import OffsetKey as StoredKey
+from headrace.offsets.codec import decoded_key, encoded_key
 from headrace.sources import OffsetEntry, OffsetKey
 from headrace.sources.offset_entry import KEPT, entry_data
-from headrace.storage.offset_codec import OffsetKey as StoredKey
-from headrace.storage.offset_codec import decoded_key, encoded_key
 
 KEY = OffsetKey({"key": "a"})
 

@@ -9,9 +9,9 @@ import pytest
 from headrace.connect.batch import SourceBatch
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import TaskFailedError
-from headrace.slot.work import BoundaryKind
 from headrace.sources.endings import Endings
 from headrace.sources.overwritten import is_changed
+from headrace.task.work import BoundaryKind
 from headrace.testing.task_runs import LocalContext, Stored, StoredOffsets, records_of
 from headrace.testing.waiting import until
 from sources.shelf import KINDS, PROPS, Shelf, ShelfTask, partition_of, played, run
@@ -175,7 +175,7 @@ def test_a_running_task_fails_too(shelf: Shelf, running: Callable[[str], Running
         until(lambda: task.has_read("1", "7", "8"))
 
 
-def test_an_end_that_was_not_committed_is_none_when_the_object_begins_anew():
+def test_an_end_that_was_not_committed_is_none_when_the_object_begins_again():
     """D6: the first version's end must not be written over the second one's offset."""
     endings = Endings()
     endings.sent(partition_of("a"), {"recordCount": 1, "version": "v1"})

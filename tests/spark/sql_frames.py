@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.slot.sql_step import SqlStep
 from headrace.spark.sql_step import applied
+from headrace.task.sql.step import SqlStep
 
 FIELDS = pa.struct([("a", pa.int32()), ("b", pa.string())])
 RECORD = 0

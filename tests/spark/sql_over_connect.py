@@ -1,19 +1,15 @@
-"""A program: a SQL step on a Spark Connect server whose address is its argument; prints what it finds as JSON."""
+"""A SQL step on a Spark Connect server: a program for a player."""
 
 from __future__ import annotations
 
-import json
-import sys
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headrace.slot.split.between import Between
-from headrace.slot.split.types import FrameTypes, travelling
-from headrace.slot.sql_step import SqlStep
-from headrace.spark.session import SparkSettings, open_session, stop_session
-from headrace.spark.sql_check import sql_problems
-from headrace.spark.sql_nulls import told_nulls
+from headrace.spark.sql_check import sql_problems, told_nulls
+from headrace.task.sql.row_types import FrameTypes, travelling
+from headrace.task.sql.step import SqlStage, SqlStep
 from spark.sql_frames import FIELDS, frame_schema, row, spark_schema, values_of
 
 ROWS = [row({"a": 1, "b": "x"}, keep=False), row({"a": 2, "b": "7"}), row({"a": 3, "b": "8"})]
@@ -33,24 +29,15 @@ def required(session: SparkSession) -> list[str]:
     read = pa.struct([pa.field(each, pa.utf8(), nullable=False) for each in ("a", "b")])
     step = SqlStep(select=("nullif(a, 'x') AS a", "b"))
     carries = FrameTypes(value=travelling(read), read=read)
-    left = told_nulls(session, Between(step=step, carries=carries)).left
+    left = told_nulls(session, SqlStage(step=step, carries=carries)).left
     assert isinstance(left, pa.StructType)
     return [each.name for each in left if not each.nullable]
 
 
-def main() -> None:
-    """Ask, print, and leave nothing open."""
-    session = open_session(SparkSettings(remote=sys.argv[1]))
-    try:
-        schema = spark_schema(session, frame_schema(FIELDS))
-        told = [each for step in WRONG for each in sql_problems(session, schema, step)]
-        doubled = values_of(session, ROWS[1:], function="spark.sql_functions:doubled")
-        left = [values_of(session, ROWS, **RIGHT), doubled]
-        found = {"left": left, "told": told, "required": required(session)}
-        sys.stdout.write(f"{json.dumps(found)}\n")
-    finally:
-        stop_session(session)
-
-
-if __name__ == "__main__":
-    main()
+def play(session: SparkSession, asked: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    """Ask, and tell what it finds."""
+    schema = spark_schema(session, frame_schema(FIELDS))
+    told = [each for step in WRONG for each in sql_problems(session, schema, step)]
+    doubled = values_of(session, ROWS[1:], function="spark.sql_functions:doubled")
+    left = [values_of(session, ROWS, **RIGHT), doubled]
+    yield {"left": left, "told": told, "required": required(session)}

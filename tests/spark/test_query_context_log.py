@@ -26,7 +26,7 @@ def refuse(engine: SparkEngine) -> None:
 def test_what_spark_refuses_is_not_printed_beside_the_log(
     spark_engine: SparkEngine, capfd: pytest.CaptureFixture[str]
 ):
-    """A worker's log has the reason; Java's trace as JSON on stderr is nobody's."""
+    """A worker's log has the reason; Java's trace as JSON on stderr is no one's."""
     refuse(spark_engine)
 
     assert "" == capfd.readouterr().err

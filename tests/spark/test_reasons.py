@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from headrace.connect.errors import TaskFailedError
-from headrace.spark import engine
+from headrace.spark import engine, start
 from headrace.spark.engine import SparkEngine
-from headrace.spark.reasons import in_short
+from headrace.spark.failures import in_short
 from headrace.spark.session import SparkSettings
 
 JAVA = """An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
@@ -50,11 +50,13 @@ def test_a_text_that_cannot_be_had_is_no_error_of_its_own() -> None:
 def test_a_master_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """With what to look at, also when the reason is lost with Spark's Java process."""
 
-    def fail(_: SparkSettings) -> None:
+    def fail(_: SparkSettings, **__: object) -> None:
         raise _LostError
 
-    monkeypatch.setattr(engine, "open_session", fail)
+    monkeypatch.setattr(start, "open_session", fail)
+    monkeypatch.setattr(start, "_START_SECONDS", 0)
     # It would end the Java process that other tests share.
+    monkeypatch.setattr(start, "discard_session", lambda _: None)
     monkeypatch.setattr(engine, "discard_session", lambda _: None)
     tried = SparkEngine(SparkSettings(master="spark://127.0.0.1:1"), slots=1)
 

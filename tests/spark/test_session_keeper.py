@@ -1,4 +1,4 @@
-"""A session that is opened once, and an end that waits for nobody."""
+"""A session that is opened once, and an end that waits for no one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from headrace.connect.errors import RetriableError
-from headrace.spark.session_keeper import SessionKeeper
+from headrace.spark.engine import SessionKeeper
 from headrace.testing.waiting import until
 
 PATIENCE_SECONDS = 10.0
@@ -110,7 +110,7 @@ def test_a_close_does_not_wait_for_the_opening_and_makes_it_fail() -> None:
 
 
 def test_a_session_that_comes_after_the_close_is_stopped() -> None:
-    """Nobody else would end it, and nobody gets it."""
+    """Nobody else would end it, and no one gets it."""
     spark = Spark(fails_when_abandoned=False)
     keeper = spark.keeper()
     caller = Caller(keeper.session)

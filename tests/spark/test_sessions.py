@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import socketserver
+import subprocess
 import sys
 import threading
 from types import SimpleNamespace
@@ -11,6 +14,7 @@ import pytest
 from pyspark import SparkContext
 
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.spark import java_process
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings, cut_off, stop_session
 
@@ -88,13 +92,13 @@ def test_an_engine_that_is_closed_while_it_opens_starts_no_job(
     session = SimpleNamespace(conf={})
     jobs: list[object] = []
 
-    def opened(_: SparkSettings) -> object:
+    def opened(_: SparkSettings, **__: object) -> object:
         engine.close()
         return session
 
     discarded: list[object] = []
-    monkeypatch.setattr("headrace.spark.engine.open_session", opened)
-    monkeypatch.setattr("headrace.spark.engine.discard_session", discarded.append)
+    monkeypatch.setattr("headrace.spark.start.open_session", opened)
+    monkeypatch.setattr("headrace.spark.start.discard_session", discarded.append)
     monkeypatch.setattr("headrace.spark.engine._run", lambda *job: jobs.append(job))
     engine = SparkEngine(SparkSettings(), slots=1)
     with pytest.raises(RetriableError, match="not opened any more"):
@@ -127,3 +131,49 @@ def test_a_session_that_stops_keeps_its_java(java: Java) -> None:
     stop_session(session)
 
     assert 0 == java.killed
+
+
+def test_what_a_dead_jvm_leaves_is_not_printed_by_each_thread(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever has used the session raises the same; nothing else of the root logger is kept back."""
+    server = socketserver.TCPServer(
+        ("127.0.0.1", 0), socketserver.BaseRequestHandler, bind_and_activate=False
+    )
+    session: Any = SimpleNamespace(sparkContext=SimpleNamespace(_accumulatorServer=server))
+    java_process.silence_py4j_traces()
+    java_process.mute_accumulators(session)
+    try:
+        logging.getLogger().error("Exception while sending command.", exc_info=OSError())
+        logging.getLogger().error("Something else.")
+        try:
+            raise ConnectionResetError
+        except ConnectionResetError:
+            server.handle_error(object(), "127.0.0.1")  # type: ignore[arg-type]
+    finally:
+        server.server_close()
+
+    assert ["Something else."] == caplog.messages
+    assert ("", "") == capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
+        ("raise SystemExit(3)", "has ended with exit code 3"),
+        ("import time; time.sleep(60)", "does not answer"),
+    ],
+)
+def test_how_a_jvm_has_ended_is_said(
+    monkeypatch: pytest.MonkeyPatch, program: str, said: str
+) -> None:
+    """Killed by somebody, ended by itself, or hanging."""
+    process = subprocess.Popen([sys.executable, "-c", program])
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process))
+    monkeypatch.setattr(java_process, "_DYING_SECONDS", 1 if "sleep" in program else 30)
+    try:
+        assert said == java_process.ending()
+    finally:
+        process.kill()
+        process.wait()

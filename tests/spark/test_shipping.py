@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headrace.connect.errors import TaskFailedError
-from headrace.spark.shipping import packed
+from headrace.spark.engine import packed
 
 
 def imported_from(archive: Path, expression: str) -> str:

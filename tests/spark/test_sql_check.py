@@ -10,14 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from headrace.slot.split.between import Between
-from headrace.slot.split.types import FrameTypes
-from headrace.slot.sql_step import SqlStep
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
-from headrace.spark.sql_check import sql_problems
-from headrace.spark.sql_plan import operators, refused_of
-from headrace.spark.sql_types import strange_fields
+from headrace.spark.sql_check import operators, refused_of, sql_problems
+from headrace.spark.sql_rows import strange_fields
+from headrace.task.sql.row_types import FrameTypes
+from headrace.task.sql.step import SqlStage, SqlStep
 from spark.sql_frames import FIELDS, frame_schema, spark_schema
 
 HERE = "spark.sql_functions"
@@ -203,7 +201,7 @@ def test_an_open_session_says_which_expressions_it_cannot_take(spark_engine: Spa
     carries = FrameTypes(value=pa.struct([pa.field("a", pa.int64())]))
     step = SqlStep(select=("a", "b", "a +"), where="a > 1 AND (")
 
-    found = spark_engine.sql_problems(Between(step=step, carries=carries))
+    found = spark_engine.sql_problems(SqlStage(step=step, carries=carries))
 
     expected = [
         ("where", "a > 1 AND (", "PARSE_SYNTAX_ERROR"),
@@ -219,7 +217,9 @@ def test_no_session_is_opened_for_a_validation() -> None:
     """It would take long; the same is told when the connector starts."""
     engine = SparkEngine(SparkSettings(master="spark://127.0.0.1:1"), slots=1)
 
-    assert [] == list(engine.sql_problems(Between(step=SqlStep(where="a >"), carries=FrameTypes())))
+    assert [] == list(
+        engine.sql_problems(SqlStage(step=SqlStep(where="a >"), carries=FrameTypes()))
+    )
 
     engine.close()
 

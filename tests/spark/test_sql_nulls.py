@@ -9,12 +9,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.slot.split.between import Between
-from headrace.slot.split.types import FrameTypes, travelling
-from headrace.slot.sql_step import SqlStep
-from headrace.spark.answers import Answers
 from headrace.spark.engine import SparkEngine
-from headrace.spark.sql_nulls import told_nulls
+from headrace.spark.sql_check import Answers, told_nulls
+from headrace.task.sql.row_types import FrameTypes, travelling
+from headrace.task.sql.step import SqlStage, SqlStep
 
 READ = pa.struct(
     [
@@ -36,7 +34,7 @@ def session(spark_engine: SparkEngine) -> SparkSession:
 def left(session: SparkSession, step: SqlStep) -> set[str] | None:
     """The parts that may be null, or ``None`` where nothing is told."""
     carries = FrameTypes(value=travelling(READ), read=READ)
-    found = told_nulls(session, Between(step=step, carries=carries)).left
+    found = told_nulls(session, SqlStage(step=step, carries=carries)).left
     return None if found is None else set(nullable(found, ""))
 
 
@@ -97,7 +95,7 @@ class Session:
     """Stands for a session."""
 
 
-def test_a_session_that_nobody_has_is_not_kept_by_its_answers() -> None:
+def test_a_session_that_no_one_has_is_not_kept_by_its_answers() -> None:
     """A worker opens others over time."""
     answers, session = Answers[int](), Session()
     gone = weakref.ref(session)

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from headrace.testing.spark_connect import ConnectServer
+from end_to_end.player import Player
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
-TESTS = Path(__file__).parents[1]
 EXPECTED = (
     ("where", "b > : [PARSE_SYNTAX_ERROR]"),
     ("select", "sum(a) AS s: This is an aggregate."),
@@ -27,19 +20,9 @@ EXPECTED = (
 )
 
 
-def test_a_step_does_and_tells_the_same_over_spark_connect(tmp_path: Path) -> None:
+def test_a_step_does_and_tells_the_same_over_spark_connect(connected: Player) -> None:
     """Without a gateway to Java: expressions, functions, plans and sentences."""
-    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-    with ConnectServer(tmp_path) as server:
-        done = subprocess.run(
-            [sys.executable, "-m", "spark.sql_over_connect", server.url],
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            check=False,
-            timeout=200,
-        )
-    assert 0 == done.returncode, done.stderr.decode()[-4000:]
-    said = json.loads(done.stdout.splitlines()[-1])
+    (said,) = connected.play("spark.sql_over_connect")
 
     kept = [None, None, {"c": 4, "t": "t"}]
     assert [kept, [{"a": 2, "twice": 4}, {"a": 3, "twice": 6}]] == said["left"]

@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from admission.judged import admission, errors
-from headrace.runtime.settings.stage_settings import stage_choices
-from headrace.slot.sql_choice import sql_step
-from headrace.slot.sql_step import SqlStep
+from headrace.config.connector_config import stage_choices
 from headrace.spark.engine import SparkEngine
 from headrace.spark.sql_step import applied
+from headrace.task.chain import sql_step
+from headrace.task.sql.step import SqlStep
+from plugins.judged import admission, errors
 from spark.sql_frames import frame, left_of, row
 
 PAGE = (Path(__file__).parents[2] / "docs" / "spark-sql.md").read_text()

@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace.connect.errors import TaskFailedError
-from headrace.slot.sql_step import SqlStep
 from headrace.spark.engine import SparkEngine
-from headrace.spark.sql_plan import operators, physical_plan
+from headrace.spark.sql_check import operators, physical_plan
 from headrace.spark.sql_step import applied
+from headrace.task.sql.step import SqlStep
 from spark.sql_frames import MOMENT, OTHER, frame, kept_of, left_of, row, values_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]

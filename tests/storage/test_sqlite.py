@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from headrace.connect.errors import ConfigError
 from headrace.connect.partition import SourcePartition
-from headrace.storage.offset_codec import encoded_key, encoded_value
+from headrace.offsets.codec import encoded_key, encoded_value
 from headrace.storage.protocols import (
     ConfigStore,
     OffsetStore,
@@ -82,6 +84,39 @@ class TestSqliteTopics(TopicStoreSuite):
         return sqlite_storage.topics
 
 
+def _written(path: Path) -> None:
+    """Make a state file that is kept: something is in it."""
+    with closing(SqliteStorage(path)) as storage:
+        storage.configs.put_setting("a", "b")
+
+
+def test_a_new_file_in_which_nothing_was_written_is_removed(sqlite_path: Path) -> None:
+    """With all that lies beside it; one that was there before stays, whatever is done to it."""
+    SqliteStorage(sqlite_path).close()
+    assert [] == list(sqlite_path.parent.iterdir())
+
+    _written(sqlite_path)
+    SqliteStorage(sqlite_path).close()
+    assert sqlite_path.exists()
+
+
+def test_a_lock_on_a_removed_file_does_not_count(sqlite_path: Path) -> None:
+    """Whoever has opened the lock just before its removal takes the next one, as everybody else does."""
+    first = SqliteStorage(sqlite_path)
+    real_flock = fcntl.flock
+
+    def late(file: int, how: int) -> None:
+        # The lock file is open by now; its holder ends, and removes it.
+        first.close()
+        real_flock(file, how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fcntl, "flock", late)
+        second = SqliteStorage(sqlite_path)
+    with closing(second), pytest.raises(ConfigError, match="is in use by the process"):
+        SqliteStorage(sqlite_path)
+
+
 def test_everything_survives_a_restart(sqlite_path: Path) -> None:
     """A second storage on the file sees what the first one stored."""
     first = SqliteStorage(sqlite_path)
@@ -117,7 +152,7 @@ def test_the_file_is_private(sqlite_storage: SqliteStorage, sqlite_path: Path) -
 
 def test_a_file_that_became_readable_is_made_private_again(sqlite_path: Path) -> None:
     """A copy made with an open mask does not stay open."""
-    SqliteStorage(sqlite_path).close()
+    _written(sqlite_path)
     sqlite_path.chmod(0o644)
     SqliteStorage(sqlite_path).close()
 
@@ -182,7 +217,7 @@ def test_another_programs_database_is_refused(sqlite_path: Path) -> None:
 
 def test_a_newer_schema_is_refused(sqlite_path: Path) -> None:
     """An older headrace does not write what a newer one would not understand."""
-    SqliteStorage(sqlite_path).close()
+    _written(sqlite_path)
     with sqlite3.connect(sqlite_path) as newer:
         newer.execute("pragma user_version=99")
     newer.close()

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from headrace.admission import checked_worker
-from headrace.standalone import serving
+from headrace.plugins import checked_worker
 from headrace.storage.protocols import Status, StoredConnector
 from headrace.storage.sqlite import SqliteStorage
 from headrace.storage.sqlite_file import SqliteFile
+from headrace.worker import serving
 
 PAUSED = Status(state="PAUSED", worker_id="w")
 
@@ -71,7 +71,7 @@ def test_a_worker_loads_its_connectors_in_one_transaction(
     config = checked_worker(
         {"bootstrap.servers": "127.0.0.1:9", "key.converter": "string", "value.converter": "string"}
     )
-    with serving(config, state_file=path, tell=lambda _: None) as herder:
+    with serving(config, state_file=path, emit=lambda _: None) as herder:
         monkeypatch.setattr(SqliteFile, "write", spied)
         herder.start()
         assert 20 == len(herder.connectors())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.testing.avro_compatibility import reads
+from headrace.testing.schema_registry import reads
 
 
 def record(*fields: object) -> object:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from doubles.puppets import SOURCE, PlannedPuppet, Puppet, puppet, reading
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, Split
-from headrace.testing.puppets import SOURCE, PlannedPuppet, Puppet, puppet, reading
 from headrace.testing.task_runs import Delivered, LocalRun, Stored
 
 OTHER = SourcePartition(source="other")

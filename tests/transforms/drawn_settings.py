@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as some
 
-from headrace.transforms.cast_spec import TARGETS
+from headrace.transforms.casting import TARGETS
 from transforms.generated import NAMES
 
 FIELDS = some.lists(some.sampled_from(NAMES), max_size=2, unique=True).map(",".join)

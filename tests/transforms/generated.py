@@ -28,7 +28,7 @@ from headrace.connect.schema import (
     SchemaType,
     decimal,
 )
-from headrace.slot.batching import batches_of
+from headrace.task.batching import batches_of
 
 Typed = tuple[Schema, some.SearchStrategy[Any]]
 """A schema and its values."""

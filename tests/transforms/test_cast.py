@@ -151,6 +151,21 @@ def test_a_whole_value_keeps_all_but_its_type() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "value", "spec", "number"),
+    [
+        (DATE, dt.date(1970, 1, 3), "int32", 2),
+        (TIME, dt.time(0, 0, 1), "int32", 1000),
+        (TIMESTAMP, INSTANT, "int64", 1_700_000_000_123),
+    ],
+)
+def test_the_number_of_a_whole_date_is_no_date_again(
+    before: Schema, value: object, spec: str, number: int
+) -> None:
+    """Under the name of a date, its converters and columns would take it for one."""
+    assert (number, Schema(type=before.type)) == become(NAME, {"spec": spec}, value, before)
+
+
+@pytest.mark.parametrize(
     ("spec", "value", "changed"),
     [
         ("a:string,zz:int8", {"a": 1.5, "b": 1}, {"a": "1.5", "b": 1, "zz": None}),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from headrace.transforms.field_path import parsed_path
+from headrace.transforms.fields import parsed_path
 
 NAMES = some.text(some.sampled_from("ab.`é "), max_size=6)
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.transforms.date_columns import written
-from headrace.transforms.date_pattern import formatted, pattern_problem, tokens
-from headrace.transforms.date_reading import DateReader
-from headrace.transforms.java_calendar import date_of, day_number
+from headrace.java.date_format import formatted, pattern_problem, tokens
+from headrace.java.date_parsing import DateReader
+from headrace.java.gregorian_calendar import date_of, day_number
+from headrace.transforms.timestamps import written
 
 # What Java itself wrote and read, in English and UTC.
 JAVA: Mapping[str, Any] = json.loads((Path(__file__).parent / "java_dates.json").read_text())

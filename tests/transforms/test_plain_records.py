@@ -14,13 +14,11 @@ from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.transforming import Transform
-from headrace.slot.batching import batches_of
-from headrace.slot.chain import Chain
-from headrace.slot.frames import Records, Refused
-from headrace.slot.plain_rows import plain_row
-from headrace.slot.retrying import Retrying
-from headrace.slot.stages import Stage
-from headrace.slot.work import ErrorPolicy, Progress
+from headrace.task.batching import batches_of, plain_row
+from headrace.task.chain import Chain, Stage
+from headrace.task.error_handling import RetryWithBackoff
+from headrace.task.frames import Records, Refused
+from headrace.task.work import ErrorPolicy, Progress
 from transforms.applied import made
 from transforms.drawn_settings import OF_STRUCTS
 from transforms.generated import LOOSE, batch_of, record
@@ -56,7 +54,7 @@ def test_a_row_is_the_record_that_it_was_made_from(values: Sequence[Any]) -> Non
 
 
 def test_a_row_has_values_of_its_own() -> None:
-    """Dictionaries, lists and scalars of Python's own kinds, which are nobody else's."""
+    """Dictionaries, lists and scalars of Python's own kinds, which are no one else's."""
     given_value = {"a": [Colour.RED, (1, 2)], "b": {"c": enum.IntEnum("N", "one")["one"]}}
 
     row = plain_row(batch_of([given_value]), 0, record(given_value)).value
@@ -84,7 +82,9 @@ def _sent(changed: SourceRecord) -> str:
 
 
 def _through_chain(transform: Transform, records: Sequence[SourceRecord]) -> list[str]:
-    retrying = Retrying(ErrorPolicy(), Progress(), wait=lambda *_: None, ending=lambda: True)
+    retrying = RetryWithBackoff(
+        ErrorPolicy(), Progress(), wait=lambda *_: None, ending=lambda: True
+    )
     chain = Chain([Stage(transform=transform)], retrying=retrying, tolerates=True)
     polled = [Records(batch, originals) for batch, originals in batches_of(records)]
     told = list[str]()

@@ -6,7 +6,7 @@ import pytest
 
 from headrace.connect.json_document import JSON_NULL
 from headrace.connect.schema import INT32, Schema, SchemaType
-from headrace.slot.batching import batches_of
+from headrace.task.batching import batches_of
 from transforms.applied import Settings, become, made, problems, refusal, struct
 from transforms.generated import record
 

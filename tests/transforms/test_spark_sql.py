@@ -9,11 +9,10 @@ from hypothesis import strategies as some
 from headrace.connect.errors import ConfigError, TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import SourceRecord
-from headrace.slot.sql_choice import sql_step
-from headrace.slot.sql_step import SqlStep
-from headrace.slot.work import PluginChoice, StageChoice
-from headrace.transforms.spark_sql import SPARK_SQL, SparkSql, SparkSqlConfig
-from headrace.transforms.sql_list import sql_items
+from headrace.task.chain import sql_step
+from headrace.task.sql.step import SqlStep
+from headrace.task.work import PluginChoice, StageChoice
+from headrace.transforms.spark_sql import SPARK_SQL, SparkSql, SparkSqlConfig, sql_items
 
 EXPRESSIONS = (
     "a",

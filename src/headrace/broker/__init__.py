@@ -1,6 +1,6 @@
 """A real Kafka broker of one node on this machine, for trying things and for tests."""
 
 from headrace.broker.broker import Broker
-from headrace.broker.state import BrokerState
+from headrace.broker.folder import BrokerState
 
 __all__ = ["Broker", "BrokerState"]

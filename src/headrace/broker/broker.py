@@ -1,24 +1,181 @@
-"""One real Kafka broker, started, killed and started again at will."""
+"""One real Kafka broker, started, killed and started again at will, on free ports of loopback."""
 
 from __future__ import annotations
 
+import base64
 import os
 import random
 import signal
+import socket
+import struct
 import subprocess
-from collections.abc import Mapping
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from headrace.broker import ports
-from headrace.broker.launch import format_storage, launch, leash_pipe
-from headrace.broker.layout import Layout
-from headrace.broker.properties import as_text, server_properties
-from headrace.broker.state import BrokerState, read_state, write_state
-from headrace.broker.waiting import until
+from headrace.broker.folder import (
+    BrokerState,
+    Layout,
+    as_text,
+    read_state,
+    server_properties,
+    write_state,
+)
 from headrace.connect.errors import ConnectError
+from headrace.jvm.jars import class_path
+from headrace.jvm.java import find_java
 from headrace.pids import identity_of, send
+
+# What Kafka's own start script gives a broker.
+BROKER_OPTIONS = (
+    "-Xms256m",
+    "-Xmx1g",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-Djava.awt.headless=true",
+)
+# A program that lives for a second is better off without the optimising compiler.
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+FORMAT_SECONDS = 120.0
+WATCHER = Path(__file__).with_name("leash.py")
+
+
+def format_storage(layout: Layout) -> None:
+    """Make Kafka's storage in the folder; takes about a second."""
+    command = _java(layout, SHORT_LIVED)
+    command += ["kafka.tools.StorageTool", "format", "-t", _new_cluster_id()]
+    command += ["-c", str(layout.settings)]
+    with layout.log_file.open("ab") as output:
+        code = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            timeout=FORMAT_SECONDS,
+            check=False,
+        ).returncode
+    if code:
+        raise ConnectError(
+            f"Kafka could not make its storage in {layout.stored} (exit code {code}):\n"
+            f"{layout.log_tail()}\nSet right what it complains of and start again with --fresh."
+        )
+
+
+def launch(layout: Layout, *, leash: int | None) -> subprocess.Popen[bytes]:
+    """Start the broker and return at once.
+
+    *leash* is the reading end of a pipe: the broker is killed when the writing end is closed. Without
+    one the broker goes on by itself. Either way it has a session of its own, so that Ctrl-C in the
+    terminal does not reach it.
+    """
+    command = [*_java(layout, BROKER_OPTIONS), "kafka.Kafka", str(layout.settings)]
+    if leash is not None:
+        command = [sys.executable, "-I", "-S", str(WATCHER), str(leash), *command]
+    with layout.log_file.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=layout.folder,
+            start_new_session=True,
+            pass_fds=() if leash is None else (leash,),
+        )
+
+
+def _java(layout: Layout, options: Sequence[str]) -> list[str]:
+    java = find_java()
+    logging = f"-Dlog4j2.configurationFile={layout.log_config.as_uri()}"
+    jars = class_path("broker", java=java)
+    return [str(java.executable), *options, logging, "-cp", jars]
+
+
+def _new_cluster_id() -> str:
+    # Kafka's own form of an id, made without starting Java for it; a leading dash would be an option.
+    made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    return made if not made.startswith("-") else _new_cluster_id()
+
+
+def leash_pipe() -> tuple[int, int]:
+    """A pipe for *leash*: (reading end, writing end); no other program inherits either."""
+    return os.pipe()
+
+
+LOOPBACK = "127.0.0.1"
+# Below the ports that systems give to outgoing connections: there, a client that keeps trying to
+# reach a broker that is down may be given the broker's own port and so keep it from coming back.
+FREE_PORTS = range(20_000, 32_000)
+ANSWER_SECONDS = 2.0
+METADATA_KEY, METADATA_VERSION = 3, 1
+
+
+def free_port(*, choices: random.Random, apart_from: int = 0) -> int:
+    """A port that no one listens on at this moment."""
+    for port in choices.sample(FREE_PORTS, k=200):
+        if port != apart_from and is_free(port):
+            return port
+    raise ConnectError("No free port was found on 127.0.0.1; name one with --port.")
+
+
+def is_free(port: int) -> bool:
+    """Whether no one listens on *port* of loopback or of all interfaces."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def answers(port: int) -> bool:
+    """Whether a Kafka broker on *port* answers and counts itself as alive.
+
+    One Metadata request, written by hand: this package needs no Kafka client.
+    """
+    request = struct.pack(">hhih", METADATA_KEY, METADATA_VERSION, 1, -1) + struct.pack(">i", 0)
+    try:
+        with socket.create_connection((LOOPBACK, port), timeout=ANSWER_SECONDS) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            return live_brokers(_exactly(connection, 12)) > 0
+    except OSError:
+        return False
+
+
+def live_brokers(answer: bytes) -> int:
+    """How many brokers the start of a Metadata answer (length, correlation, count) tells of."""
+    _length, _correlation, count = struct.unpack(">iii", answer)
+    return int(count)
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    content = b""
+    while len(content) < size:
+        part = connection.recv(size - len(content))
+        if not part:
+            raise ConnectionError("The broker closed the connection.")
+        content += part
+    return content
+
+
+# Often enough that no one notices, rarely enough that it costs nothing.
+LOOK_SECONDS = 0.05
+
+
+def until(condition: Callable[[], bool], *, seconds: float) -> bool:
+    """Wait until *condition* is true, at most *seconds*; tells whether it became true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_SECONDS)
+    return True
+
 
 START_SECONDS = 90.0
 STOP_SECONDS = 20.0
@@ -30,7 +187,7 @@ class Broker:
     """A single-node KRaft broker of Kafka 4.3.1 on 127.0.0.1, whose storage lives in *folder*.
 
     *port* 0 means a free one, chosen at the first start; later starts of the same folder take the same
-    ports. *properties* are settings of the broker that win over ours. A broker that is *detached* goes
+     *properties* are settings of the broker that win over ours. A broker that is *detached* goes
     on when this Python process ends; any other is killed with it, however it ends.
 
     As a context manager it starts on entry and stops on exit. One thread owns an object of this class.
@@ -170,15 +327,15 @@ class Broker:
     def _ports(self) -> tuple[int, int]:
         before = self.state or STOPPED
         choices = random.SystemRandom()
-        port = self._wanted_port or before.port or ports.free_port(choices=choices)
-        if not ports.is_free(port):
+        port = self._wanted_port or before.port or free_port(choices=choices)
+        if not is_free(port):
             raise ConnectError(
                 f"Port {port} is in use by another program. Stop that one, or choose another port "
                 "with --port (0 takes a free one)."
             )
         controller_port = before.controller_port
-        if not controller_port or controller_port == port or not ports.is_free(controller_port):
-            controller_port = ports.free_port(choices=choices, apart_from=port)
+        if not controller_port or controller_port == port or not is_free(controller_port):
+            controller_port = free_port(choices=choices, apart_from=port)
         return port, controller_port
 
     def _launched(self) -> subprocess.Popen[bytes]:
@@ -193,7 +350,7 @@ class Broker:
         return self._child
 
     def _await_answer(self, child: subprocess.Popen[bytes], *, port: int, seconds: float) -> None:
-        up = until(lambda: child.poll() is not None or ports.answers(port), seconds=seconds)
+        up = until(lambda: child.poll() is not None or answers(port), seconds=seconds)
         if up and child.poll() is None:
             return
         ended = (

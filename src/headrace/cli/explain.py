@@ -2,34 +2,183 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import click
 
-from headrace.admission import Admitted, admitted, checked_worker
-from headrace.cli.configurations import connector_config
-from headrace.cli.explained_table import explained_lines
-from headrace.cli.stored_offsets import stored_offsets
-from headrace.connect.connector import PlannedConnector, PlanRequest
-from headrace.connect.errors import TaskFailedError
-from headrace.connect.explained import Explained
+from headrace.cli.table import one_line, table_lines
+from headrace.config.client_settings import OwnOffsets, own_offsets
+from headrace.config.config_files import connector_config, read_worker_file
+from headrace.config.connector_config import ConnectorConfig
+from headrace.config.worker_config import WorkerConfig, state_path
+from headrace.connect.connector import Explained, PlannedConnector, PlanRequest
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartition
-from headrace.observe.hidden import Hidden, kept_secret
+from headrace.kafka.admin import KafkaAdmin
+from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.deadline import Deadline
 from headrace.observe.logs import configure_logging
-from headrace.runtime.offset_desk import OffsetSnapshot
-from headrace.runtime.settings.connector_config import ConnectorConfig
-from headrace.runtime.settings.connector_files import read_worker_file
-from headrace.runtime.settings.state_file import state_path
+from headrace.observe.secret_masking import Secrets, kept_secret
+from headrace.offsets.connector_stores import OffsetSnapshot, OverlaidOffsets
+from headrace.offsets.connector_topic import KafkaOwnTopic
+from headrace.offsets.kafka_store import KafkaOffsetStore
+from headrace.plugins import Admitted, admitted, checked_worker
+from headrace.storage.sqlite_file import seen_offsets, seen_setting
+
+_COLUMNS = ("slot", "bytes", "topic", "partition", "format", "object")
+
+
+def explained_lines(connector: str, objects: Sequence[Explained], *, slots: int) -> Iterator[str]:
+    """The lines to print: a summary, what fails, a table of what is read, and what is not, with the reason."""
+    failing = [each for each in objects if each.fails]
+    read = [each for each in objects if each.slots and not each.fails]
+    yield _summary(connector, read, failing=len(failing), objects=len(objects), slots=slots)
+    yield from _block(map(_reason, failing))
+    if read:
+        yield from _block(table_lines([_COLUMNS, *map(_row, read)]))
+    yield from _block(_reason(each) for each in objects if each.reason and not each.fails)
+
+
+def _summary(
+    connector: str, read: Sequence[Explained], *, failing: int, objects: int, slots: int
+) -> str:
+    """What would happen; as long as an object fails the connector, nothing is read."""
+    if not objects:
+        return f"{connector} has nothing to read."
+    used = {slot for each in read for slot in each.slots}
+    much = f"{_size(read)}in {len(used)} of {slots} slots."
+    if not failing:
+        return f"{connector} would read {len(read)} of {objects} objects, {much}"
+    stops, them = ("stops", "it") if failing == 1 else ("stop", "them")
+    told = f"{connector} would fail: {failing} of {objects} objects {stops} it."
+    return f"{told} Without {them} {len(read)} would be read, {much}"
+
+
+def _size(read: Sequence[Explained]) -> str:
+    """How many bytes that is, where the connector knows it."""
+    known = [each.size for each in read if each.size is not None]
+    return f"{sum(known)} bytes, " if known or not read else ""
+
+
+def _block(lines: Iterable[str]) -> Iterator[str]:
+    """*lines* behind an empty one, if there are any."""
+    for number, line in enumerate(lines):
+        if not number:
+            yield ""
+        yield line
+
+
+def _row(one: Explained) -> Sequence[str]:
+    cells = (",".join(map(str, one.slots)), one.size, one.topic, one.partition, one.form)
+    return [*("-" if each is None else one_line(str(each)) for each in cells), one_line(one.name)]
+
+
+def _reason(one: Explained) -> str:
+    verb = "fails the connector" if one.fails else "read" if one.slots else "not read"
+    return f"{one_line(one.name)}: {verb}: {one_line(one.reason or '')}"
+
+
+_GROUP_ID = "group.id"
+# Somebody sits and waits, and may not have meant to ask a broker.
+_PATIENCE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredOffsets:
+    """What is stored, and a sentence about it where that may not be what is expected."""
+
+    offsets: Mapping[SourcePartition, SourceOffset] = field(
+        default_factory=dict[SourcePartition, SourceOffset]
+    )
+    told: str | None = None
+
+
+def stored_offsets(
+    config: WorkerConfig, state_file: Path, connector: ConnectorConfig
+) -> StoredOffsets:
+    """The offsets of *connector*; none where Kafka is not reached within seconds, which is told.
+
+    Raises :class:`~headrace.connect.errors.ConnectError` when they are there and cannot be read.
+    """
+    group_id = config.group_id or seen_setting(state_file, _GROUP_ID)
+    own = own_offsets(connector, config, group_id or "")
+    told = own and _unreached(KafkaAdmin(client_config(own.admin)), _patience_seconds(config))
+    if told:
+        return StoredOffsets(told=told)
+    if config.offsets_in_topic:
+        below = _in_worker_topic(config, group_id, connector.name)
+    else:
+        below = StoredOffsets(offsets=seen_offsets(state_file, connector.name))
+    return _overlaid(own, below, connector.name, _patience_seconds(config)) if own else below
+
+
+def _overlaid(
+    own: OwnOffsets, below: StoredOffsets, connector: str, seconds: float
+) -> StoredOffsets:
+    """What the connector's own topic has, and else the worker's; there may be no such topic yet."""
+    topic = KafkaOwnTopic(own, refresh_seconds=seconds)
+    try:
+        desk = topic.desk()
+        if desk is None:
+            return below
+        known = desk.current(connector).known()
+        return replace(below, offsets=OverlaidOffsets(known, below.offsets))
+    finally:
+        topic.close()
+
+
+def _in_worker_topic(config: WorkerConfig, group_id: str | None, connector: str) -> StoredOffsets:
+    if group_id is None and config.offset_storage_topic is None:
+        return StoredOffsets(told="This worker has not run yet: it stores no offsets.")
+    topic, seconds = config.offsets_topic(group_id or ""), _patience_seconds(config)
+    admin = KafkaAdmin(client_config(config.connection()))
+    told = _unreached(admin, seconds)
+    if told:
+        return StoredOffsets(told=told)
+    if not admin.exists(topic, Deadline.after(seconds, time.monotonic)):
+        return StoredOffsets(told=f"There is no topic {topic} yet: the worker stores no offsets.")
+    return StoredOffsets(offsets=_in_topic(config, topic, connector))
+
+
+def _patience_seconds(config: WorkerConfig) -> float:
+    return min(_PATIENCE_SECONDS, config.start_deadline_ms / 1e3)
+
+
+def _unreached(admin: KafkaAdmin, seconds: float) -> str | None:
+    try:
+        admin.check_reachable(Deadline.after(seconds, time.monotonic))
+    except RetriableError as error:
+        reason = admin.last_said or str(error)
+        return f"Kafka was not reached ({reason.rstrip('.')}): this is as if it stored no offsets."
+    return None
+
+
+def _in_topic(
+    config: WorkerConfig, topic: str, connector: str
+) -> Mapping[SourcePartition, SourceOffset]:
+    store = KafkaOffsetStore(
+        topic,
+        client=client_config(config.connection()),
+        producer=producer_config(config.connection()),
+    )
+    try:
+        store.refresh()
+        return store.known(connector)
+    finally:
+        store.close()
+
 
 WOULD_FAIL = 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """A connector's context; there is nobody who could plan anew."""
+    """A connector's context; there is no one who could plan again."""
 
     offsets: KnownOffsets
 
@@ -46,7 +195,8 @@ class _Context:
 @click.argument(
     "connector_config_file", metavar="CONNECTOR_CONFIG", type=click.Path(path_type=Path)
 )
-def explain(worker_config: Path, connector_config_file: Path) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def explain(worker_config: Path, connector_config_file: Path, *, as_json: bool) -> int:
     """Show what the connector of CONNECTOR_CONFIG would read next: by which slot, to which topic.
 
     What it leaves alone is shown with the reason. Source offsets are looked up where the worker keeps them;
@@ -66,11 +216,16 @@ def explain(worker_config: Path, connector_config_file: Path) -> int:
     if stored.told:
         click.echo(f"headrace: {stored.told}", err=True)
     slots = min(settings.tasks_max, config.slots)
-    with kept_secret(Hidden(values=found.secrets)):
+    with kept_secret(Secrets(values=found.secrets)):
         rows = explained(found, stored.offsets, slots=slots)
-    for line in explained_lines(found.name, rows, slots=slots):
-        click.echo(line)
-    return WOULD_FAIL if any(each.fails for each in rows) else 0
+    fails = any(each.fails for each in rows)
+    if as_json:
+        answer = {"connector": found.name, "slots": slots, "fails": fails}
+        click.echo(json.dumps({**answer, "objects": [asdict(each) for each in rows]}, indent=2))
+    else:
+        for line in explained_lines(found.name, rows, slots=slots):
+            click.echo(line)
+    return WOULD_FAIL if fails else 0
 
 
 def explained(

@@ -12,13 +12,14 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import click
 
 from headrace import __version__
+from headrace.class_path import Terminated
 from headrace.connect.errors import ConnectError
-from headrace.observe.form import as_logged
+from headrace.observe.log_format import as_logged
 
 # Where each command is; imported when it is asked for, because some of them import Spark.
 COMMANDS = {
@@ -28,8 +29,14 @@ COMMANDS = {
     "explain": "headrace.cli.explain:explain",
     "offsets": "headrace.cli.offsets:offsets",
     "run": "headrace.cli.run:run",
+    "spark": "headrace.cli.spark:spark",
 }
 INTERRUPTED, TERMINATED = 130, 143
+_ENDS: Final = {
+    signal.SIGINT: ("interrupted", INTERRUPTED),
+    signal.SIGTERM: ("terminated", TERMINATED),
+}
+_received: Final = list[signal.Signals]()
 
 
 class Commands(click.Group):
@@ -58,9 +65,9 @@ def commands() -> None:
 
 def main() -> NoReturn:
     """Run the command line and end the Python process with the right exit code."""
-    signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _receive)
+    if signal.getsignal(signal.SIGINT) in (signal.SIG_DFL, signal.default_int_handler):
+        signal.signal(signal.SIGINT, _receive)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     sys.exit(outcome())
 
@@ -68,23 +75,45 @@ def main() -> NoReturn:
 def outcome(arguments: Sequence[str] | None = None) -> int:
     """Do what *arguments* say, by default those of the process; the exit code."""
     try:
+        code = _done(arguments)
+    except (click.Abort, KeyboardInterrupt):
+        return _ended_by(signal.SIGINT)
+    except Terminated:
+        return _ended_by(signal.SIGTERM)
+    except Exception:
+        # A module that is being imported may make anything of what a signal raises there.
+        if signalled() is None:
+            raise
+        code = 1
+    number = signalled()
+    return code if number is None else _ended_by(number)
+
+
+def signalled() -> signal.Signals | None:
+    """The last SIGINT or SIGTERM that was to end the process and was not received by a worker."""
+    return _received[-1] if _received else None
+
+
+def _done(arguments: Sequence[str] | None) -> int:
+    try:
         code = commands.main(arguments, prog_name="headrace", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("headrace: interrupted.", err=True)
-        return INTERRUPTED
-    except SystemExit as error:
-        if error.code == TERMINATED:
-            click.echo("headrace: terminated.", err=True)
-        raise
     except ConnectError as error:
-        click.echo(f"headrace: {as_logged(str(error))}", err=True)
+        if signalled() is None:
+            click.echo(f"headrace: {as_logged(str(error))}", err=True)
         return 1
     return code if isinstance(code, int) else 0
 
 
-def _terminate(_signal_number: int, _frame: FrameType | None) -> NoReturn:
+def _ended_by(number: signal.Signals) -> int:
+    word, code = _ENDS[number]
+    click.echo(f"headrace: {word}.", err=True)
+    return code
+
+
+def _receive(number: int, _frame: FrameType | None) -> NoReturn:
+    _received.append(signal.Signals(number))
     # An exception, so that whatever is open is closed on the way out.
-    raise SystemExit(TERMINATED)
+    raise KeyboardInterrupt if number == signal.SIGINT else Terminated

@@ -4,44 +4,146 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from types import FrameType
+from typing import Final
 
 import click
 
-from headrace.admission import all_admitted, checked_worker
-from headrace.cli.configurations import connector_config
-from headrace.cli.loading import Loading
-from headrace.cli.signals import Signals
-from headrace.observe.counts import Counts
-from headrace.observe.events import told_to
-from headrace.observe.form import as_logged, name_in_logs
-from headrace.observe.logs import EventLog, configure_logging
-from headrace.observe.metrics import Metrics
-from headrace.observe.printed import printed_as
-from headrace.rest.binding import Binding
-from headrace.rest.config import RestConfig
-from headrace.rest.problems import rest_problems
-from headrace.rest.server import RestServer
-from headrace.runtime.herder.standings import standings
-from headrace.runtime.settings.connector_files import (
+from headrace.cli.main import INTERRUPTED, TERMINATED, signalled
+from headrace.config.config_files import (
     ConnectorFile,
+    connector_config,
     read_connector_file,
     read_worker_file,
 )
-from headrace.runtime.settings.state_file import make_folder, state_path
-from headrace.runtime.settings.worker_config import WorkerConfig
-from headrace.runtime.standalone.herder import StandaloneHerder
-from headrace.standalone import serving, standalone
+from headrace.config.worker_config import WorkerConfig, make_folder, state_path
+from headrace.herder.protocol import standings
+from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.startup import take_in
+from headrace.observe.counts import Counts
+from headrace.observe.events import to_all
+from headrace.observe.log_format import as_logged, name_in_logs
+from headrace.observe.logs import EventLog, configure_logging
+from headrace.observe.metrics import Metrics
+from headrace.observe.secret_masking import printed_as
+from headrace.plugins import all_admitted, checked_worker
+from headrace.rest.config import RestConfig
+from headrace.rest.guards import rest_problems
+from headrace.rest.listeners import Binding
+from headrace.rest.server import RestServer
 from headrace.storage.sqlite import SqliteStorage
+from headrace.worker import serving, standalone
+
+_log = logging.getLogger(__name__)
+
+# The first connectors start meanwhile, with imports of their own; nothing else is to take their time.
+FIRST_SECONDS: Final = 5.0
+
+
+def import_ahead(plugins: Callable[[], object], *, after_seconds: float = FIRST_SECONDS) -> None:
+    """Ask for *plugins* later, on a thread of its own that holds up no end; returns at once.
+
+    The first list takes seconds, which a client would wait for. What goes wrong is told in the log, and
+    again to whoever asks.
+    """
+    later = threading.Timer(after_seconds, _ask, args=(plugins,))
+    later.name = "headrace-plugins"
+    later.daemon = True
+    later.start()
+
+
+def _ask(plugins: Callable[[], object]) -> None:
+    try:
+        plugins()
+    except Exception as error:  # noqa: BLE001 (authors' modules may raise anything)
+        _log.warning("The plugins could not be listed: %s", error)
+
+
+class Loading:
+    """Asks *herder* for the connectors in *files*; then all of its connectors may run.
+
+    At last *ahead* is given the herder's list of plugins, to be asked for early.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[ConnectorFile],
+        herder: StandaloneHerder,
+        *,
+        ahead: Callable[[Callable[[], object]], None] = import_ahead,
+    ) -> None:
+        self._files = files
+        self._herder = herder
+        self._ahead = ahead
+        self.failure: Exception | None = None
+        """Why a connector was refused; the main thread raises it."""
+
+    def start(self) -> None:
+        """Begin, and return at once."""
+        threading.Thread(target=self._load, name="headrace-files", daemon=True).start()
+
+    def _load(self) -> None:
+        try:
+            take_in(self._files, self._herder)
+        except Exception as error:  # noqa: BLE001 (the main thread raises it)
+            self.failure = error
+        else:
+            self._herder.ready()
+            self._ahead(self._herder.plugins)
+
+
+_CODES: Final = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+_STANDARD_ERROR: Final = 2
+
+
+class Signals:
+    """Calls *ask_to_stop* at the first signal, on the main thread, which also makes this.
+
+    One that has come before and did not end the process counts.
+    """
+
+    def __init__(self, ask_to_stop: Callable[[], None] = lambda: None) -> None:
+        self._ask_to_stop = ask_to_stop
+        self._received: signal.Signals | None = None
+        for each in _CODES:
+            signal.signal(each, self._receive)
+        before = signalled()
+        if before is not None:
+            # A plugin that was being imported has made something else of it.
+            self._receive(before, None)
+
+    @property
+    def came(self) -> bool:
+        """Whether the process was asked to end."""
+        return self._received is not None
+
+    def code(self) -> int:
+        """The exit code that says how the process was ended."""
+        return 0 if self._received is None else _CODES[self._received]
+
+    def _receive(self, number: int, _frame: FrameType | None) -> None:
+        received = signal.Signals(number)
+        # Not through sys.stderr, which may be in the middle of a line of its own.
+        if self._received is not None:
+            os.write(
+                _STANDARD_ERROR,
+                b"headrace: ended at once; what was not committed will be read again.\n",
+            )
+            os._exit(_CODES[received])
+        self._received = received
+        self._ask_to_stop()
+        os.write(_STANDARD_ERROR, b"headrace: stopping; once more ends it at once.\n")
+
 
 FAILED = 1
 _LOOK_SECONDS = 0.2
-
-_log = logging.getLogger(__name__)
 
 
 @click.command()
@@ -96,7 +198,7 @@ def _run_once(config: WorkerConfig, paths: Sequence[Path], state_file: Path) -> 
     connectors = all_admitted([partial(connector_config, path) for path in paths], config)
     make_folder(config, state_file)
     with standalone(
-        config, connectors, state_file=state_file, tell=told_to(EventLog()), once=True
+        config, connectors, state_file=state_file, emit=to_all(EventLog()), once=True
     ) as ready:
         signals = Signals(ready.worker.ask_to_stop)
         ready.worker.start(ready.specs)
@@ -122,7 +224,7 @@ def _serve(
         serving(
             config,
             state_file=state_file,
-            tell=told_to(EventLog(), counts),
+            emit=to_all(EventLog(), counts),
             storage=storage,
             worker_id=binding.worker_id,
         ) as herder,

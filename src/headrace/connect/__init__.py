@@ -1,11 +1,11 @@
 """The contract between connector authors and headrace: everything that a connector imports."""
 
-from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.connector import (
     ConnectorContext,
     ExactlyOnceSupport,
+    Explained,
     Plan,
     PlannedConnector,
     PlanRequest,
@@ -15,6 +15,7 @@ from headrace.connect.converting import ColumnarHeaderConverter, Converter, Head
 from headrace.connect.errors import (
     ConfigError,
     ConnectError,
+    ConnectorFencedError,
     FencedError,
     OffsetsError,
     RecordError,
@@ -24,7 +25,6 @@ from headrace.connect.errors import (
     TaskFailedError,
     TransactionTimedOutError,
 )
-from headrace.connect.explained import Explained
 from headrace.connect.header_columns import HeaderColumn, HeaderColumns
 from headrace.connect.json_document import JSON_NULL
 from headrace.connect.partition import (
@@ -34,8 +34,14 @@ from headrace.connect.partition import (
     SourceOffset,
     SourcePartition,
 )
-from headrace.connect.record import Header, Headers, RecordMetadata, SourceRecord
-from headrace.connect.record_schemas import RecordSchemas
+from headrace.connect.record import (
+    BadRecord,
+    Header,
+    Headers,
+    RecordMetadata,
+    RecordSchemas,
+    SourceRecord,
+)
 from headrace.connect.schema import (
     BOOLEAN,
     BYTES,
@@ -55,8 +61,7 @@ from headrace.connect.schema import (
     arrow_type,
     decimal,
 )
-from headrace.connect.setting import Setting
-from headrace.connect.setting_type import Password, SettingType
+from headrace.connect.setting import Password, Setting, SettingType
 from headrace.connect.task import (
     Offsets,
     Polled,
@@ -96,6 +101,7 @@ __all__ = [
     "ConfigError",
     "ConnectError",
     "ConnectorContext",
+    "ConnectorFencedError",
     "Converter",
     "ExactlyOnceSupport",
     "Explained",

@@ -6,12 +6,11 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Self, dataclass_transform
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, Self, TypeVar, dataclass_transform
 
 from headrace.connect.errors import ConfigError
-from headrace.connect.setting import Declared, Setting, setting
-from headrace.connect.setting_type import Password, SettingType
+from headrace.connect.setting import Declared, Password, Setting, SettingType, setting
 
 Problem = tuple[str, str]
 """A key, and a sentence that says what is wrong with it."""
@@ -140,3 +139,41 @@ def _annotated(annotation: object) -> tuple[SettingType, tuple[str, ...]]:
     if annotation not in _TYPES:
         raise TypeError(f"A setting cannot be of type {annotation}.")
     return _TYPES[annotation], ()
+
+
+_C = TypeVar("_C", bound=Config)
+
+
+def every_problem(
+    kind: type[_C],
+    props: Mapping[str, str],
+    further: Callable[[_C], Iterable[Problem]] = lambda _: (),
+    *,
+    instead: Mapping[str, object] | None = None,
+) -> tuple[Problem, ...]:
+    """What is wrong with *props* as a *kind*; no key is told twice for a value that cannot be read.
+
+    ``kind.check`` and *further* are asked even when single settings are wrong. These have their defaults
+    then, or what *instead* holds for their keys: a value that no rule complains about, where a rule would
+    otherwise complain of one that no one gave.
+    """
+    values, problems = _read(kind, props, instead or {})
+    wrong = dict(problems)
+    config = kind(originals={key: props[key] for key in props if key not in wrong}, **values)
+    across = (*kind.check(config), *further(config))
+    return (*problems, *(each for each in across if each[0] not in wrong))
+
+
+def _read(
+    kind: type[Config], props: Mapping[str, str], instead: Mapping[str, object]
+) -> tuple[dict[str, Any], list[Problem]]:
+    values = dict[str, Any]()
+    problems = list[Problem]()
+    for each in kind.settings():
+        try:
+            values[each.attribute] = each.read(props)
+        except ValueError as error:
+            problems.append((each.name, str(error)))
+            default = None if each.required else each.default
+            values[each.attribute] = instead.get(each.name, default)
+    return values, problems

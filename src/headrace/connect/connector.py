@@ -9,10 +9,28 @@ from enum import Enum
 from typing import ClassVar, Protocol
 
 from headrace.connect.config import Config, Problem
-from headrace.connect.explained import Explained
 from headrace.connect.partition import KnownOffsets, OffsetReader, SourceOffset, SourcePartition
-from headrace.connect.record_schemas import RecordSchemas
+from headrace.connect.record import RecordSchemas
 from headrace.connect.task import Offsets, SourceTask, Split
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """One object of a source, and what a plan would do with it. Made by a connector's ``explain``.
+
+    *slots* are the tasks that would read it, from 0; without any, nothing of it is read, and *reason* says
+    why. *size* is what would be read, in bytes or whatever the connector's pieces have in common. *fails*
+    says that the connector would fail because of it. ``None`` stands for what the connector does not know.
+    """
+
+    name: str
+    slots: Sequence[int] = ()
+    topic: str | None = None
+    partition: int | None = None
+    form: str | None = None
+    size: int | None = None
+    reason: str | None = None
+    fails: bool = False
 
 
 class ExactlyOnceSupport(Enum):
@@ -65,7 +83,8 @@ class Plan:
     No shares, or only empty ones, mean that there is nothing to read now. *offsets* are committed by the
     driver before any of the work begins. The runtime refuses a plan that gives one source partition to two
     slots, or changes the offset of one that a slot reads.
-    *total_bytes* is what the shares hold in all, for progress; ``None`` when it is not known.
+    *total_bytes* is what the shares hold in all, for progress; ``None`` when it is not known. *objects* are the
+    names of the files or the like that they read, to be counted: each once, also one that is read in several pieces.
 
     *ask_again_after* makes of an empty plan "nothing yet": there is something that cannot be read before so
     many seconds are over (more than 0). The runtime plans again then, or earlier, when it would have looked
@@ -78,6 +97,7 @@ class Plan:
     shares: Sequence[Sequence[Split]] = ()
     offsets: Offsets = field(default_factory=dict)
     total_bytes: int | None = None
+    objects: Sequence[str] = ()
     ask_again_after: float | None = None
     has_more: bool = False
 
@@ -99,7 +119,7 @@ class SourceConnector(ABC):
     """The settings; the runtime validates a configuration against them before anything starts."""
 
     task_class: ClassVar[type[SourceTask]]
-    """Made anew for each micro-batch, by its module and name, in another process."""
+    """Made again for each micro-batch, by its module and name, in another process."""
 
     version: ClassVar[str] = "0"
 

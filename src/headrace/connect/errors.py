@@ -10,6 +10,7 @@
     │   ├── TransactionTimedOutError
     │   └── StaleTokenError      this copy of the work is not the one that counts
     └── TaskFailedError      stop the task, show the reason
+        └── ConnectorFencedError another worker runs the connector: stop, do not restart
 
 All of them survive pickling, because they cross from Spark's Python processes to the driver.
 """
@@ -20,7 +21,7 @@ import copy
 from collections.abc import Sequence
 from typing import Self
 
-from headrace.connect.bad_record import BadRecord
+from headrace.connect.record import BadRecord
 
 
 class ConnectError(Exception):
@@ -43,14 +44,26 @@ def _rebuilt(
 
 
 class ConfigError(ConnectError):
-    """A configuration has problems; *problems* holds one ``(key, sentence)`` for each of them."""
+    """A configuration has problems; *problems* holds one ``(key, sentence)`` for each of them.
 
-    def __init__(self, problems: Sequence[tuple[str, str]], *, where: str = "") -> None:
+    *warnings* are sentences about what would have been accepted: they help to find what causes a problem.
+    """
+
+    def __init__(
+        self,
+        problems: Sequence[tuple[str, str]],
+        *,
+        where: str = "",
+        warnings: Sequence[str] = (),
+    ) -> None:
         self.problems = tuple(problems)
-        told = "\n".join(f"  {key}: {sentence}" for key, sentence in self.problems)
-        count = len(self.problems)
-        noun = "problem" if count == 1 else "problems"
-        super().__init__(f"{where or 'The configuration'} has {count} {noun}:\n{told}")
+        self.warnings = tuple(warnings)
+        lines = [f"{where or 'The configuration'} has {_counted(self.problems, 'problem')}:"]
+        lines += [f"  {key}: {sentence}" for key, sentence in self.problems]
+        if self.warnings:
+            lines.append(f"and {_counted(self.warnings, 'warning')}:")
+            lines += [f"  {sentence}" for sentence in self.warnings]
+        super().__init__("\n".join(lines))
 
     @classmethod
     def together(cls, errors: Sequence[ConfigError]) -> ConfigError:
@@ -58,6 +71,10 @@ class ConfigError(ConnectError):
         joined = cls([problem for error in errors for problem in error.problems])
         joined.args = ("\n".join(str(error) for error in errors),)
         return joined
+
+
+def _counted(what: Sequence[object], noun: str) -> str:
+    return f"{len(what)} {noun if len(what) == 1 else f'{noun}s'}"
 
 
 class OffsetsError(ConnectError):
@@ -77,7 +94,7 @@ class RecordError(ConnectError):
 
     *native_key* names the object that holds it (a file's path), *position* its place in there, *row* its
     index within the batch that was being worked on, when those are known. *advice* is one sentence that
-    says what to do. *bad* is the record itself and the offset behind it: without it nobody can go on behind
+    says what to do. *bad* is the record itself and the offset behind it: without it no one can go on behind
     the record, so the task fails, whatever ``errors.tolerance`` says.
     """
 
@@ -150,3 +167,7 @@ class StaleTokenError(ReplanError):
 
 class TaskFailedError(ConnectError):
     """The task cannot go on; a person has to look at the reason."""
+
+
+class ConnectorFencedError(TaskFailedError):
+    """Another worker has become the connector's writer: stop, and do not restart, which would stop that one."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from headrace.connect.java_text import java_double, json_quoted
+from headrace.java.text import java_double, json_quoted
 
 
 class JsonNull:

@@ -1,11 +1,12 @@
-"""Single records: what a task may return, and what it is told about each after it was committed."""
+"""Single records: what a task may return, what it is told after the commit, and one that cannot be read or sent."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
 
-from headrace.connect.partition import SourceOffset, SourcePartition, as_partition
+from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition, as_partition
 from headrace.connect.schema import Schema
 
 
@@ -69,3 +70,36 @@ class RecordMetadata:
     partition: int
     offset: int
     timestamp: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadRecord:
+    """What a :class:`~headrace.connect.errors.RecordError` is about; with it ``errors.tolerance=all`` works (KIP-298).
+
+    *source_offset* points behind the record, as that of every record does. *raw* is the record as it was
+    read, ``None`` where its bytes cannot be had; *reference* says where they are, as JSON values, such as an
+    object's name, its version and a range of bytes. *topic* is where the record would have been sent.
+    *quarantines* says that it stands for all that is left of its object, which the offset says is not to be
+    read.
+    """
+
+    source_partition: SourcePartition
+    source_offset: SourceOffset | None
+    topic: str | None = None
+    raw: bytes | None = field(default=None, repr=False)
+    reference: Mapping[str, OffsetValue] = field(default_factory=dict[str, OffsetValue])
+    quarantines: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source_partition", as_partition(self.source_partition))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordSchemas:
+    """The schemas of all records of a connector, as its tasks return them.
+
+    Without a schema a value is text, or a JSON document; a key is text, or there is none.
+    """
+
+    value: Schema | None = None
+    key: Schema | None = None

@@ -11,13 +11,13 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from headrace.connect.arrow_schema import struct_schema
-from headrace.connect.bad_record import BadRecord
+from headrace.connect.arrow_types import struct_schema
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.config import Config
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.connect.errors import OffsetsError, RecordError
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
+from headrace.connect.record import BadRecord
 from headrace.connect.setting import setting
 from headrace.connect.task import Offsets, SourceTask
 from headrace.connectors.files.naming.topics import topic_problem

@@ -3,15 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from headrace.connect.config import Config, Problem, setting
-from headrace.connect.setting_type import Password
-from headrace.converters.avro_rules import AvroRules
+from headrace.connect.errors import RecordError
+from headrace.connect.setting import Password
+from headrace.converters.avro_schema import AvroJson, AvroRules
 from headrace.converters.registry_client import RegistryAccess, basic_authorization
 from headrace.converters.schema_ids import IdChoice, Origin
-from headrace.converters.subjects import SHORT_NAMES, STRATEGIES, TOPIC
+
+_PACKAGE = "io.confluent.kafka.serializers.subject."
+TOPIC: Final = f"{_PACKAGE}TopicNameStrategy"
+RECORD: Final = f"{_PACKAGE}RecordNameStrategy"
+TOPIC_RECORD: Final = f"{_PACKAGE}TopicRecordNameStrategy"
+STRATEGIES: Final = (TOPIC, RECORD, TOPIC_RECORD)
+SHORT_NAMES: Final = tuple(each.removeprefix(_PACKAGE) for each in STRATEGIES)
+
+
+def subject_of(strategy: str, topic: str, told: AvroJson, *, is_key: bool) -> str:
+    """The subject of the schema *told* by one of ``STRATEGIES``, or by its name without the package.
+
+    Pure. Raises :class:`~headrace.connect.errors.RecordError` for a schema without a name, where the
+    strategy takes it.
+    """
+    strategy = strategy.removeprefix(_PACKAGE)
+    if strategy == SHORT_NAMES[0]:
+        return f"{topic}-{'key' if is_key else 'value'}"
+    name = _record_name(told, strategy, is_key=is_key)
+    return name if strategy == SHORT_NAMES[1] else f"{topic}-{name}"
+
+
+def _record_name(told: AvroJson, strategy: str, *, is_key: bool) -> str:
+    if not isinstance(told, dict) or told["type"] != "record":
+        what = "key" if is_key else "value"
+        raise RecordError(
+            f"{strategy} takes the name of a record, but the {what}'s schema is none.",
+            row=0,
+            advice=f"Set {what}.subject.name.strategy={TOPIC}.",
+        )
+    return _full_name(told)
+
+
+def _full_name(told: dict[str, Any]) -> str:
+    space = told.get("namespace")
+    return f"{space}.{told['name']}" if space else told["name"]
+
 
 _MILLISECONDS = 1000
 _UNSUPPORTED: Mapping[str, str | None] = {
@@ -130,7 +167,7 @@ class AvroConverterConfig(Config):
         default=3,
         importance="low",
         at_least=0,
-        doc="How often all URLs are asked again before the slot gives up, and its work is planned anew.",
+        doc="How often all URLs are asked again before the slot gives up, and its work is planned again.",
     )
     retries_wait_ms: int = setting(
         default=100,

@@ -10,14 +10,12 @@ import pyarrow.compute as pc
 
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import Schema
-from headrace.converters.avro_config import AvroConverterConfig
-from headrace.converters.avro_octets import constant, joined
+from headrace.converters.avro_config import AvroConverterConfig, subject_of
 from headrace.converters.avro_schema import AvroJson, avro_schema, avro_text
-from headrace.converters.avro_values import avro_pieces
+from headrace.converters.avro_values import avro_pieces, constant, joined
 from headrace.converters.columns import refusal
 from headrace.converters.registry_client import RegistryClient
 from headrace.converters.schema_ids import Bounded, SchemaIds
-from headrace.converters.subjects import subject_of
 
 _MAGIC = b"\x00"
 
@@ -56,7 +54,7 @@ class AvroConverter:
         """The bytes of each of *values*; a null stays null, where the schema allows one.
 
         Raises also what the registry's client does: :class:`~headrace.connect.errors.RetriableError` when
-        it is away, :class:`~headrace.connect.errors.TaskFailedError` when it lets nobody in.
+        it is away, :class:`~headrace.connect.errors.TaskFailedError` when it lets no one in.
         """
         count = len(values)
         if not count or (values.null_count == count and (schema is None or schema.optional)):

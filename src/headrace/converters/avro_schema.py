@@ -1,30 +1,165 @@
-"""Avro's schema for a schema of Connect's, as Confluent's ``AvroData`` makes it.
-
-The opposite direction is where Avro files are read. Unlike there in Java, maps of several types whose
-keys are no strings may stand in one record, and a type that is used twice may have two docs or defaults.
-"""
+"""Avro's schema for a schema of Connect's, with its names and defaults, as Confluent's ``AvroData`` makes it."""
 
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import json
+import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+from urllib.parse import quote_plus
 
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import DATE, TIME, TIMESTAMP, Schema, SchemaType
 from headrace.connect.schema import decimal as decimal_schema
-from headrace.converters.avro_defaults import avro_default, has_text_keys
-from headrace.converters.avro_names import fit_name, split_name
-from headrace.converters.avro_rules import (
-    CONFLUENT,
-    AvroRules,
-    enum_name,
-    enum_symbols,
-    fixed_size,
-    is_null_first,
-    is_union,
-)
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNFIT = re.compile(r"[^A-Za-z0-9_]")
+
+
+def fit_name(name: str, *, scrub: bool) -> str:
+    """*name*, or what ``scrub.invalid.names`` makes of it. Pure.
+
+    Raises :class:`~headrace.connect.errors.RecordError` for a name that Avro does not allow.
+    """
+    if _NAME.fullmatch(name):
+        return name
+    if scrub and name:
+        return _scrubbed(name)
+    raise RecordError(
+        f"{name!r} cannot be a name in an Avro schema.",
+        row=0,
+        advice="Set scrub.invalid.names=true to have such names changed, or rename it in the source.",
+    )
+
+
+def split_name(full_name: str, *, scrub: bool) -> tuple[str, str]:
+    """Namespace, empty if there is none, and name of *full_name*; both as :func:`fit_name` has them."""
+    space, _, name = full_name.rpartition(".")
+    parts = [fit_name(part, scrub=scrub) for part in space.split(".")] if space else []
+    return ".".join(parts), fit_name(name, scrub=scrub)
+
+
+def _scrubbed(name: str) -> str:
+    """*name* as Java encodes it for a URL, with underscores for what is still not allowed."""
+    encoded = quote_plus(name, safe="*", errors="replace").replace("~", "%7E")
+    prefix = "x" if encoded[0].isdecimal() else ""
+    return _UNFIT.sub("_", prefix + encoded)
+
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MILLISECOND = dt.timedelta(milliseconds=1)
+_UNFIT_DEFAULT = (TypeError, ValueError, AttributeError, KeyError, ArithmeticError)
+
+
+def avro_default(schema: Schema, value: object) -> object:
+    """The JSON of *value*, a default of *schema*: bytes as text in Latin-1, dates and times as numbers.
+
+    Pure. Raises :class:`~headrace.connect.errors.RecordError` for a value that is not of the schema.
+    """
+    try:
+        return _json(schema, value)
+    except _UNFIT_DEFAULT as error:
+        raise RecordError(
+            f"{value!r} cannot be the default of a schema of type {schema.type}: {error}", row=0
+        ) from error
+
+
+def _json(schema: Schema, value: Any) -> object:  # noqa: ANN401
+    if value is None:
+        return None
+    if schema.type is SchemaType.STRUCT:
+        return {each.name: _json(each.schema, value.get(each.name)) for each in schema.fields}
+    if schema.value_schema is not None:
+        return _container(schema, schema.value_schema, value)
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    if isinstance(value, Decimal):
+        return _unscaled(value, int(schema.parameters["scale"])).decode("latin-1")
+    return _plain(value)
+
+
+def _container(schema: Schema, inner: Schema, value: Any) -> object:  # noqa: ANN401
+    if schema.key_schema is None:
+        return [_json(inner, each) for each in value]
+    entries = value.items() if isinstance(value, dict) else value
+    if has_text_keys(schema):
+        return {key: _json(inner, each) for key, each in entries}
+    return [{"key": _json(schema.key_schema, key), "value": _json(inner, x)} for key, x in entries]
+
+
+def has_text_keys(schema: Schema) -> bool:
+    """Whether a map of *schema* can be one in Avro, too: its keys are strings and never null."""
+    keys = schema.key_schema
+    return keys is not None and keys.type is SchemaType.STRING and not keys.optional
+
+
+def _plain(value: Any) -> object:  # noqa: ANN401
+    if isinstance(value, dt.datetime):
+        known = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
+        return (known - _EPOCH) // _MILLISECOND
+    if isinstance(value, dt.date):
+        return (value - _EPOCH.date()).days
+    if isinstance(value, dt.time):
+        return (dt.datetime.combine(_EPOCH, value, dt.UTC) - _EPOCH) // _MILLISECOND
+    return value
+
+
+def _unscaled(value: Decimal, scale: int) -> bytes:
+    """The bytes of the number without its point, as Java has them."""
+    number = int(value.scaleb(scale))
+    return number.to_bytes((number + (number < 0)).bit_length() // 8 + 1, "big", signed=True)
+
+
+CONFLUENT: Final = "io.confluent.connect.avro"
+_ENUM = f"{CONFLUENT}.Enum"
+_UNION = f"{CONFLUENT}.Union"
+_FIXED_SIZE = "connect.fixed.size"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AvroRules:
+    """*enums*: strings that were enums become enums again. *defaults*: they are written in place of nulls."""
+
+    meta_data: bool = True
+    enums: bool = False
+    scrub: bool = False
+    defaults: bool = True
+
+
+def is_union(schema: Schema) -> bool:
+    """Whether structs of *schema* are unions: each holds a value in one of its fields."""
+    return schema.type is SchemaType.STRUCT and schema.name == _UNION
+
+
+def is_null_first(schema: Schema) -> bool:
+    """Whether null is the first branch of an optional *schema*; a default is always of the first."""
+    return schema.default is None
+
+
+def fixed_size(schema: Schema) -> int | None:
+    """How many bytes each value of *schema* has, if it was one of Avro's fixed types."""
+    if schema.type is not SchemaType.BYTES:
+        return None
+    size = schema.parameters.get(_FIXED_SIZE)
+    return None if size is None else int(size)
+
+
+def enum_name(schema: Schema, rules: AvroRules) -> str | None:
+    """The name of the enum that values of *schema* are symbols of, if they are written as such."""
+    if not rules.enums or schema.type is not SchemaType.STRING:
+        return None
+    return schema.parameters.get(_ENUM)
+
+
+def enum_symbols(schema: Schema) -> list[str]:
+    """The symbols of an enum, in order."""
+    prefix = f"{_ENUM}."
+    return [value for key, value in schema.parameters.items() if key.startswith(prefix)]
+
 
 AvroJson = str | list[Any] | dict[str, Any]
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from headrace.connect.config import Config, Problem
 from headrace.connect.converting import Converter, HeaderConverter
 from headrace.connect.errors import ConfigError
-from headrace.connect.setting import Setting
+from headrace.connect.setting import Limits, Setting
 from headrace.converters.headers import ColumnHeaderConverter
 
 Role = Literal["key", "value", "header"]
@@ -27,6 +27,14 @@ _PATHS: Mapping[str, str] = {
     "simple": f"{_PLACE}.headers:SimpleHeaderConverter",
 }
 _OF_SCHEMAS = frozenset({"avro"})
+_TYPED = frozenset({"json", "string", "bytes", *_NUMBERS})
+_TYPE = Setting(
+    name="converter.type",
+    importance="low",
+    doc="What the converter is used for, which the worker says: key, value or header.",
+    limits=Limits(one_of=("key", "value", "header")),
+    display_name="converter.type",
+)
 
 _STORAGE = "org.apache.kafka.connect.storage"
 _CONVERTERS = "org.apache.kafka.connect.converters"
@@ -47,13 +55,13 @@ _NOT_YET = (
 
 
 def converter_classes() -> tuple[str, ...]:
-    """The classes of converters of keys and values, as ``package.module:Class``. Pure."""
-    return tuple(_PATHS[name] for name in _COLUMNS)
+    """The classes of converters of keys and values, by Java's names, which all of them have. Pure."""
+    return tuple(java for java, name in JAVA_NAMES.items() if name in _COLUMNS)
 
 
 def header_converter_classes() -> tuple[str, ...]:
-    """The classes of converters of headers, as ``package.module:Class``. Pure."""
-    return tuple(_PATHS.values())
+    """The classes of converters of headers, by Java's names. Pure."""
+    return tuple(JAVA_NAMES)
 
 
 def converter_class(class_name: str) -> str | None:
@@ -68,7 +76,9 @@ def converter_class(class_name: str) -> str | None:
 def converter_settings(class_name: str) -> tuple[Setting, ...]:
     """The own settings of a converter, without its role's prefix; none for a name of none. Pure."""
     name = _KNOWN.get(class_name)
-    return () if name is None else _config(name).settings()
+    if name is None:
+        return ()
+    return (*((_TYPE,) if name in _TYPED else ()), *_config(name).settings())
 
 
 def converter_problems(
@@ -136,7 +146,9 @@ def _unknown(role: Role, class_name: str, others: Sequence[str] = ()) -> str:
     if class_name in _NOT_YET_NAMES:
         return f"The converter {class_name} is not supported yet; there are: {choices}."
     if _KNOWN.get(class_name) == "simple":
-        return f"The converter {class_name} is for headers only; there are: {choices}."
+        return (
+            f"Class class {converter_class(class_name)} does not implement the Converter interface"
+        )
     return f"Class {class_name} could not be found. There are: {choices}."
 
 

@@ -1,12 +1,17 @@
-"""What converters ask of a column: which kind it is, what Java would call its values, its bytes."""
+"""What converters ask of a column: its kind, what Java would call its values, its bytes, where an error belongs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.errors import RecordError
-from headrace.connect.schema import JSON_DOCUMENT
+from headrace.connect.schema import JSON_DOCUMENT, Schema, arrow_type
 
 _JAVA_CLASSES = (
     (pa.types.is_boolean, "java.lang.Boolean"),
@@ -69,3 +74,114 @@ def refusal(reason: str, values: pa.Array) -> RecordError:
     """An error of the first row of *values* that is not null, or else of the first."""
     first = pc.index(pc.is_valid(values), True).as_py() if len(values) else 0
     return RecordError(reason, row=max(first, 0))
+
+
+_DECIMAL = "org.apache.kafka.connect.data.Decimal"
+
+
+def check_type(schema: Schema, values: pa.Array) -> None:
+    """Raise :class:`~headrace.connect.errors.RecordError` when *values* are not what *schema* says."""
+    kind, wanted = values.type, arrow_type(schema)
+    if schema.name == _DECIMAL and pa.types.is_decimal(kind):
+        if kind.scale != wanted.scale:
+            raise refusal(
+                "Decimal value has mismatching scale for given Decimal schema. "
+                f"Schema has scale {wanted.scale}, value has scale {kind.scale}.",
+                values,
+            )
+        return
+    if kind == wanted or any(same(kind) and same(wanted) for same in _FAMILIES):
+        return
+    raise refusal(f"Invalid type for {schema.type.name}: class {java_class(kind)}", values)
+
+
+# Types of one family differ in their layout, or in what is checked when their members are.
+_FAMILIES: tuple[Callable[[pa.DataType], bool], ...] = (
+    is_text,
+    is_bytes,
+    pa.types.is_struct,
+    pa.types.is_map,
+    lambda kind: pa.types.is_list(kind) or pa.types.is_large_list(kind),
+)
+
+
+_SIGN = 0x80
+
+
+def unscaled_bytes(values: pa.Array) -> pa.BinaryArray:
+    """The unscaled number of each decimal, as Java's ``BigInteger.toByteArray``; nulls stay null.
+
+    That is two's complement, the highest byte first, in as few bytes as keep the sign.
+    """
+    width = values.type.byte_width
+    stored = np.frombuffer(values.buffers()[1] or b"", np.uint8)
+    start = values.offset * width
+    octets = stored[start : start + len(values) * width].reshape(-1, width)[:, ::-1]
+    fill = np.where(octets[:, 0] >= _SIGN, 0xFF, 0).astype(np.uint8)
+    needed = octets != fill[:, None]
+    needed[:, -1] = True
+    leading = needed.argmax(axis=1)
+    # The highest bit of the first byte is the sign: one more byte where the number has set it otherwise.
+    leading -= (octets[np.arange(len(octets)), leading] ^ fill) >= _SIGN
+    content = octets[np.arange(width) >= leading[:, None]]
+    borders = np.concatenate(([0], np.cumsum(width - leading))).astype(np.int32)
+    column = pa.Array.from_buffers(
+        pa.binary(), len(values), [None, pa.py_buffer(borders), pa.py_buffer(content)]
+    )
+    return pc.if_else(values.is_valid(), column, None) if values.null_count else column
+
+
+def widened(values: pa.Array, unscaled: pa.BinaryArray, size: int) -> pa.BinaryArray:
+    """*unscaled*, the bytes of *values*, in *size* bytes each; what needs more is left as it is."""
+    is_negative = pc.less(values, pa.scalar(0, values.type))
+    fill = pc.if_else(is_negative, pa.scalar(b"\xff" * size), pa.scalar(b"\x00" * size))
+    padded = pc.binary_slice(pc.binary_join_element_wise(fill, unscaled, pa.scalar(b"")), -size)
+    return pc.if_else(pc.less_equal(pc.binary_length(unscaled), size), padded, unscaled)
+
+
+def row_at(borders: np.ndarray) -> Callable[[int], int]:
+    """Which row holds an element, when row *i* has the elements ``borders[i] … borders[i + 1]``."""
+    return lambda element: int(np.searchsorted(borders, element, side="right")) - 1
+
+
+@contextmanager
+def in_rows(row_of: Callable[[int], int]) -> Generator[None]:
+    """An error's row is one of elements; raise it with the row of values that holds the element."""
+    try:
+        yield
+    except RecordError as error:
+        row = None if error.row is None else row_of(error.row)
+        raise RecordError(error.reason, row=row, advice=error.advice) from error
+
+
+@contextmanager
+def in_field(name: str) -> Generator[None]:
+    """An error's advice names the innermost field."""
+    try:
+        yield
+    except RecordError as error:
+        advice = error.advice or f"The field is {name}."
+        raise RecordError(error.reason, row=error.row, advice=advice) from error
+
+
+def last_of_each(
+    borders: npt.NDArray[np.int32], entries: pa.StructArray
+) -> tuple[npt.NDArray[np.int32], pa.StructArray]:
+    """*entries* of maps with only the last of each key, in the place of the first, as a Java map has them.
+
+    Row *i* has the entries ``borders[i] … borders[i + 1]``; the borders of what is left come with it.
+    """
+    rows = np.repeat(np.arange(len(borders) - 1), np.diff(borders))
+    codes = entries.field(0).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    _, first, inverse = np.unique(
+        rows * (len(entries) + 1) + codes, return_index=True, return_inverse=True
+    )
+    if len(first) == len(entries):
+        return borders, entries
+    last = np.zeros(len(first), np.int64)
+    # Of several writes to one place the last one stays.
+    last[inverse] = np.arange(len(entries))
+    order = np.argsort(first)
+    kept = np.bincount(rows[first], minlength=len(borders) - 1)
+    fewer = np.concatenate(([0], np.cumsum(kept))).astype(np.int32)
+    return fewer, entries.take(pa.array(last[order]))

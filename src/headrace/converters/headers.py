@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,8 +15,108 @@ from headrace.connect.config import Config
 from headrace.connect.converting import Converter
 from headrace.connect.errors import RecordError
 from headrace.connect.record import Header
-from headrace.connect.schema import Schema, arrow_type
-from headrace.converters.header_text import header_text
+from headrace.connect.schema import Schema, SchemaType, arrow_type
+from headrace.java.text import java_double, java_float
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_DAY_MS = 86_400_000
+
+
+def header_text(value: object, schema: Schema | None, key: str) -> str:
+    """A value that is no string at the top, in Connect's text form; strings inside it are quoted."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            single = schema is not None and schema.type is SchemaType.FLOAT32
+            return java_float(value) if single else java_double(value)
+        case int() | Decimal():
+            return str(value)
+        case dt.date() | dt.time():
+            return _instant(value)
+        case _:
+            return _contained(value, schema, key)
+
+
+def _contained(value: object, schema: Schema | None, key: str) -> str:
+    kind = None if schema is None else schema.type
+    match value:
+        case bytes():
+            return base64.b64encode(value).decode()
+        case Mapping():
+            entries = cast("Mapping[object, object]", value)
+            members = _members(entries, schema) if kind is SchemaType.STRUCT else entries.items()
+            return _braced(members, schema, key)
+        case Sequence() if kind is SchemaType.MAP:
+            # Maps come out of Arrow as lists of pairs.
+            return _braced(cast("Sequence[tuple[object, object]]", value), schema, key)
+        case Sequence():
+            items = cast("Sequence[object]", value)
+            return f"[{','.join(_inside(each, _member(schema, None), key) for each in items)}]"
+        case _:
+            raise RecordError(
+                f"The header {key!r} cannot be converted: "
+                f"it holds a {type(value).__name__}, which has no text form in Connect."
+            )
+
+
+def _braced(entries: Iterable[tuple[object, object]], schema: Schema | None, key: str) -> str:
+    pairs = (
+        f"{_inside(name, _keys_of(schema), key)}:{_inside(each, _member(schema, name), key)}"
+        for name, each in entries
+    )
+    return f"{{{','.join(pairs)}}}"
+
+
+def _members(
+    struct: Mapping[object, object], schema: Schema | None
+) -> Iterator[tuple[object, object]]:
+    """The fields of *struct* in the schema's order; a null is its field's default, as to a reader in Java."""
+    for each in schema.fields if schema else ():
+        value = struct.get(each.name)
+        if value is None and each.schema.default is not None:
+            value = pa.array([each.schema.default], arrow_type(each.schema))[0].as_py()
+        yield each.name, value
+
+
+def _inside(value: object, schema: Schema | None, key: str) -> str:
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    told = header_text(value, schema, key)
+    return f'"{told}"' if isinstance(value, bytes) else told
+
+
+def _keys_of(schema: Schema | None) -> Schema | None:
+    return None if schema is None else schema.key_schema
+
+
+def _member(schema: Schema | None, name: object) -> Schema | None:
+    if schema is None or schema.type is not SchemaType.STRUCT:
+        return None if schema is None else schema.value_schema
+    return next((each.schema for each in schema.fields if each.name == name), None)
+
+
+def _instant(value: dt.date | dt.time) -> str:
+    """Connect looks at the number of milliseconds only: less than a day is a time, whole days are a date."""
+    moment = _moment(value)
+    elapsed = (moment - _EPOCH) // dt.timedelta(milliseconds=1)
+    clock = f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    if elapsed < _DAY_MS:
+        return clock
+    day = moment.date().isoformat()
+    return day if elapsed % _DAY_MS == 0 else f"{day}T{clock}"
+
+
+def _moment(value: dt.date | dt.time) -> dt.datetime:
+    if isinstance(value, dt.time):
+        return dt.datetime.combine(_EPOCH.date(), value, tzinfo=dt.UTC)
+    if not isinstance(value, dt.datetime):
+        return dt.datetime.combine(value, dt.time(), tzinfo=dt.UTC)
+    # Connect's timestamps are UTC; a Python datetime without zone is taken as such.
+    return (value if value.tzinfo else value.replace(tzinfo=dt.UTC)).astimezone(dt.UTC)
 
 
 class SimpleHeaderConverterConfig(Config):

@@ -17,10 +17,56 @@ from headrace.converters.columns import (
     java_class,
     refusal,
 )
-from headrace.converters.json_pieces import Pieces, joined
-from headrace.converters.json_schema import schema_json
-from headrace.converters.json_text import json_bytes, json_floats, json_numbers, json_strings
-from headrace.converters.json_values import JsonRules, json_pieces
+from headrace.converters.json_values import (
+    JsonRules,
+    Pieces,
+    default_json,
+    joined,
+    json_bytes,
+    json_floats,
+    json_numbers,
+    json_pieces,
+    json_strings,
+)
+from headrace.java.text import json_quoted
+
+
+def schema_json(schema: Schema, rules: JsonRules) -> str:
+    """*schema* as Connect writes it, its properties in Connect's order."""
+    return f"{{{','.join(_properties(schema, rules))}}}"
+
+
+def _properties(schema: Schema, rules: JsonRules) -> Iterator[str]:
+    yield f'"type":{json_quoted(schema.type)}'
+    yield from _contents(schema, rules)
+    yield f'"optional":{str(schema.optional).lower()}'
+    if schema.name is not None:
+        yield f'"name":{json_quoted(schema.name)}'
+    if schema.version is not None:
+        yield f'"version":{schema.version}'
+    if schema.doc is not None:
+        yield f'"doc":{json_quoted(schema.doc)}'
+    if schema.parameters:
+        entries = schema.parameters.items()
+        told = ",".join(f"{json_quoted(key)}:{json_quoted(value)}" for key, value in entries)
+        yield f'"parameters":{{{told}}}'
+    if schema.default is not None:
+        yield f'"default":{default_json(schema, rules).decode()}'
+
+
+def _contents(schema: Schema, rules: JsonRules) -> Iterator[str]:
+    """What a nested schema is made of."""
+    if schema.fields or schema.type == "struct":
+        members = ",".join(
+            f'{schema_json(each.schema, rules)[:-1]},"field":{json_quoted(each.name)}}}'
+            for each in schema.fields
+        )
+        yield f'"fields":[{members}]'
+    elif schema.key_schema is not None and schema.value_schema is not None:
+        yield f'"keys":{schema_json(schema.key_schema, rules)}'
+        yield f'"values":{schema_json(schema.value_schema, rules)}'
+    elif schema.value_schema is not None:
+        yield f'"items":{schema_json(schema.value_schema, rules)}'
 
 
 class JsonConverterConfig(Config):
@@ -44,6 +90,15 @@ class JsonConverterConfig(Config):
         width="MEDIUM",
         display_name="Schema Cache Size",
     )
+    schema_content: str | None = setting(
+        default=None,
+        importance="high",
+        doc="Accepted as Kafka Connect's; a schema for reading, which a source's converter does not do.",
+        group="Schemas",
+        order=2,
+        width="MEDIUM",
+        display_name="Schema Content",
+    )
     decimal_format: str = setting(
         default="BASE64",
         importance="low",
@@ -63,16 +118,6 @@ class JsonConverterConfig(Config):
         order=1,
         width="MEDIUM",
         display_name="Replace null with default",
-    )
-    schema_content: str = setting(
-        "schema.content",
-        default="",
-        importance="high",
-        doc="Accepted as Kafka Connect's; a schema for reading, which a source's converter does not do.",
-        group="Schemas",
-        order=2,
-        width="MEDIUM",
-        display_name="Schema Content",
     )
 
     def check(self) -> Iterator[Problem]:

@@ -2,26 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import binascii
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.arrow_lists import opened
+from headrace.connect.columns import opened
 from headrace.connect.errors import RecordError
-from headrace.connect.java_text import json_quoted
 from headrace.connect.schema import Schema, SchemaType, arrow_type
-from headrace.converters.base64_text import base64_texts
-from headrace.converters.column_types import check_type
-from headrace.converters.columns import as_binary, is_bytes, is_text, refusal
-from headrace.converters.decimals import unscaled_bytes
-from headrace.converters.error_places import in_field, in_rows, row_at
+from headrace.converters.columns import (
+    as_binary,
+    check_type,
+    in_field,
+    in_rows,
+    is_bytes,
+    is_text,
+    last_of_each,
+    refusal,
+    row_at,
+    unscaled_bytes,
+)
 from headrace.converters.json_escaping import escaped
-from headrace.converters.json_members import last_of_each
-from headrace.converters.json_pieces import Pieces, joined
-from headrace.converters.json_text import json_floats, json_numbers
+from headrace.java.text import java_floats, json_quoted
+
+Pieces = tuple[bytes | pa.BinaryArray, ...]
+"""What each row's text consists of, in order. Where a column has a null, the whole row is null.
+
+Structs are joined only once, whatever their depth, because the pieces of a member are pieces of its struct.
+"""
+
+# No pa.scalar: making one imports pandas, which takes a second and which an idle worker never needs.
+_NOTHING = b""
+
+
+def joined(pieces: Pieces, rows: int) -> pa.BinaryArray:
+    """*pieces* as one column of *rows* rows; a single column is returned as it is."""
+    merged = list(_merged(pieces))
+    if len(merged) == 1 and not isinstance(merged[0], bytes):
+        return merged[0]
+    if all(isinstance(piece, bytes) for piece in merged):
+        return pa.repeat(pa.scalar(b"".join(_constants(merged))), rows)
+    operands = [pa.scalar(each) if isinstance(each, bytes) else each for each in merged]
+    return pc.binary_join_element_wise(*operands, _NOTHING)
+
+
+def _merged(pieces: Pieces) -> Iterator[bytes | pa.BinaryArray]:
+    """*pieces* with neighbouring constants in one, and without empty ones."""
+    waiting = b""
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            waiting += piece
+            continue
+        if waiting:
+            yield waiting
+        waiting = b""
+        yield piece
+    if waiting:
+        yield waiting
+
+
+def _constants(pieces: Sequence[bytes | pa.BinaryArray]) -> Iterator[bytes]:
+    return (piece for piece in pieces if isinstance(piece, bytes))
+
+
+_GROUP = 3
+_CHARACTERS = 4
+_PADDING = ord("=")
+
+
+def base64_texts(values: pa.BinaryArray) -> pa.BinaryArray:
+    """Each of *values* in base64 with the standard alphabet, padded; nulls stay null.
+
+    Rows are laid out with zeros up to a multiple of three bytes, so that the base64 of all of them is that
+    of each, one behind the other; then only their last characters have to become padding.
+    """
+    offsets, content = values.buffers()[1:]
+    if not len(values) or offsets is None:
+        return values
+    first = values.offset
+    starts = np.frombuffer(offsets, np.int32)[first : first + len(values) + 1].astype(np.int64)
+    lengths = np.diff(starts)
+    groups = -(-lengths // _GROUP)
+    borders = np.concatenate(([0], np.cumsum(groups)))
+    padded = np.zeros(int(borders[-1]) * _GROUP, np.uint8)
+    octets = np.frombuffer(content or b"", np.uint8)[starts[0] : starts[-1]]
+    moved = np.repeat(borders[:-1] * _GROUP - (starts[:-1] - starts[0]), lengths)
+    padded[np.arange(len(octets)) + moved] = octets
+    text = np.frombuffer(bytearray(binascii.b2a_base64(padded.data, newline=False)), np.uint8)
+    ends = borders[1:] * _CHARACTERS
+    text[ends[lengths % _GROUP != 0] - 1] = _PADDING
+    text[ends[lengths % _GROUP == 1] - 2] = _PADDING
+    # 64-bit offsets, so that Arrow and not a wrapped number says when 2 GB are exceeded.
+    column = pa.Array.from_buffers(
+        pa.large_binary(),
+        len(values),
+        [None, pa.py_buffer(borders * _CHARACTERS), pa.py_buffer(text)],
+    ).cast(pa.binary())
+    return pc.if_else(values.is_valid(), column, None) if values.null_count else column
+
+
+# No pa.scalar: making one imports pandas, which takes a second and which an idle worker never needs.
+_QUOTE = b'"'
+
+
+def json_strings(values: pa.Array) -> pa.BinaryArray:
+    """Each of *values*, a column of text, as a JSON string with its quotes; nulls stay null."""
+    return pc.binary_join_element_wise(_QUOTE, escaped(values), _QUOTE, _NOTHING)
+
+
+def json_numbers(values: pa.Array) -> pa.BinaryArray:
+    """Integers or booleans as JSON; nulls stay null."""
+    return as_binary(values.cast(pa.utf8()))
+
+
+def json_floats(values: pa.Array) -> pa.BinaryArray:
+    """Floating-point numbers as Java writes them; what is no number becomes a JSON string."""
+    told = as_binary(java_floats(values))
+    odd = pc.invert(pc.is_finite(values)).fill_null(False)  # noqa: FBT003 (the value filled in)
+    quoted = pc.binary_join_element_wise(_QUOTE, told, _QUOTE, _NOTHING)
+    return pc.if_else(odd, quoted, told) if pc.any(odd).as_py() else told
+
+
+def json_bytes(values: pa.Array) -> pa.BinaryArray:
+    """Bytes as JSON strings of base64; nulls stay null."""
+    told = base64_texts(as_binary(values))
+    return pc.binary_join_element_wise(_QUOTE, told, _QUOTE, _NOTHING)
+
 
 _NULL = b"null"
 

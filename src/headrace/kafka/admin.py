@@ -1,4 +1,4 @@
-"""Questions to a cluster and the making of topics. Each has a deadline."""
+"""Questions to a cluster and the making of topics, each with a deadline; the first contact with it."""
 
 # The library re-exports its own names in a way that the type checker takes for private.
 # pyright: reportPrivateImportUsage=false
@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, cast
 
 from confluent_kafka import (
     IsolationLevel,
+    KafkaError,
     KafkaException,
     TopicCollection,
     TopicPartition,
@@ -21,11 +22,10 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetS
 
 from headrace.connect.errors import ConfigError, ConnectError, RetriableError, TaskFailedError
 from headrace.kafka.client_config import ClientConfig, connection_settings
-from headrace.kafka.client_log import CLIENT_LOG
+from headrace.kafka.client_log import CLIENT_LOG, LastClientError
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.errors import Context, is_retriable, kafka_error, translated
-from headrace.kafka.last_said import LastSaid
-from headrace.kafka.refused import refused_settings
+from headrace.kafka.refused_settings import refused_settings
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ class KafkaAdmin:
     """
 
     def __init__(self, config: ClientConfig) -> None:
-        self._said = LastSaid()
+        self._said = LastClientError()
         settings: dict[str, Any] = {
             **connection_settings(config.settings),
             "error_cb": self._said,
@@ -131,18 +131,32 @@ class KafkaAdmin:
 
     def end_offsets(self, topic: str, deadline: Deadline) -> dict[int, int]:
         """The end of each partition, whatever transactions are open in it."""
-        latest = {
-            TopicPartition(topic, partition): cast("OffsetSpec", OffsetSpec.latest())
-            for partition in self.partitions(topic, deadline)
-        }
+        partitions = self.partitions(topic, deadline)
+        return self._offsets(
+            "the end of", OffsetSpec.latest(), topic, partitions, deadline=deadline
+        )
+
+    def beginning_offsets(
+        self, topic: str, partitions: Iterable[int], deadline: Deadline
+    ) -> dict[int, int]:
+        """The first offset that each of these *partitions* still has."""
+        first = OffsetSpec.earliest()
+        return self._offsets("the beginning of", first, topic, partitions, deadline=deadline)
+
+    def _offsets(
+        self, what: str, spec: object, topic: str, partitions: Iterable[int], *, deadline: Deadline
+    ) -> dict[int, int]:
+        wanted = {TopicPartition(topic, each): cast("OffsetSpec", spec) for each in partitions}
 
         def ask(seconds: float) -> dict[int, int]:
             answers = self._client.list_offsets(
-                latest, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=seconds
+                wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=seconds
             )
-            return {place.partition: answer.result().offset for place, answer in answers.items()}
+            return {
+                place.partition: _end(answer.result().offset) for place, answer in answers.items()
+            }
 
-        return self._asked(ask, "the end of", deadline, topic=topic)
+        return self._asked(ask, what, deadline, topic=topic)
 
     def ensure_compacted_topic(self, topic: CompactedTopic, deadline: Deadline) -> bool:
         """Create *topic* unless it exists; returns whether it was created.
@@ -260,6 +274,13 @@ _FORBIDDEN = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 _NOT_TOLD = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")
 
 
+def _end(offset: int) -> int:
+    """The end of a partition; the client gives a negative one, and no error, where the broker has not answered."""
+    if offset < 0:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 (the library's own names begin so)
+    return offset
+
+
 def _forbidden(error: KafkaException, topic: str) -> CreationForbiddenError:
     return CreationForbiddenError(
         f"Kafka refused the creation of topic {topic!r}: {kafka_error(error).str().rstrip('.')}. "
@@ -287,3 +308,42 @@ def _forgets(topic: CompactedTopic, policy: str | None) -> str:
         f"'{topic.setting}' property {where[topic.whose]} to use a topic with "
         "'cleanup.policy=compact'."
     )
+
+
+FIRST_WORD_SECONDS: Final = 2.0
+"""A broker that answers later than this is told of."""
+
+AGAIN_SECONDS: Final = 10.0
+"""How often it is told of again, in the same words."""
+
+
+def wait_for_kafka(
+    config: ClientConfig,
+    deadline: Deadline,
+    tell: Callable[[str], None],
+    *,
+    first_word_seconds: float = FIRST_WORD_SECONDS,
+    again_seconds: float = AGAIN_SECONDS,
+) -> str:
+    """The cluster's id, once a broker has answered; *tell* is given a sentence now and then until then.
+
+    Called once, at a worker's start. Raises
+    :class:`~headrace.connect.errors.RetriableError` with the address and the client's last reason after
+    *deadline*, and what no waiting mends at once.
+    """
+    admin = KafkaAdmin(config)
+    address = config.settings.get("bootstrap.servers", "")
+    patience = first_word_seconds
+    while True:
+        try:
+            return admin.check_reachable(Deadline.after(deadline.remaining(patience)))
+        except RetriableError as error:
+            reason = admin.last_said or "No broker has answered"
+            if deadline.expired:
+                raise RetriableError(_unreached(str(address), reason)) from error
+            tell(f"Waiting for Kafka at {address}: {reason}")
+            patience = again_seconds
+
+
+def _unreached(address: str, reason: str) -> str:
+    return f"Kafka at {address} was not reached: {reason.rstrip('.')}. {UNREACHABLE}"

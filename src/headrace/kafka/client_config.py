@@ -34,8 +34,14 @@ CONNECTION_PREFIXES: Final = (
 
 _SECRET_WORDS = ("password", "secret", "token", ".key.pem", "jaas", "ssl.key", "assertion")
 
-# A broker that is back is noticed within two seconds.
-_BACKOFF, _BACKOFF_MS = "reconnect.backoff.max.ms", 2_000
+_RECONNECTING: Settings = MappingProxyType(
+    {
+        # A broker that is back is noticed within two seconds.
+        "reconnect.backoff.max.ms": 2_000,
+        # Java's. A connection that was begun while a broker was frozen is noticed late by the system; another one is not.
+        "socket.connection.setup.timeout.ms": 10_000,
+    }
+)
 
 PRODUCER_DEFAULTS: Settings = MappingProxyType(
     {
@@ -57,13 +63,13 @@ PRODUCER_DEFAULTS: Settings = MappingProxyType(
         "socket.nagle.disable": True,
         # How long a topic may take to be made by the broker; one that is missing is told after that.
         "topic.metadata.propagation.max.ms": 5_000,
-        _BACKOFF: _BACKOFF_MS,
+        **_RECONNECTING,
     }
 )
 
 TRANSACTIONAL_DEFAULTS: Settings = MappingProxyType(
     {
-        # Nobody reads a record before its commit, which sends at once what waits. With an idempotent producer the
+        # No one reads a record before its commit, which sends at once what waits. With an idempotent producer the
         # client has one request of a partition under way at a time, and spins through the wait for its answer when a
         # record has waited longer than this: a quarter of all that sending costs.
         "linger.ms": 200,
@@ -147,7 +153,7 @@ def client_config(properties: Mapping[str, str]) -> ClientConfig:
     translated = translation(connection_settings(properties))
     if translated.problems:
         raise ConfigError(translated.problems, where="The Kafka client's configuration")
-    settings = {_BACKOFF: _BACKOFF_MS, **translated.settings}
+    settings = {**_RECONNECTING, **translated.settings}
     return ClientConfig(settings=settings, warnings=translated.warnings)
 
 

@@ -1,11 +1,14 @@
-"""What the client library logs, in ``logging``: an outage in a line a minute, not in four a second."""
+"""What the client library logs, in ``logging``, and the reasons that it gives of its own accord."""
 
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from typing import Final
+
+from confluent_kafka import KafkaError
 
 from headrace.kafka.deadline import Clock
 
@@ -41,7 +44,7 @@ class ClientLog:
             self._logger.log(level, template, facility, *rest)
 
     def _connection(self, level: int, template: str, *words: object) -> None:
-        # Below a warning it is a connection that the broker has closed because nobody used it.
+        # Below a warning it is a connection that the broker has closed because no one used it.
         before = self._before(self._clock()) if level >= logging.WARNING else None
         if before is None:
             self._logger.debug(template, *words)
@@ -62,3 +65,33 @@ class ClientLog:
 
 
 CLIENT_LOG: Final = ClientLog(logging.getLogger("headrace.kafka.client"))
+
+
+_MOMENT = re.compile(r" \(after \d+ms in state .*\)")
+# "host:port/bootstrap: " before a sentence that names the address once more.
+_BOOTSTRAP = re.compile(r"^\S+/bootstrap: ")
+
+_AWAY = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE")
+
+
+class LastClientError:
+    """A client's ``error_cb`` that remembers in *text* what was said last; ``None`` before anything was.
+
+    Called inside the client's own calls, so by whoever polls it.
+    """
+
+    def __init__(self) -> None:
+        self.text: str | None = None
+        self.was_away = False
+        """Whether a broker could not be reached, or broke off, at some time."""
+
+    def __call__(self, error: KafkaError) -> None:
+        """Remember *error*, unless it only sums up what was said before."""
+        self.was_away |= error.name() in _AWAY
+        # The client says the same outage in changing words; whoever is told wants to hear of it once.
+        if self.text is None or error.name() != "_ALL_BROKERS_DOWN":
+            self.text = _BOOTSTRAP.sub("", _MOMENT.sub("", error.str()))
+
+    def forget(self) -> None:
+        """Nothing counts as said before this."""
+        self.text = None

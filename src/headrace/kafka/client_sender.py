@@ -1,27 +1,191 @@
-"""The sender on the client library, which is called once for each record, and by no loop in Python."""
+"""The sender on the client library: what it refuses before it sends, and rows that it takes in bounded pieces."""
+
+# The library's types do not list the functions of pyarrow.compute, nor what arrays hold.
+# pyright: reportAttributeAccessIssue=false, reportUnknownParameterType=false
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from operator import length_hint
+from typing import NamedTuple, cast
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import Message as Delivered
 
 from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
 from headrace.connect.record import RecordMetadata
 from headrace.kafka.client_config import ClientConfig
-from headrace.kafka.client_rows import pieces, rows
 from headrace.kafka.deadline import Clock, Deadline
-from headrace.kafka.door import Door
 from headrace.kafka.errors import kafka_error
 from headrace.kafka.partitioner import java_partition
 from headrace.kafka.producer import TrackedProducer, Waiting
-from headrace.kafka.sender import EncodedRecords, OffsetEntry, Sender
+from headrace.kafka.sender import (
+    EncodedRecords,
+    NoPartitionError,
+    OffsetEntry,
+    Sender,
+    TooLargeError,
+)
+
+# Python objects cost several times their Arrow bytes, so only this much of a batch exists twice; few
+# enough rows to stay in a core's cache between being made and being copied by the client.
+MAX_ROWS = 2_000
+MAX_BYTES = 4_000_000
+
+# Length, attributes, deltas and the batch's own header, rounded up: a record that fits without them
+# could still be refused by the broker, too late to say which one it was.
+OVERHEAD_BYTES = 100
+
+
+def pieces(records: EncodedRecords, stop: int) -> Iterator[tuple[int, int]]:
+    """Bounds of consecutive pieces of the first *stop* rows, each small enough to exist twice."""
+    if stop == 0:
+        return
+    per_row = max(1, records.values.nbytes // len(records))
+    rows = min(MAX_ROWS, max(1, MAX_BYTES // per_row))
+    for start in range(0, stop, rows):
+        yield start, min(stop, start + rows)
+
+
+class Rows(NamedTuple):
+    """What the client's ``produce`` takes of each row, a column each; all but *values* may be without end."""
+
+    values: list[bytes | None]
+    keys: Iterable[bytes | None]
+    timestamps: Iterable[int]
+    headers: Iterable[list[tuple[str, bytes | None]] | None]
+
+
+def rows(records: EncodedRecords, start: int, stop: int) -> Rows:
+    """Rows *start* to *stop* with everything they have."""
+    headers = records.headers
+    return Rows(
+        values=_taken(records.values, start, stop),
+        keys=repeat(None) if records.keys is None else _taken(records.keys, start, stop),
+        timestamps=_timestamps(records, start, stop),
+        headers=repeat(None)
+        if headers is None
+        else [list(each) or None for each in headers[start:stop]],
+    )
+
+
+def first_too_large(records: EncodedRecords, max_bytes: int) -> int | None:
+    """The first row that a request of *max_bytes* cannot hold, ``None`` when all fit."""
+    if records.headers is None and _at_most(records) <= max_bytes - OVERHEAD_BYTES:
+        return None
+    sizes = _sizes(records)
+    for row in range(len(records)):
+        if sizes[row] + _headers_size(records, row) > max_bytes - OVERHEAD_BYTES:
+            return row
+    return None
+
+
+def _at_most(records: EncodedRecords) -> int:
+    keys = 0 if records.keys is None else _largest(records.keys)
+    return _largest(records.values) + keys
+
+
+def _largest(column: pa.Array) -> int:
+    return cast("int | None", pc.max(pc.binary_length(column)).as_py()) or 0
+
+
+def _sizes(records: EncodedRecords) -> list[int]:
+    sizes = pc.fill_null(pc.binary_length(records.values), 0)
+    if records.keys is not None:
+        sizes = pc.add(sizes, pc.fill_null(pc.binary_length(records.keys), 0))
+    return cast("list[int]", sizes.to_pylist())
+
+
+def _headers_size(records: EncodedRecords, row: int) -> int:
+    if records.headers is None:
+        return 0
+    return sum(len(key) + len(value or b"") + 10 for key, value in records.headers[row])
+
+
+def _timestamps(records: EncodedRecords, start: int, stop: int) -> Iterable[int]:
+    given = records.timestamps
+    if given is None or isinstance(given, int):
+        return repeat(_timestamp(given))
+    return [_timestamp(one) for one in cast("list[int | None]", given[start:stop].to_pylist())]
+
+
+def _timestamp(given: int | None) -> int:
+    if given is None or given < 0:
+        return 0
+    # To the client 0 means "now"; the first millisecond of 1970 is sent as the second.
+    return max(1, given)
+
+
+def _taken(column: pa.Array, start: int, stop: int) -> list[bytes | None]:
+    return cast("list[bytes | None]", column.slice(start, stop - start).to_pylist())
+
+
+# A partition that is not there is asked for again, but not for each of a file's records.
+_FRESH_SECONDS = 5.0
+
+
+class SendPrecheck:
+    """Lets in what a producer with requests of *max_bytes* can send; one thread owns it.
+
+    *partitions* asks Kafka how many a topic has, and raises ``TaskFailedError`` when that is not to be had.
+    """
+
+    def __init__(self, partitions: Callable[[str], int], *, max_bytes: int, clock: Clock) -> None:
+        self._partitions = partitions
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._known = dict[str, tuple[int | None, float]]()
+
+    def admit(self, records: EncodedRecords) -> None:
+        """Raise :class:`~headrace.kafka.sender.UnsendableError` with the first row that cannot be sent."""
+        self._refuse_too_large(records)
+        if records.partition is not None and len(records):
+            self._refuse_lacking(records.topic, records.partition)
+
+    def _refuse_too_large(self, records: EncodedRecords) -> None:
+        row = first_too_large(records, self._max_bytes)
+        if row is not None:
+            raise TooLargeError(
+                f"a record for topic {records.topic!r} is too large: with its key and headers it does not "
+                f"fit into {self._max_bytes} bytes.",
+                row=row,
+                advice="Raise max.request.size of this producer and max.message.bytes of the topic.",
+            )
+
+    def _refuse_lacking(self, topic: str, partition: int) -> None:
+        count = self._count(topic, partition)
+        if count is None or partition < count:
+            return
+        there = "partition 0 only" if count == 1 else f"the partitions 0 to {count - 1}"
+        raise NoPartitionError(
+            f"The record's topic {topic!r} has no partition {partition}: it has {there}.",
+            row=0,
+            advice="Tell one that it has, or give the topic more partitions.",
+        )
+
+    def _count(self, topic: str, wanted: int) -> int | None:
+        """How many partitions *topic* has, asked again when *wanted* is beyond; ``None``: no one knows."""
+        count, asked_at = self._known.get(topic, (None, None))
+        if count is not None and wanted < count:
+            return count
+        if asked_at is None or self._clock() >= asked_at + _FRESH_SECONDS:
+            count = self._asked(topic)
+            self._known[topic] = count, self._clock()
+        return count
+
+    def _asked(self, topic: str) -> int | None:
+        try:
+            return self._partitions(topic)
+        except TaskFailedError:
+            # Why a topic cannot be written to is told by the writing itself, with its own advice.
+            return None
+
 
 OPEN_SECONDS = 60.0
 _ANY_PARTITION = -1
@@ -65,7 +229,7 @@ class ClientSender:
 
     A delivery failure that arrives later is raised by the next ``send``, ``flush`` or ``commit``, and by
     each one after it until ``abort``; without transactions the sender can then only be closed. Nothing
-    gives up while a broker is away, except that a transaction ends with its time-out: then nobody knows
+    gives up while a broker is away, except that a transaction ends with its time-out: then no one knows
     whether a commit went through, so it is told as a
     :class:`~headrace.connect.errors.TransactionTimedOutError`.
     """
@@ -86,7 +250,7 @@ class ClientSender:
         self._tells_places = tells_places
         self._places_keys = places_keys
         self._clock = opening().clock
-        self._door = Door(self._partitions, max_bytes=max_bytes, clock=self._clock)
+        self._door = SendPrecheck(self._partitions, max_bytes=max_bytes, clock=self._clock)
 
     def open(self) -> None:
         """Become the owner of the transactional id; nothing when idempotent."""

@@ -1,16 +1,121 @@
-"""What the Java clients' settings are called here, which have no counterpart, and which are refused.
+"""The Java clients' settings, their login line with them: what they are called here, and which are refused."""
 
-Pure, but for the files of key stores.
-"""
+# The library re-exports its own names in a way that the type checker takes for private.
+# pyright: reportPrivateImportUsage=false
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from headrace.kafka.jaas import jaas_settings
-from headrace.kafka.stores import settle_stores
+from confluent_kafka import KafkaException, Producer
+
+from headrace.kafka.errors import kafka_error
+from headrace.kafka.key_stores import settle_stores
+
+_USER: Final = {"username": "sasl.username", "password": "sasl.password"}
+_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
+    "PlainLoginModule": _USER,
+    "ScramLoginModule": _USER,
+    "OAuthBearerLoginModule": {
+        "clientId": "sasl.oauthbearer.client.id",
+        "clientSecret": "sasl.oauthbearer.client.secret",
+        "scope": "sasl.oauthbearer.scope",
+    },
+}
+_FLAGS: Final = ("required", "requisite", "sufficient", "optional")
+_TOKEN: Final = re.compile(
+    r"""[\x00-\x20]+ | /\*.*?\*/ | /[^\n]*
+    | "(?P<double>(?:\\.|[^"\\\n])*)"? | '(?P<single>(?:\\.|[^'\\\n])*)'?
+    | (?P<mark>[;=]) | (?P<word>[^\x00-\x20;="'/]+)""",
+    re.DOTALL | re.VERBOSE,
+)
+_ESCAPE: Final = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
+_ESCAPED: Final = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
+
+Token = tuple[str, bool]
+"""A word or a quoted text; or, told by the second place, one of the marks ``;`` and ``=``."""
+
+
+def jaas_settings(line: str) -> dict[str, str]:
+    """The client's settings that *line* stands for; raises ``ValueError`` with a sentence."""
+    module, options = _login(list(_tokens(line)))
+    name = module.rpartition(".")[2]
+    names = _MODULES.get(name)
+    if names is None:
+        raise ValueError(
+            f"The login module {module} cannot be used here, only Java's PlainLoginModule, ScramLoginModule and "
+            "OAuthBearerLoginModule."
+        )
+    if options.get("tokenauth", "").lower() == "true":
+        raise ValueError("Delegation tokens (tokenauth) cannot be used here; name a user.")
+    if names is not _USER:
+        oauth = {"sasl.oauthbearer.method": "oidc"}
+        return oauth | {names[key]: value for key, value in options.items() if key in names}
+    missing = [key for key in names if not options.get(key)]
+    if missing:
+        raise ValueError(f"{' and '.join(missing)} must be given in JAAS config.")
+    return {names[key]: options[key] for key in names}
+
+
+def _login(tokens: list[Token]) -> tuple[str, dict[str, str]]:
+    """The login module and its options. The sentences are those of Kafka's Java clients."""
+    if not tokens or tokens[0][1]:
+        raise ValueError("Login module not specified in JAAS config.")
+    module, flag, rest = tokens[0][0], tokens[1:2], tokens[2:]
+    if not flag:
+        raise ValueError("Login module control flag not specified in JAAS config.")
+    if flag[0][1] or flag[0][0].lower() not in _FLAGS:
+        raise ValueError(
+            f"Invalid login module control flag in JAAS config; it is one of {', '.join(_FLAGS)}."
+        )
+    if (";", True) not in rest:
+        raise ValueError("JAAS config entry not terminated by semi-colon.")
+    end = rest.index((";", True))
+    if rest[end + 1 :]:
+        raise ValueError("JAAS config property contains more than one login module, should be 1.")
+    return module, _options(rest[:end])
+
+
+def _options(tokens: list[Token]) -> dict[str, str]:
+    options = dict[str, str]()
+    while tokens:
+        (key, is_mark), equals, value = tokens[0], tokens[1:2], tokens[2:3]
+        if is_mark or equals != [("=", True)] or not value or value[0][1]:
+            known = {name for names in _MODULES.values() for name in names}
+            which = f"key '{key}'" if key in known else "one of the keys"
+            raise ValueError(
+                f"Value not specified for {which} in JAAS config. Put each value in double quotes."
+            )
+        options[key] = value[0][0]
+        tokens = tokens[3:]
+    return options
+
+
+def _tokens(line: str) -> Iterator[Token]:
+    for found in _TOKEN.finditer(line):
+        double, single, mark, word = found.group("double", "single", "mark", "word")
+        quoted = single if double is None else double
+        if quoted is not None:
+            yield _ESCAPE.sub(_unescaped, quoted), False
+        elif mark or word:
+            yield mark or word, bool(mark)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    text = found[1]
+    return chr(int(text, 8)) if text[0] in "01234567" else _ESCAPED.get(text, text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,26 +130,25 @@ class Translation:
 def translation(properties: Mapping[str, str]) -> Translation:
     """*properties* with Java's names, or librdkafka's own, as settings of librdkafka.
 
-    A name that neither is known for passes through: the client itself refuses it when it is made. Keys of
-    TLS are left out where the connection has none: they may be those of a worker's listeners.
+    A name that the client does not know has no effect, as with the Java clients, which pass such settings on to
+    plugins of their own. Keys of TLS are left out where the connection has none: they may be those of a worker's
+    listeners.
     """
     has_tls = properties.get("security.protocol", "").strip().upper() in _WITH_TLS
     settings: dict[str, str | int | bool] = {}
-    warnings: list[str] = []
+    ignored: list[str] = []
     problems: list[tuple[str, str]] = []
     for key, value in properties.items():
         if _is_default(key, value) or (key.startswith("ssl.") and not has_tls):
             continue
-        if key in _NO_COUNTERPART or key.startswith(_NO_COUNTERPART_PREFIXES):
-            warnings.append(
-                f"{key} has no effect: the client that is used here has no such setting."
-            )
-        elif key in _REFUSED:
+        if key in _REFUSED:
             problems.append((key, _REFUSED[key]))
         elif key in _READ:
             _READ[key](value, settings, problems)
         elif key in _SCALED:
             _add_scaled(key, value, settings, problems)
+        elif not _has_counterpart(key):
+            ignored.append(key)
         else:
             settings[_RENAMED.get(key, key)] = _VALUES.get((key, value), value)
     if has_tls:
@@ -52,8 +156,38 @@ def translation(properties: Mapping[str, str]) -> Translation:
     if "sasl.oauthbearer.token.endpoint.url" in settings:
         settings.setdefault("sasl.oauthbearer.method", "oidc")
     return Translation(
-        settings=settings, warnings=tuple(warnings), problems=tuple(sorted(problems))
+        settings=settings, warnings=tuple(_warnings(ignored)), problems=tuple(sorted(problems))
     )
+
+
+def _warnings(ignored: Sequence[str]) -> Iterator[str]:
+    for key in ignored[:_NAMED]:
+        yield f"{key} has no effect: the client that is used here has no such setting."
+    if len(ignored) > _NAMED:
+        others = len(ignored) - _NAMED
+        yield f"{others} other settings have no effect: the client that is used here has none of them."
+
+
+def _has_counterpart(key: str) -> bool:
+    if len(key) > _LONGEST or key in _NO_COUNTERPART or key.startswith(_NO_COUNTERPART_PREFIXES):
+        return False
+    return key in _OF_STORES or _takes_text(_RENAMED.get(key, key))
+
+
+# Anybody may ask for any key: those that come again are the client's own, about two hundred.
+@functools.lru_cache(maxsize=512)
+def _takes_text(client_key: str) -> bool:
+    """Whether the client has a setting *client_key* whose value is a text; callbacks are set otherwise."""
+    try:
+        # The client sets one key after the other and stops at the first one it refuses: nothing is ever started.
+        Producer({client_key: "", _NO_SETTING: ""})
+    except KafkaException as error:
+        told = kafka_error(error).str()
+        return _NO_SETTING in told or not any(each in told for each in _NOT_FOR_TEXT)
+    except (AttributeError, TypeError, ValueError):
+        # Python's own names for callbacks.
+        return False
+    raise AssertionError(f"The client has a setting {_NO_SETTING}")
 
 
 def _is_default(key: str, value: str) -> bool:
@@ -73,6 +207,17 @@ def means(key: str, client_key: str) -> bool:
     return client_key in names or connect_name(client_key) == key
 
 
+# Twice as long as the longest name of a setting, Java's or the client's.
+_LONGEST = 100
+# More is not read by anybody, and a request may have a hundred thousand.
+_NAMED = 20
+_NO_SETTING = "headrace.no.setting"
+_NOT_FOR_TEXT = (
+    "No such configuration property",
+    "must be set through",
+    "not settable",
+    "requires a callable",
+)
 _PROTOCOL = re.compile(r"^\s*[a-zA-Z][a-zA-Z\d+.-]*://")
 _WITH_TLS = ("SSL", "SASL_SSL")
 
@@ -186,6 +331,8 @@ _NO_COUNTERPART_PREFIXES = (
     "sasl.login.retry.",
     "sasl.oauthbearer.jwks.",
 )
+
+_OF_STORES = ("ssl.keystore.type", "ssl.truststore.password", "ssl.truststore.type")
 
 _REFUSED = {
     "sasl.client.callback.handler.class": "A Java class cannot be loaded here; use sasl.* settings.",

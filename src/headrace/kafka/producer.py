@@ -14,13 +14,33 @@ from headrace.connect.errors import (
     RetriableError,
 )
 from headrace.kafka.client_config import ClientConfig
-from headrace.kafka.client_log import CLIENT_LOG
+from headrace.kafka.client_log import CLIENT_LOG, LastClientError
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.errors import Context, is_retriable, kafka_error, timed_out, translated
-from headrace.kafka.last_said import LastSaid
-from headrace.kafka.refused import refused_settings
-from headrace.kafka.stall import Stall
-from headrace.kafka.undelivered import Undelivered
+from headrace.kafka.refused_settings import refused_settings
+from headrace.kafka.sender import Undelivered
+
+
+class Stall:
+    """Watches a queue while its owner waits for it. *longest* is the longest time without movement, in seconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._length = 0
+        self._moved_at = 0.0
+        self.longest = 0.0
+
+    def begin(self, length: int) -> None:
+        """The owner begins to wait; *length* records are in the queue."""
+        self._length, self._moved_at = length, self._clock()
+
+    def see(self, length: int) -> None:
+        """The owner still waits, or has just ended, with *length* records left."""
+        now = self._clock()
+        self.longest = max(self.longest, now - self._moved_at)
+        if length < self._length:
+            self._length, self._moved_at = length, now
+
 
 Waiting = Callable[[str], None]
 """Told about once a second, with what for, while a producer waits. May raise to end the wait."""
@@ -61,7 +81,7 @@ class TrackedProducer:
         self._topics = set[str]()
         self._fatal: KafkaError | None = None
         self._unsettled: str | None = None
-        self._said = LastSaid()
+        self._said = LastClientError()
         self._stall = Stall(clock)
         settings: dict[str, object] = {
             **config.settings,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -33,13 +33,15 @@ class ConnectorFailed:
 class MicroBatchStarted:
     """Work was shared out; *total_bytes* is what it holds in all, if that is known.
 
-    *has_more* says that there is more, for the next micro-batch.
+    *has_more* says that there is more, for the next micro-batch. *objects* are the files or the like that are read;
+    log lines leave them out.
     """
 
     connector: str
     slots: int
     total_bytes: int | None = None
     has_more: bool | None = None
+    objects: Sequence[str] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,15 +227,15 @@ Event = (
     | TaskFailed
 )
 
-Tell = Callable[[Event], None]
+EventListener = Callable[[Event], None]
 """Says that something happened. Called from any thread; returns soon and never raises."""
 
 
-def told_to(*listeners: Tell) -> Tell:
+def to_all(*listeners: EventListener) -> EventListener:
     """One listener that passes each event on to all *listeners*, in order."""
 
-    def tell(event: Event) -> None:
+    def emit(event: Event) -> None:
         for listener in listeners:
             listener(event)
 
-    return tell
+    return emit

@@ -1,16 +1,37 @@
-"""Events as log lines, and the logging of a worker's process."""
+"""Events as log lines, each reason once, and the logging of a worker's process."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, TextIO
 
 from headrace.observe import events
-from headrace.observe.events import Event
-from headrace.observe.form import WORDS, FormHandler, LogForm
-from headrace.observe.told_reasons import ToldReasons
+from headrace.observe.events import ConnectorFailed, Event, TaskFailed
+from headrace.observe.log_format import WORDS, FormHandler, LogForm
+
+
+class LoggedReasons:
+    """Remembers why tasks failed until their connector has failed, too. One per listener."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, list[str]] = {}
+
+    def shortened(self, event: Event) -> Event:
+        """*event*, without a reason that one of the connector's tasks was given before."""
+        if isinstance(event, TaskFailed) and event.reason:
+            self._reasons.setdefault(event.connector, []).append(event.reason)
+        if not isinstance(event, ConnectorFailed):
+            return event
+        for told in self._reasons.pop(event.connector, []):
+            if event.reason.endswith(f": {told}"):
+                return replace(
+                    event, reason=f"{event.reason.removesuffix(f': {told}')}, as told above"
+                )
+        return event
+
 
 LOGGER: Final = "headrace.events"
 """The name of the logger that tells events."""
@@ -54,7 +75,7 @@ class EventLog:
         self._logger = logging.getLogger(LOGGER)
         self._waiting: dict[str, str] = {}
         self._takes_turns = False
-        self._told = ToldReasons()
+        self._told = LoggedReasons()
 
     def __call__(self, event: Event) -> None:
         """Log *event*; a healthy idle connector is told at debug level only."""

@@ -1,23 +1,355 @@
-"""Metrics of one worker in the form that Prometheus reads."""
+"""Every metric, with Kafka Connect's groups and attributes, in the form that Prometheus reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from headrace.observe.counts import Counts, Seen
-from headrace.observe.metric import Kind, Metric
-from headrace.observe.metric_tables import OF_CONNECTOR, OF_TASK, OF_WORKER, TaskSeen, WorkerSeen
-from headrace.observe.standings import ConnectorStanding, Standings
+from headrace.observe.counts import Counts, Seen, TaskTotals
+from headrace.observe.events import Amounts, TaskCounts
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as Family
+
+
+_T = TypeVar("_T")
+
+
+class Kind(Enum):
+    """How a value is to be read."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    WORD = "word"
+    """Always 1; the word itself is a label."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric(Generic[_T]):
+    """Kafka Connect's *attribute* of a *group*; *value* finds it, ``None`` where there is none. Pure."""
+
+    group: str
+    attribute: str
+    kind: Kind
+    doc: str
+    value: Callable[[_T], float | str | None]
+
+    @property
+    def name(self) -> str:
+        """Its name for Prometheus."""
+        return f"kafka_connect_{self.group}_{self.label}".replace("-", "_")
+
+    @property
+    def label(self) -> str:
+        """The label of its word, where it is one."""
+        return self.attribute.replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorStanding:
+    """A connector's *state* and those of its *tasks*, by their numbers, with Kafka Connect's names.
+
+    *version* is ``None`` while it is not known; *type* is ``source`` or ``unknown``.
+    """
+
+    name: str
+    type: str
+    class_name: str
+    state: str
+    version: str | None = None
+    tasks: Mapping[int, str]
+
+
+Standings = Callable[[], Sequence[ConnectorStanding]]
+"""Tells how every connector of the worker is now; called when metrics are asked for, on that thread."""
+
+
+_COUNTER, _GAUGE, _WORD = Kind.COUNTER, Kind.GAUGE, Kind.WORD
+_ERRORS = "task-error-metrics"
+_STATES = ("running", "paused", "failed", "unassigned", "destroyed", "restarting")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSeen:
+    """What metrics of the whole worker are found in."""
+
+    counts: Seen
+    connectors: Sequence[ConnectorStanding]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSeen:
+    """What metrics of one task are found in; *done* is ``None`` before its first progress."""
+
+    state: str | None
+    done: TaskTotals | None
+
+
+def _worker(
+    attribute: str, kind: Kind, doc: str, value: Callable[[WorkerSeen], float]
+) -> Metric[WorkerSeen]:
+    return Metric(
+        group="connect-worker-metrics", attribute=attribute, kind=kind, doc=doc, value=value
+    )
+
+
+def _starts(seen: WorkerSeen) -> int:
+    return seen.counts.starts + seen.counts.failed_starts
+
+
+def _share(some: float, every: float) -> float:
+    return some / every if every else 0.0
+
+
+OF_WORKER: Final = (
+    _worker("connector-count", _GAUGE, "Connectors of this worker.", lambda w: len(w.connectors)),
+    _worker(
+        "task-count",
+        _GAUGE,
+        "Tasks of this worker.",
+        lambda w: sum(len(each.tasks) for each in w.connectors),
+    ),
+    _worker(
+        "connector-startup-attempts-total",
+        _COUNTER,
+        "Starts of connectors that were tried.",
+        _starts,
+    ),
+    _worker(
+        "connector-startup-success-total",
+        _COUNTER,
+        "Starts of connectors that succeeded.",
+        lambda w: w.counts.starts,
+    ),
+    _worker(
+        "connector-startup-success-percentage",
+        _GAUGE,
+        "The share of starts that succeeded, from 0 to 1.",
+        lambda w: _share(w.counts.starts, _starts(w)),
+    ),
+    _worker(
+        "connector-startup-failure-total",
+        _COUNTER,
+        "Starts of connectors that failed.",
+        lambda w: w.counts.failed_starts,
+    ),
+    _worker(
+        "connector-startup-failure-percentage",
+        _GAUGE,
+        "The share of starts that failed, from 0 to 1.",
+        lambda w: _share(w.counts.failed_starts, _starts(w)),
+    ),
+)
+
+
+def _tasks_in(state: str) -> Callable[[ConnectorStanding], float]:
+    return lambda connector: sum(each.lower() == state for each in connector.tasks.values())
+
+
+def _connector(
+    attribute: str, doc: str, value: Callable[[ConnectorStanding], str | None]
+) -> Metric[ConnectorStanding]:
+    return Metric(group="connector-metrics", attribute=attribute, kind=_WORD, doc=doc, value=value)
+
+
+OF_CONNECTOR: Final[Sequence[Metric[ConnectorStanding]]] = (
+    Metric(
+        group="connect-worker-metrics",
+        attribute="connector-total-task-count",
+        kind=_GAUGE,
+        doc="Tasks of the connector.",
+        value=lambda connector: len(connector.tasks),
+    ),
+    *(
+        Metric(
+            group="connect-worker-metrics",
+            attribute=f"connector-{state}-task-count",
+            kind=_GAUGE,
+            doc=f"Tasks of the connector that are {state}.",
+            value=_tasks_in(state),
+        )
+        for state in _STATES
+    ),
+    _connector("status", "The connector's state.", lambda c: c.state.lower()),
+    _connector("connector-type", "`source`, or `unknown`.", lambda c: c.type),
+    _connector("connector-class", "The class, as configured.", lambda c: c.class_name),
+    _connector("connector-version", "The version of the class.", lambda c: c.version),
+)
+
+
+def _total(count: Callable[[TaskCounts], float]) -> Callable[[TaskSeen], float | None]:
+    return lambda task: task.done.total(count) if task.done else None
+
+
+def _of_batch(
+    of: Callable[[TaskCounts], Amounts], value: Callable[[Amounts], float]
+) -> Callable[[TaskSeen], float | None]:
+    """A value of the micro-batch that is open or was the last; none before anything was counted."""
+
+    def found(task: TaskSeen) -> float | None:
+        amounts = of(task.done.now) if task.done else None
+        return value(amounts) if amounts and amounts.count else None
+
+    return found
+
+
+def _average(amounts: Amounts) -> float:
+    return amounts.total / amounts.count
+
+
+def _most(amounts: Amounts) -> float:
+    return amounts.most
+
+
+def _average_ms(amounts: Amounts) -> float:
+    return _average(amounts) * 1000
+
+
+def _most_ms(amounts: Amounts) -> float:
+    return amounts.most * 1000
+
+
+def _active(task: TaskSeen) -> float | None:
+    if task.done is None:
+        return None
+    now = task.done.now
+    return max(0, now.polled - now.committed - now.skipped - now.dead_lettered)
+
+
+def _failed_at_ms(task: TaskSeen) -> float | None:
+    return task.done.failed_at_ms if task.done else None
+
+
+def _task(
+    attribute: str, doc: str, value: Callable[[TaskSeen], float | str | None], kind: Kind = _GAUGE
+) -> Metric[TaskSeen]:
+    return Metric(
+        group="connector-task-metrics", attribute=attribute, kind=kind, doc=doc, value=value
+    )
+
+
+def _source(
+    attribute: str, doc: str, value: Callable[[TaskSeen], float | None], kind: Kind = _GAUGE
+) -> Metric[TaskSeen]:
+    return Metric(group="source-task-metrics", attribute=attribute, kind=kind, doc=doc, value=value)
+
+
+def _errors(attribute: str, doc: str, count: Callable[[TaskCounts], float]) -> Metric[TaskSeen]:
+    return Metric(group=_ERRORS, attribute=attribute, kind=_COUNTER, doc=doc, value=_total(count))
+
+
+OF_TASK: Final = (
+    _task("status", "The task's state.", lambda t: t.state and t.state.lower(), _WORD),
+    _task(
+        "offset-commit-max-time-ms",
+        "The longest commit.",
+        _of_batch(lambda c: c.commits, _most_ms),
+    ),
+    _task(
+        "offset-commit-avg-time-ms",
+        "How long a commit takes.",
+        _of_batch(lambda c: c.commits, _average_ms),
+    ),
+    _task("batch-size-max", "The most records of a poll.", _of_batch(lambda c: c.batches, _most)),
+    _task("batch-size-avg", "The records of a poll.", _of_batch(lambda c: c.batches, _average)),
+    _source(
+        "source-record-poll-total",
+        "Records that were polled, bad ones and those that are sent again included.",
+        _total(lambda c: c.polled),
+        _COUNTER,
+    ),
+    _source(
+        "source-record-write-total",
+        "Records that are committed in Kafka.",
+        _total(lambda c: c.committed),
+        _COUNTER,
+    ),
+    _source(
+        "source-offset-update-total",
+        "Source offsets that are committed without a record, because the task moved them (KIP-910). Not in Kafka "
+        "Connect.",
+        _total(lambda c: c.moved_offsets),
+        _COUNTER,
+    ),
+    _source(
+        "source-record-active-count", "Records that were polled and are not committed yet.", _active
+    ),
+    _source(
+        "poll-batch-max-time-ms",
+        "The longest poll that returned records.",
+        _of_batch(lambda c: c.polls, _most_ms),
+    ),
+    _source(
+        "poll-batch-avg-time-ms",
+        "How long a poll takes that returns records.",
+        _of_batch(lambda c: c.polls, _average_ms),
+    ),
+    _source(
+        "transaction-size-min",
+        "The fewest records of a transaction; exactly-once only.",
+        _of_batch(lambda c: c.transaction_sizes, lambda amounts: amounts.least),
+    ),
+    _source(
+        "transaction-size-max",
+        "The most records of a transaction; exactly-once only.",
+        _of_batch(lambda c: c.transaction_sizes, _most),
+    ),
+    _source(
+        "transaction-size-avg",
+        "The records of a transaction; exactly-once only.",
+        _of_batch(lambda c: c.transaction_sizes, _average),
+    ),
+    _errors(
+        "total-record-failures",
+        "How often reading, transforming, converting or sending failed: `total-record-errors` and `total-retries`.",
+        lambda c: c.record_errors + c.retries,
+    ),
+    _errors(
+        "total-record-errors",
+        "Bad records that were found, those that failed the task included; one that is read again counts again.",
+        lambda c: c.record_errors,
+    ),
+    _errors(
+        "total-records-skipped",
+        "Bad records that were passed over, dead letters included.",
+        lambda c: c.skipped + c.dead_lettered,
+    ),
+    _errors(
+        "total-retries",
+        "How often records or batches were tried again, as `errors.retry.timeout` says.",
+        lambda c: c.retries,
+    ),
+    _errors(
+        "total-errors-logged",
+        "Bad records that were told in the log, as `errors.log.enable` says.",
+        lambda c: c.errors_logged,
+    ),
+    _errors(
+        "deadletterqueue-produce-requests",
+        "Records in the topic of dead letters.",
+        lambda c: c.dead_lettered,
+    ),
+    _errors(
+        "deadletterqueue-produce-failures",
+        "Dead letters that could not be written; each fails the task.",
+        lambda c: c.letters_refused,
+    ),
+    Metric(
+        group=_ERRORS,
+        attribute="last-error-timestamp",
+        kind=_GAUGE,
+        doc="When the last error was heard of, in milliseconds since 1970; 0 for none.",
+        value=_failed_at_ms,
+    ),
+)
+
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 """The media type of :meth:`Metrics.text`."""
 
 _Labels = Mapping[str, str]
-_T = TypeVar("_T")
 
 
 class Metrics:
@@ -32,7 +364,7 @@ class Metrics:
 
     def text(self) -> str:
         """All metrics now, in Prometheus' text format."""
-        # Not at the start: a worker that nobody measures does without.
+        # Not at the start: a worker that no one measures does without.
         from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
 
         registry = CollectorRegistry()

@@ -2,38 +2,242 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from headrace.observe.levels import Levels
+from headrace.herder.errors import ServerError
+from headrace.herder.protocol import Herder
+from headrace.herder.requests import asked_by
+from headrace.observe.log_levels import Levels
 from headrace.rest import errors
-from headrace.rest.asked import JSON, Answer, Asked, Handler
-from headrace.rest.caller import USER, caller
-from headrace.rest.calls import Calls
+from headrace.rest.answers import json_bytes
+from headrace.rest.config import in_url
 from headrace.rest.errors import HttpError
-from headrace.rest.json_text import json_bytes
 from headrace.rest.login import BasicLogin
-from headrace.rest.media_types import accepts_json, is_json
-from headrace.rest.path_segments import PathError, segments
-from headrace.rest.request_target import origin, raw_path, raw_target
-from headrace.rest.resources.connectors import Connectors
-from headrace.rest.resources.description import Description
-from headrace.rest.resources.loggers import Loggers
-from headrace.rest.resources.metrics import MetricsPage
+from headrace.rest.request import (
+    JSON,
+    USER,
+    ApiRequest,
+    ApiResponse,
+    Handler,
+    PathError,
+    caller,
+    segments,
+)
+from headrace.rest.resources.connectors import Connectors, States, Topics
 from headrace.rest.resources.offsets import Offsets
-from headrace.rest.resources.plugins import Plugins
-from headrace.rest.resources.root import Root
-from headrace.rest.resources.states import States
-from headrace.rest.resources.topics import Topics
-from headrace.rest.routing import Route, routed
-from headrace.runtime.herder.asker import asked_by
-from headrace.runtime.herder.herder import Herder
+from headrace.rest.resources.worker import Description, Loggers, MetricsPage, Plugins, Root
 
+_ORDER = ("HEAD", "POST", "GET", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A path, in which ``{}`` stands for any one segment that is not empty, and the handler of each of its methods.
+
+    *at_once* ones do not wait for other requests to end. Those in *own_form* do not answer in JSON, and are
+    answered whatever the client accepts.
+    """
+
+    path: str
+    methods: Mapping[str, Handler]
+    at_once: bool = False
+    own_form: bool = False
+
+    @property
+    def allow(self) -> str:
+        """Every method that is answered here, as the header ``Allow`` names them."""
+        implied = {"OPTIONS", "HEAD"} if "GET" in self.methods else {"OPTIONS"}
+        return ", ".join(each for each in _ORDER if each in self.methods.keys() | implied)
+
+    def handler(self, method: str) -> Handler:
+        """Who answers *method*; raises 405 for none. HEAD is answered as GET, without its body."""
+        found = self.methods.get("GET" if method == "HEAD" else method)
+        if found is None:
+            raise HttpError(405, headers={"Allow": self.allow})
+        return found
+
+    def names_in(self, segments: Sequence[str]) -> list[str] | None:
+        """The segments that stand for ``{}``; ``None`` when *segments* are another path's."""
+        pattern = self.path.strip("/").split("/") if self.path != "/" else []
+        if len(pattern) != len(segments):
+            return None
+        pairs = list(zip(pattern, segments, strict=True))
+        if not all(found and expected in ("{}", found) for expected, found in pairs):
+            return None
+        return [found for expected, found in pairs if expected == "{}"]
+
+
+def routed(routes: Sequence[Route], segments: Sequence[str]) -> tuple[Route, list[str]]:
+    """The route of a path and its names; raises 404 when there is none."""
+    for route in routes:
+        names = route.names_in(segments)
+        if names is not None:
+            return route, names
+    raise HttpError(404)
+
+
+_HOST = r"(?:\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z._~%-]+)(?::[0-9]{1,5})?"
+_IS_HOST = re.compile(_HOST)
+_IS_ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
+_ABSOLUTE = re.compile(rf"(https?://{_HOST})((?:/.*)?)", re.IGNORECASE)
+
+
+def raw_target(scope: Scope) -> str:
+    """The target without its query, with nothing decoded."""
+    raw: bytes = scope["raw_path"]
+    return raw.decode("ascii")
+
+
+def raw_path(scope: Scope) -> str:
+    """The path of the target, with nothing decoded.
+
+    A target may be a whole URL (RFC 9112, 3.2.2). Raises :class:`PathError` for one without a proper host.
+    """
+    target = raw_target(scope)
+    if not _IS_ABSOLUTE.match(target):
+        return target
+    found = _ABSOLUTE.fullmatch(target)
+    if found is None:
+        raise PathError("it begins as a URL, but no host and port follow")
+    return found[2]
+
+
+def origin(scope: Scope) -> str:
+    """Scheme, host and port of the target's URL, or else of the header ``Host``.
+
+    It goes into answers: a header that is no host is passed over, and the listener's own address taken.
+    """
+    absolute = _ABSOLUTE.fullmatch(raw_target(scope))
+    if absolute is not None:
+        return absolute[1]
+    host = Headers(scope=scope).get("host", "")
+    if not _IS_HOST.fullmatch(host):
+        address, port = scope["server"]
+        host = f"{in_url(address)}:{port}"
+    return f"{scope['scheme']}://{host}"
+
+
+_ACCEPTED = frozenset({JSON, "application/*", "*/*"})
+
+
+def is_json(content_type: str) -> bool:
+    """Whether a header ``Content-Type`` says that the body is JSON, whatever its parameters."""
+    return content_type.partition(";")[0].strip().lower() == JSON
+
+
+def accepts_json(accept: str | None) -> bool:
+    """Whether a header ``Accept`` (``None`` when there is none) lets JSON be answered."""
+    if accept is None or not accept.strip():
+        return True
+    ranges = [_range(each) for each in accept.split(",")]
+    given = {media: is_wanted for media, is_wanted in ranges if media in _ACCEPTED}
+    # What is said of JSON itself counts more than what is said of everything.
+    return next((given[each] for each in (JSON, "application/*", "*/*") if each in given), False)
+
+
+def _range(text: str) -> tuple[str, bool]:
+    media, *parameters = (part.strip().lower() for part in text.split(";"))
+    weight = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+    return media, bool(weight.strip("0."))
+
+
+REQUEST_SECONDS: Final = 90.0
+"""How long Kafka Connect waits for its herder."""
+
+_T = TypeVar("_T")
+# More than clients have open at one time; each waits in a thread.
+_AT_ONE_TIME: Final = 100
+
+
+class Calls:
+    """Makes calls in threads of their own; used from one event loop.
+
+    *stage* says what the worker is doing, for a request that took too long; it must not block. The threads
+    are daemons: what a herder never answers keeps no process alive.
+    """
+
+    def __init__(
+        self, stage: Callable[[], str | None], *, seconds: float = REQUEST_SECONDS
+    ) -> None:
+        self._stage = stage
+        self._seconds = seconds
+        self._turns = asyncio.Semaphore(_AT_ONE_TIME)
+
+    async def made(self, work: Callable[[], _T], *, at_once: bool = False) -> _T:
+        """What *work* returns or raises; *at_once* work does not wait for its turn.
+
+        Raises :class:`~headrace.herder.errors.ServerError` when it takes too long. It goes on in
+        its thread then, and may still take effect.
+        """
+        try:
+            async with asyncio.timeout(self._seconds):
+                if not at_once:
+                    await self._turns.acquire()
+                outcome = await self._started(work, None if at_once else self._turns)
+        except TimeoutError:
+            raise ServerError(self._too_late()) from None
+        return outcome()
+
+    def _started(
+        self, work: Callable[[], _T], turn: asyncio.Semaphore | None
+    ) -> asyncio.Future[Callable[[], _T]]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Callable[[], _T]] = loop.create_future()
+
+        def settle(outcome: Callable[[], _T]) -> None:
+            if turn is not None:
+                turn.release()
+            if not future.done():
+                future.set_result(outcome)
+
+        def run() -> None:
+            outcome = _outcome(work)
+            # The loop is closed when the server has gone: no one waits for the answer then.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(settle, outcome)
+
+        try:
+            threading.Thread(target=run, name="headrace-request", daemon=True).start()
+        except RuntimeError:
+            # The machine has no thread left; the turn is another request's.
+            if turn is not None:
+                turn.release()
+            raise
+        return future
+
+    def _too_late(self) -> str:
+        stage = self._stage()
+        return f"Request timed out. {stage}" if stage else "Request timed out"
+
+
+def _outcome(work: Callable[[], _T]) -> Callable[[], _T]:
+    try:
+        result = work()
+    except Exception as error:  # noqa: BLE001 (raised again where it is waited for)
+        raised = error
+
+        def failed() -> _T:
+            raise raised
+
+        return failed
+    return lambda: result
+
+
+# No number of so many is a size, and Python does not read one of thousands.
+_DIGITS = 19
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -100,17 +304,80 @@ def admin_routes(levels: Levels) -> list[Route]:
     ]
 
 
+class Bodies:
+    """The bodies of all requests that are being read and answered; used on one event loop.
+
+    One has at most *most_bytes*, and all of them together ``AT_ONCE`` times as many: each is held until its request is
+    answered, and several times its size while it is taken apart.
+    """
+
+    AT_ONCE: Final = 2
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._held = 0
+
+    @asynccontextmanager
+    async def read(self, request: Request) -> AsyncGenerator[bytes]:
+        """The body of *request*, held until the block ends. Raises :class:`~headrace.rest.errors.HttpError`."""
+        content_type = request.headers.get("content-type")
+        if content_type is not None and not is_json(content_type):
+            raise HttpError(415)
+        taken = bytearray()
+        try:
+            await self._take(request, taken)
+            if taken and content_type is None:
+                raise HttpError(415)
+            yield bytes(taken)
+        finally:
+            self._held -= len(taken)
+
+    async def _take(self, request: Request, taken: bytearray) -> None:
+        size, refusal = 0, self._announced(request)
+        if refusal is not None and request.headers.get("expect"):
+            raise refusal
+        async for part in request.stream():
+            size += len(part)
+            refusal = refusal or self._refusal(size, len(part))
+            # The rest is let through and forgotten: a client that is still sending hears no answer.
+            if refusal is None:
+                taken += part
+                self._held += len(part)
+            else:
+                self._held -= len(taken)
+                taken.clear()
+                if size > 4 * self._most:
+                    break
+        if refusal is not None:
+            raise refusal
+
+    def _announced(self, request: Request) -> HttpError | None:
+        """Why a body of so many bytes as *request* says is not read."""
+        length = request.headers.get("content-length", "")
+        size = int(length[:_DIGITS]) if length.isdecimal() else 0
+        return self._refusal(size, size)
+
+    def _refusal(self, size: int, more: int) -> HttpError | None:
+        if size > self._most:
+            return HttpError(413, _too_large(self._most))
+        if self._held + more > self.AT_ONCE * self._most:
+            return HttpError(503, _TOO_MANY, headers={"Retry-After": "1"})
+        return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class App:
     """An ASGI application: the only place where requests are waited for.
 
-    A handler is called in a thread of its own. Bodies of more than *max_body_bytes* are refused.
+    A handler is called in a thread of its own. *bodies* bounds what is read of requests. While *is_full* is true, only
+    routes marked ``at_once`` are answered; all others get 503.
     """
 
     routes: Sequence[Route]
     calls: Calls
-    max_body_bytes: int
+    bodies: Bodies
     login: BasicLogin | None = None
+    is_full: Callable[[], bool] = lambda: False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; called by the server on its event loop."""
@@ -123,11 +390,13 @@ class App:
             answer = errors.told(error, f"{request.method} {raw_target(scope)}")
         await _response(answer)(scope, receive, send)
 
-    async def _answered(self, request: Request) -> Answer:
+    async def _answered(self, request: Request) -> ApiResponse:
         try:
             route, names = routed(self.routes, segments(raw_path(request.scope)))
         except PathError as error:
             raise HttpError(400, f"HTTP 400 Bad Request: {error}") from None
+        if self.is_full() and not route.at_once:
+            raise HttpError(503, _BUSY, headers={"Connection": "close"})
         method = request.method
         if self.login is not None:
             request.scope[USER] = self.login.user(request.headers.get("authorization"))
@@ -136,38 +405,24 @@ class App:
         handler = route.handler(method)
         if not (route.own_form or accepts_json(request.headers.get("accept"))):
             raise HttpError(406)
-        body = await self._body(request) if method in _WRITING else b""
-        asked = Asked(
+        asked = ApiRequest(
             names=names,
             query=_query(request),
-            body=body,
+            body=b"",
             origin=origin(request.scope),
             user=caller(request.scope),
         )
+        if method not in _WRITING:
+            return await self._made(route, handler, asked)
+        async with self.bodies.read(request) as body:
+            return await self._made(route, handler, replace(asked, body=body))
+
+    async def _made(self, route: Route, handler: Handler, asked: ApiRequest) -> ApiResponse:
         work = functools.partial(_handled, handler, asked)
         return await self.calls.made(work, at_once=route.at_once)
 
-    async def _body(self, request: Request) -> bytes:
-        content_type = request.headers.get("content-type")
-        if content_type is not None and not is_json(content_type):
-            raise HttpError(415)
-        taken = bytearray()
-        size = 0
-        async for part in request.stream():
-            size += len(part)
-            # The rest is let through and forgotten: a client that is still sending hears no answer.
-            if size <= self.max_body_bytes:
-                taken += part
-            elif size > 4 * self.max_body_bytes:
-                break
-        if size > self.max_body_bytes:
-            raise HttpError(413, _too_large(self.max_body_bytes))
-        if taken and content_type is None:
-            raise HttpError(415)
-        return bytes(taken)
 
-
-def _handled(handler: Handler, asked: Asked) -> Answer:
+def _handled(handler: Handler, asked: ApiRequest) -> ApiResponse:
     """In a worker thread: herders know there for whom they work."""
     with asked_by(asked.user):
         return handler(asked)
@@ -178,8 +433,17 @@ def _query(request: Request) -> Mapping[str, Sequence[str]]:
     return {name: request.query_params.getlist(name) for name in names}
 
 
-def _options(route: Route) -> Answer:
-    return Answer(content=route.allow, headers={"Allow": route.allow, "Content-Type": "text/plain"})
+def _options(route: Route) -> ApiResponse:
+    return ApiResponse(
+        content=route.allow, headers={"Allow": route.allow, "Content-Type": "text/plain"}
+    )
+
+
+_BUSY: Final = "HTTP 503: all connections of this worker are in use, and only /health is answered. Retry in a moment"
+_TOO_MANY: Final = (
+    "HTTP 503: the bodies of the requests that are being answered have more bytes than this worker holds at once. "
+    "Retry in a moment, or send less"
+)
 
 
 def _too_large(limit: int) -> str:
@@ -189,7 +453,7 @@ def _too_large(limit: int) -> str:
     )
 
 
-def _response(answer: Answer) -> Response:
+def _response(answer: ApiResponse) -> Response:
     if answer.is_empty:
         return Response(status_code=answer.status, headers=answer.headers)
     if "Content-Type" in answer.headers:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, cast
+from typing import Final, NoReturn, cast
 
-from headrace.rest.errors import BodyError
+from headrace.connect.setting import trimmed_as_java
+from headrace.herder.answers import TargetState
+from headrace.herder.errors import BadRequestError
+from headrace.herder.requests import CreateRequest, OffsetChange, named
+from headrace.rest.errors import BodyError, HttpError
+
+MOST_DEPTH: Final = 100
+"""How deep a body's objects and arrays may lie in each other; no request needs more than five."""
 
 
 class Number(str):
@@ -38,7 +45,8 @@ class Shape:
 def json_body(body: bytes) -> object:
     """The JSON value in *body*, numbers as :class:`Number`; ``None`` for none and for ``null``.
 
-    Raises :class:`~headrace.rest.errors.BodyError` for what is no JSON; never repeats what was sent.
+    Raises :class:`~headrace.rest.errors.BodyError` for what is no JSON, and
+    :class:`~headrace.rest.errors.HttpError` for what is nested too deeply; never repeats what was sent.
     """
     if not body.strip():
         return None
@@ -47,6 +55,7 @@ def json_body(body: bytes) -> object:
         value: object = json.loads(
             text, parse_int=Number, parse_float=Number, parse_constant=_refuse
         )
+        _check_depth(value)
         _check_unicode(text, value)
     except UnicodeDecodeError as error:
         raise BodyError(f"Invalid UTF-8 in the request body at byte {error.start}") from None
@@ -54,7 +63,7 @@ def json_body(body: bytes) -> object:
         where = f"line: {error.lineno}, column: {error.colno}"
         raise BodyError(f"Unexpected character or end of input: {error.msg} ({where})") from None
     except RecursionError:
-        raise BodyError("The request body is nested too deeply") from None
+        raise _too_deep() from None
     return value
 
 
@@ -140,6 +149,27 @@ def _token(value: object) -> str:
             return "String value"
 
 
+def _check_depth(value: object) -> None:
+    level = [value]
+    for _ in range(MOST_DEPTH + 1):
+        level = [inner for each in level for inner in _inner(each)]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _inner(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def _too_deep() -> HttpError:
+    return HttpError(
+        400, f"HTTP 400 Bad Request: the body is nested deeper than {MOST_DEPTH} levels"
+    )
+
+
 def _check_unicode(text: str, value: object) -> None:
     # Only an escape can bring in half a character, which no answer and no topic can hold.
     if "\\u" not in text:
@@ -152,3 +182,72 @@ def _check_unicode(text: str, value: object) -> None:
 
 def _refuse(name: str) -> NoReturn:
     raise BodyError(f"Non-standard token '{name}': JSON has no such number")
+
+
+SHAPE: Final = Shape(
+    kind="CreateConnectorRequest", fields=("config", "initial_offsets", "initial_state", "name")
+)
+
+_PRESET: Final = ("partition", "offset")
+_FORM = (
+    "initial_offsets must be a list, not empty, of objects with a partition, which is an object, and "
+    "an offset, which is an object or null"
+)
+
+
+def create_request(body: bytes, *, dry_run: bool = False) -> CreateRequest:
+    """What *body* asks for; raises ``BodyError`` (500) and ``BadRequestError`` (400) as Kafka Connect does."""
+    members = object_body(body, SHAPE)
+    name = trimmed_as_java(text_of(members.get("name"), '["name"]') or "")
+    config = config_map(members.get("config"))
+    state = _state(text_of(members.get("initial_state"), '["initial_state"]'))
+    return CreateRequest(
+        name=name,
+        config=named(name, config),
+        initial_state=state,
+        initial_offsets=_initial_offsets(native(members.get("initial_offsets"))),
+        dry_run=dry_run,
+    )
+
+
+def offset_changes(value: object) -> list[OffsetChange] | None:
+    """The elements of ``offsets``; ``None`` when one of them is no object with just these two fields."""
+    changes = list[OffsetChange]()
+    for each in cast("Sequence[object]", value):
+        if not isinstance(each, dict) or not each.keys() <= {"partition", "offset"}:
+            return None
+        members = cast("dict[str, object]", each)
+        changes.append(
+            OffsetChange(partition=members.get("partition"), offset=members.get("offset"))
+        )
+    return changes
+
+
+def _state(word: str | None) -> TargetState:
+    if word is None:
+        return TargetState.RUNNING
+    try:
+        return TargetState(word.upper())
+    except ValueError:
+        known = ", ".join(TargetState)
+        raise BodyError(
+            f"Cannot construct instance of InitialState, problem: {word} is none of {known}"
+        ) from None
+
+
+def _initial_offsets(value: object) -> list[OffsetChange] | None:
+    if value is None:
+        return None
+    given = cast("list[object]", value) if isinstance(value, list) else []
+    if not given or not all(_is_preset(each) for each in given):
+        raise BadRequestError(_FORM)
+    return offset_changes(given)
+
+
+def _is_preset(element: object) -> bool:
+    # An offset that was forgotten is not one that is null: it would create the connector without.
+    match element:
+        case {"partition": dict(), "offset": dict() | None}:
+            return len(cast("dict[str, object]", element)) == len(_PRESET)
+        case _:
+            return False

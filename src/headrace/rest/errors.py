@@ -7,8 +7,8 @@ import logging
 from collections.abc import Mapping
 
 from headrace.connect.errors import ConnectError
-from headrace.rest.asked import Answer
-from headrace.runtime.herder.errors import RequestError
+from headrace.herder.errors import RequestError
+from headrace.rest.request import ApiResponse
 
 _log = logging.getLogger(__name__)
 
@@ -28,14 +28,16 @@ class BodyError(Exception):
     """A body that cannot be read as what the request needs; Kafka Connect answers these with 500."""
 
 
-def failure(status: int, message: str | None, headers: Mapping[str, str] | None = None) -> Answer:
+def failure(
+    status: int, message: str | None, headers: Mapping[str, str] | None = None
+) -> ApiResponse:
     """The answer that tells an error."""
     content = {"error_code": status, "message": message}
-    return Answer(status=status, content=content, headers=headers or {})
+    return ApiResponse(status=status, content=content, headers=headers or {})
 
 
-def told(error: Exception, asked_for: str) -> Answer:
-    """*error* as an answer; what nobody has foreseen is logged with its trace and *asked_for*."""
+def told(error: Exception, asked_for: str) -> ApiResponse:
+    """*error* as an answer; what no one has foreseen is logged with its trace and *asked_for*."""
     message = str(error) or None
     if isinstance(error, HttpError):
         return failure(error.status, message, error.headers)

@@ -1,11 +1,14 @@
-"""What guards the listeners of a worker: their TLS, and who may log in."""
+"""What guards the listeners of a worker, and what is wrong with it: their TLS, and who may log in."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
+from headrace.connect.config import Problem, every_problem
+from headrace.connect.errors import ConfigError
 from headrace.rest.config import ADMIN_TLS, TLS, RestConfig
 from headrace.rest.login import BasicLogin, passwords_in
 
@@ -33,3 +36,19 @@ def _context(config: RestConfig, prefix: str, listeners: Sequence[str]) -> ssl.S
     if not any(each.lower().startswith("https:") for each in listeners):
         return None
     return config.tls(prefix).context()
+
+
+_READERS: Final[tuple[Callable[[RestConfig], object], ...]] = (login_of, listener_contexts)
+
+
+def rest_problems(props: Mapping[str, str]) -> tuple[Problem, ...]:
+    """All that is wrong with the settings of the REST interface; reads the files of users and of keys."""
+    return every_problem(RestConfig, props, _unreadable)
+
+
+def _unreadable(config: RestConfig) -> Iterator[Problem]:
+    for read in _READERS:
+        try:
+            read(config)
+        except ConfigError as error:
+            yield from error.problems

@@ -60,7 +60,7 @@ def passwords_in(path: Path) -> dict[str, str]:
             raise ConfigError([(CREDENTIALS_KEY, told)])
         passwords[user.strip()] = password
     if not passwords:
-        raise ConfigError([(CREDENTIALS_KEY, f"{path} names no user, so nobody could log in.")])
+        raise ConfigError([(CREDENTIALS_KEY, f"{path} names no user, so no one could log in.")])
     return passwords
 
 

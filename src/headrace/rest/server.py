@@ -1,32 +1,109 @@
-"""The server: listeners that answer, in a thread of their own."""
+"""The server: listeners that answer, in a thread of their own, and the access log."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import re
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from datetime import datetime
+from typing import Final, cast
 
 import uvicorn
+from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.connect.errors import ConnectError
-from headrace.observe.levels import Levels
-from headrace.rest.access_log import AccessLog
-from headrace.rest.app import App, admin_routes, description_routes, herder_routes, metrics_routes
-from headrace.rest.binding import Binding, Bound
-from headrace.rest.calls import REQUEST_SECONDS, Calls
-from headrace.rest.config import RestConfig
+from headrace.herder.protocol import Herder
+from headrace.observe.log_levels import Levels
+from headrace.rest.app import (
+    REQUEST_SECONDS,
+    App,
+    Bodies,
+    Calls,
+    Route,
+    admin_routes,
+    description_routes,
+    herder_routes,
+    metrics_routes,
+)
+from headrace.rest.config import AddedHeaders, RestConfig, header_rules
+from headrace.rest.connections import (
+    IDLE_SECONDS,
+    SERVER_LOGGER,
+    Connection,
+    Connections,
+    Handshake,
+)
 from headrace.rest.guards import listener_contexts, login_of
-from headrace.rest.headers import AddedHeaders, header_rules
+from headrace.rest.listeners import Binding, Bound
 from headrace.rest.login import BasicLogin
-from headrace.rest.routing import Route
-from headrace.runtime.herder.herder import Herder
+from headrace.rest.request import USER, address
+
+LOGGER: Final = "headrace.rest.access"
+"""The name of the logger that tells requests, at INFO."""
+
+_log = logging.getLogger(LOGGER)
+
+
+class AccessLog:
+    """An ASGI application that logs what *app* answers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; called by the server on its event loop."""
+        began = time.monotonic()
+        status, size = "-", 0
+
+        async def sent(message: Message) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+            size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        finally:
+            if _log.isEnabledFor(logging.INFO):
+                took_ms = round((time.monotonic() - began) * 1000)
+                _log.info("%s", _line(scope, status, size, took_ms))
+
+
+def _line(scope: Scope, status: str, size: int, took_ms: int) -> str:
+    headers = Headers(scope=scope)
+    query: bytes = scope["query_string"]
+    target = scope["raw_path"] + (b"?" + query if query else b"")
+    when = datetime.now().astimezone().strftime("%d/%b/%Y:%H:%M:%S %z")
+    asked = f"{scope['method']} {target.decode('ascii')} HTTP/{scope['http_version']}"
+    told_by = (_quoted(headers.get(name, "-")) for name in ("referer", "user-agent"))
+    return " ".join(
+        (
+            address(scope) or "-",
+            "-",
+            str(scope.get(USER, "-")),
+            f"[{when}]",
+            _quoted(asked),
+            status,
+            str(size),
+            *told_by,
+            str(took_ms),
+        )
+    )
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
 
 GRACE_SECONDS: Final = 60
 """How long requests that are being answered may take when the server closes."""
@@ -34,8 +111,8 @@ GRACE_SECONDS: Final = 60
 _ALLOWED_METHODS = "GET,POST,HEAD"
 _ALLOWED_HEADERS = ("X-Requested-With", "Content-Type", "Accept", "Origin")
 _PREFLIGHT_SECONDS = 1800
-_IDLE_SECONDS = 30
 _TICK_SECONDS = 1.0
+_QUEUED = 1024
 
 
 class RestServer:
@@ -43,7 +120,7 @@ class RestServer:
 
     *binding* are listeners that were bound before, by one who had to know the worker's id first; without it
     ``start`` binds them. *metrics* gives what is measured, if it is to be asked for. *request_seconds* is how
-    long a request waits for the herder.
+    long a request waits for the herder, and *connections* says how many there may be and how long they may be silent.
     """
 
     def __init__(
@@ -55,6 +132,7 @@ class RestServer:
         levels: Levels | None = None,
         metrics: Callable[[], str] | None = None,
         request_seconds: float = REQUEST_SECONDS,
+        connections: Connections | None = None,
     ) -> None:
         self._herder = herder
         self._config = config
@@ -62,6 +140,7 @@ class RestServer:
         self._levels = levels or Levels()
         self._metrics = metrics
         self._request_seconds = request_seconds
+        self._connections = connections or Connections()
         self._servers: list[_Server] = []
         self._thread: threading.Thread | None = None
 
@@ -80,11 +159,14 @@ class RestServer:
         shared = [] if self._config.admin_listeners is not None else admin_routes(self._levels)
         measured = [] if self._metrics is None else metrics_routes(self._metrics)
         asked = [*herder_routes(self._herder), *description_routes()]
-        main = self._app([*asked, *measured, *shared], calls, login)
-        admin = self._app(admin_routes(self._levels), calls, login)
+        app = functools.partial(
+            self._app, calls=calls, bodies=Bodies(self._config.max_body_bytes), login=login
+        )
+        main = app([*asked, *measured, *shared])
+        admin = app(admin_routes(self._levels))
         self._servers = [
-            *(_Server(main, each, main_tls) for each in binding.main),
-            *(_Server(admin, each, admin_tls) for each in binding.admin),
+            *(self._server(main, each, main_tls) for each in binding.main),
+            *(self._server(admin, each, admin_tls) for each in binding.admin),
         ]
         self._thread = threading.Thread(target=self._run, name="headrace-rest", daemon=True)
         self._thread.start()
@@ -119,15 +201,25 @@ class RestServer:
         if self._binding is not None:
             self._binding.close()
 
+    def _server(self, app: ASGIApp, bound: Bound, context: ssl.SSLContext | None) -> _Server:
+        return _Server(app, bound, context, self._connections)
+
     def _run(self) -> None:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
+        asyncio.get_running_loop().set_exception_handler(self._connections.loop_failed)
         await asyncio.gather(*(each.serve([each.bound.socket]) for each in self._servers))
 
-    def _app(self, routes: Sequence[Route], calls: Calls, login: BasicLogin | None) -> ASGIApp:
+    def _app(
+        self, routes: Sequence[Route], *, calls: Calls, bodies: Bodies, login: BasicLogin | None
+    ) -> ASGIApp:
         app: ASGIApp = App(
-            routes=routes, calls=calls, max_body_bytes=self._config.max_body_bytes, login=login
+            routes=routes,
+            calls=calls,
+            bodies=bodies,
+            login=login,
+            is_full=lambda: self._connections.are_full,
         )
         if self._config.access_control_allow_origin.strip():
             app = _cors(app, self._config)
@@ -138,21 +230,32 @@ class RestServer:
 class _Server(uvicorn.Server):
     """One listener's server; sets *answers* when it does, and costs an idle worker next to nothing."""
 
-    def __init__(self, app: ASGIApp, bound: Bound, context: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        bound: Bound,
+        context: ssl.SSLContext | None,
+        connections: Connections,
+    ) -> None:
+        protocol = functools.partial(Connection, book=connections)
+        if context is not None and bound.listener.protocol == "https":
+            # The server itself would give each connection a minute for its handshake, and not count it before.
+            protocol = functools.partial(Handshake, book=connections, context=context)
         config = uvicorn.Config(
             app,
-            http="h11",
+            # Anything that makes a protocol will do, though only classes are declared.
+            http=cast("type[asyncio.Protocol]", protocol),
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_keep_alive=_IDLE_SECONDS,
+            backlog=connections.at_once,
+            timeout_keep_alive=round(IDLE_SECONDS),
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         config.load()
-        config.ssl = context if bound.listener.protocol == "https" else None
         super().__init__(config)
         self.bound = bound
         self.answers = threading.Event()
@@ -163,6 +266,9 @@ class _Server(uvicorn.Server):
         """See ``uvicorn.Server``."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        # The event loop's backlog is how many it accepts in one go, too; the system drops what it cannot queue, and the
+        # client tries again only after a second.
+        self.bound.socket.listen(_QUEUED)
         self.answers.set()
 
     async def main_loop(self) -> None:
@@ -203,6 +309,6 @@ def _words(text: str) -> list[str]:
 
 def _quieten() -> None:
     """The web server tells of itself only what goes wrong, unless somebody has set its level."""
-    logger = logging.getLogger("uvicorn.error")
+    logger = logging.getLogger(SERVER_LOGGER)
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)

@@ -1,17 +1,59 @@
-"""TLS of listeners from Java's ``ssl.`` keys: PEM and PKCS12 stores."""
+"""TLS of listeners from Java's ``ssl.`` keys and its key stores: PEM and PKCS12."""
 
 from __future__ import annotations
 
 import ssl
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
-from headrace.rest.key_stores import KeyStore, pkcs12_as_pem
+from headrace.key_stores import Pkcs12, advice, form_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyStore:
+    """The bytes of a store's file."""
+
+    content: bytes = field(repr=False)
+    is_pkcs12: bool
+
+    @classmethod
+    def of(cls, content: bytes, declared: str | None, place: str) -> Self:
+        """The store in *content*, of the *declared* type, or of the one that its bytes show.
+
+        Raises ``ValueError`` with a sentence that says how to convert other ones.
+        """
+        kind = (declared or "JKS").strip().upper()
+        # Java reads PKCS12 under the name of its own form, too, which is its default.
+        if kind == "JKS":
+            kind = form_of(content)
+        if kind not in {"PEM", "PKCS12"}:
+            raise ValueError(
+                f"Stores of type {kind} cannot be read, only PEM and PKCS12. {advice(place)}"
+            )
+        return cls(content=content, is_pkcs12=kind == "PKCS12")
+
+
+def pkcs12_as_pem(content: bytes, password: str, key_password: str) -> bytes:
+    """The key (if any) and the certificates of a PKCS12 store, the key encrypted with *key_password*.
+
+    Raises ``ValueError`` with a sentence.
+    """
+    try:
+        store = Pkcs12(content, password.encode())
+    except ImportError:
+        raise ValueError(
+            "Reading PKCS12 needs: pip install 'headrace[pkcs12]'. Or convert the store to PEM "
+            "with: openssl pkcs12 -in STORE -out STORE.pem"
+        ) from None
+    except ValueError:
+        raise ValueError("It cannot be opened as PKCS12 with the password given.") from None
+    return store.key(key_password) + store.certificates()
+
 
 _CLIENT_AUTH: Final = {
     "none": ssl.CERT_NONE,
@@ -64,7 +106,7 @@ class TlsKeys:
                 raise self._error("ssl.keystore.location", told)
             pem = self._pem(store, "keystore")
         with tempfile.NamedTemporaryFile(suffix=".pem") as file:
-            # OpenSSL reads private keys from files only; nobody else may read this one.
+            # OpenSSL reads private keys from files only; no one else may read this one.
             file.write(pem)
             file.flush()
             try:

@@ -1,1 +1,1 @@
-"""Decides what runs: the life of connectors, plans, tokens, capacity. Knows no Spark and no HTTP."""
+"""Decides what one connector does: rounds, micro-batches, tokens, fencing. Knows no Spark and no HTTP."""

@@ -1,12 +1,19 @@
-"""What the runtime asks of a data plane."""
+"""What the runtime asks of a data plane: to run micro-batches, how many slots are free, its processes on this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import platform
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
-from headrace.slot.split.between import Between
-from headrace.slot.work import SlotTicket
+from headrace.pids import identity_of, send
+from headrace.runtime.micro_batch import SlotState
+from headrace.task.sql.step import SqlStage
+from headrace.task.work import SlotTicket
 
 
 class Engine(Protocol):
@@ -22,7 +29,7 @@ class Engine(Protocol):
         """Whether the data plane itself is still being started, so that no slot can be expected yet."""
         ...
 
-    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
         """Run one slot per ticket, all at once, and return when every one has returned.
 
         With *between* each slot is two processes, and what is asked for happens to the records on their way from
@@ -37,3 +44,92 @@ class Engine(Protocol):
     def close(self) -> None:
         """End the data plane; running slots are left to their leases."""
         ...
+
+
+_log = logging.getLogger(__name__)
+
+
+class Processes(Protocol):
+    """Looks after the processes in which slots run."""
+
+    def running(self, slot: SlotState) -> bool:
+        """Whether the slot's process is known to run still."""
+        ...
+
+    def end(self, slot: SlotState) -> None:
+        """End the slot's process, whatever it is doing."""
+        ...
+
+
+class LocalProcesses:
+    """Knows processes by the pid and the identity that their slot told when it claimed its work."""
+
+    def running(self, slot: SlotState) -> bool:
+        """Whether the process is on this machine, one of Spark's workers, and that very one."""
+        if slot.pid is None or slot.identity is None or slot.host != platform.node():
+            return False
+        return identity_of(slot.pid) == slot.identity and _is_python_worker(slot.pid)
+
+    def end(self, slot: SlotState) -> None:
+        """Send it SIGKILL: it has not heeded its lease, and Spark does not end it."""
+        if slot.pid is None or slot.identity is None or not self.running(slot):
+            return
+        _log.warning("Ending process %d, which still runs task %d.", slot.pid, slot.work.task)
+        send(signal.SIGKILL, pid=slot.pid, identity=slot.identity)
+
+
+def _is_python_worker(pid: int) -> bool:
+    # An engine of another kind may run slots in this very process; where the system tells, Spark's
+    # workers are known.
+    try:
+        return b"pyspark" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return not Path("/proc").exists()
+
+
+_LOOK_SECONDS = 0.2
+
+
+class Capacity:
+    """Slots shared by the connectors of one worker; used from their threads.
+
+    First come, first served: a large micro-batch is not starved by small ones that arrive later.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self._free = slots
+        self._queue: list[object] = []
+        self._changed = threading.Condition()
+
+    def take(self, count: int, *, give_up: Callable[[], bool]) -> bool:
+        """Take *count* slots when they are free; ``False`` when *give_up* said so before.
+
+        Raises ``ValueError`` when there are fewer than *count* slots in all.
+        """
+        if count > self.slots:
+            raise ValueError(f"{count} slots are asked for, but there are only {self.slots}.")
+        place = object()
+        with self._changed:
+            self._queue.append(place)
+            try:
+                while not (self._queue[0] is place and self._free >= count):
+                    if give_up():
+                        return False
+                    self._changed.wait(_LOOK_SECONDS)
+                self._free -= count
+                return True
+            finally:
+                self._queue.remove(place)
+                self._changed.notify_all()
+
+    def give_back(self, count: int) -> None:
+        """Return *count* slots."""
+        with self._changed:
+            self._free += count
+            self._changed.notify_all()
+
+    def others_wait(self) -> bool:
+        """Whether a micro-batch is waiting for slots."""
+        with self._changed:
+            return bool(self._queue)

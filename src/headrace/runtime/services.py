@@ -2,68 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from headrace.config.client_settings import OwnOffsets
 from headrace.connect.connector import SourceConnector
 from headrace.connect.task import Offsets
-from headrace.observe.events import Tell
-from headrace.observe.hidden import Hidden
-from headrace.runtime.capacity import Capacity
-from headrace.runtime.channel import Channel
-from headrace.runtime.engine import Engine
-from headrace.runtime.offset_homes import OffsetHomes
-from headrace.runtime.running.processes import LocalProcesses, Processes
-from headrace.runtime.settings.own_offsets import OwnOffsets
-from headrace.slot.split.between import Between
-from headrace.slot.topic_groups import TopicGroup
-from headrace.slot.work import BoundaryKind, Delivery, ErrorPolicy, PluginChoice, StageChoice
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.producer import Waiting
+from headrace.kafka.transaction_coordinator import ProducerIdentity
+from headrace.observe.events import EventListener
+from headrace.offsets.connector_stores import ConnectorOffsetStores
+from headrace.runtime.channel_server import Channel
+from headrace.runtime.engine import Capacity, Engine, LocalProcesses, Processes
 from headrace.storage.protocols import ConfigStore, StatusStore
+from headrace.task.sql.step import SqlStage
+from headrace.task.work import ConnectorSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSpec:
-    """A connector, ready to run: every setting resolved. Durations are in seconds.
+@dataclass(frozen=True, kw_only=True)
+class RunSpec(ConnectorSpec):
+    """A connector's settings, and what only the driver has of it: the *connector* itself, ready to be started.
 
-    Its tasks write offsets to *offsets_topic*, which is that of *own_offsets* where it has a topic of its own.
-    What is *hidden* may be in *props*, and in nothing that anybody reads. With *topic_groups* its tasks make
-    topics that are not there. *enforces_max_tasks* is ``tasks.max.enforce``. *between* is what Spark does with its
+    *own_offsets* says how its own topic of offsets is reached, where it has one. *between* is what Spark does with its
     records: each of its slots has two processes then, one that reads and one that writes.
     """
 
-    name: str
     connector: SourceConnector
-    props: Mapping[str, str] = field(repr=False)
-    max_tasks: int
-    enforces_max_tasks: bool = True
-    delivery: Delivery
-    producer: Mapping[str, str] = field(repr=False)
-    admin: Mapping[str, str] = field(repr=False)
-    offsets_topic: str | None
     own_offsets: OwnOffsets | None = None
-    key_converter: PluginChoice = field(repr=False)
-    value_converter: PluginChoice = field(repr=False)
-    header_converter: PluginChoice = field(repr=False)
-    transforms: tuple[StageChoice, ...] = field(default=(), repr=False)
-    between: Between | None = None
-    boundary: BoundaryKind
-    commit_seconds: float
-    records_per_second: int | None = None
-    errors: ErrorPolicy = field(default_factory=ErrorPolicy)
-    topic_groups: tuple[TopicGroup, ...] = ()
-    hidden: Hidden = field(default_factory=Hidden, repr=False)
-
-    @property
-    def plugins(self) -> tuple[PluginChoice, ...]:
-        """All that its slots make besides tasks: converters, transformations, predicates."""
-        stages = (one for each in self.transforms for one in each.plugins)
-        return (self.key_converter, self.value_converter, self.header_converter, *stages)
-
-    @property
-    def exactly_once(self) -> bool:
-        """Whether its tasks write in transactions."""
-        return self.delivery is Delivery.EXACTLY_ONCE
+    between: SqlStage | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +51,77 @@ class Timing:
     slot_start: float = 30.0
 
 
-class Fence(Protocol):
-    """Makes earlier owners of transactional ids unable to write."""
+class CommitOffsets(Protocol):
+    """Commits offsets of a connector without records, in a transaction of their own when it is exactly-once."""
 
-    def __call__(
-        self, spec: RunSpec, transactional_ids: Sequence[str], /, *, give_up: Callable[[], bool]
+    def __call__(self, spec: RunSpec, offsets: Offsets, still_ours: Callable[[], None], /) -> None:
+        """Commit all of them or none.
+
+        A transaction begins only after *still_ours*, which raises when the connector has another driver by now.
+        """
+        ...
+
+
+class Coordinator(Protocol):
+    """A cluster's transaction coordinators; see :class:`~headrace.kafka.transaction_coordinator.TransactionCoordinator`."""
+
+    def take(
+        self, transactional_id: str, deadline: Deadline, *, waiting: Waiting | None = None
+    ) -> ProducerIdentity:
+        """Take the id from whoever has it."""
+        ...
+
+    def prove(
+        self, transactional_id: str, current: ProducerIdentity, deadline: Deadline
+    ) -> ProducerIdentity:
+        """Prove to have it still; raises ``FencedError`` otherwise."""
+        ...
+
+    def fence(
+        self,
+        transactional_ids: Collection[str],
+        deadline: Deadline,
+        *,
+        waiting: Waiting | None = None,
     ) -> None:
-        """Return when they are; raises ``RetriableError`` when that takes too long or *give_up* says so."""
+        """Make every producer of these ids unable to write."""
+        ...
+
+    def transactional_ids(
+        self, deadline: Deadline, *, waiting: Waiting | None = None
+    ) -> frozenset[str] | None:
+        """Those that the brokers know, ``None`` where they cannot list them."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class CopyWriter(Protocol):
+    """Writes copies of one connector's offsets to the worker's store, for one driver. Any thread may call."""
+
+    def put(self, connector: str, offsets: Offsets) -> None:
+        """Commit *offsets*; ``None`` removes. Raises ``ConnectorFencedError`` when it has another driver by now."""
+        ...
+
+    def close(self) -> None:
+        """Release what it holds."""
+        ...
+
+
+class Secondary(Protocol):
+    """How copies of connectors' own offsets get into the worker's store, where that is a topic (KIP-618)."""
+
+    def fence(self, connector: str, *, is_used: bool, give_up: Callable[[], bool]) -> None:
+        """Make every older writer of the connector's copies unable to write; raises ``RetriableError`` when late.
+
+        *is_used* says that this worker writes such copies.
+        """
+        ...
+
+    def writer(self, connector: str, prove: Callable[[], None]) -> CopyWriter:
+        """The writer for a driver, which *prove* proves to be the connector's."""
         ...
 
 
@@ -97,24 +129,25 @@ class Fence(Protocol):
 class Services:
     """The parts of a worker that its connectors use, from their own threads.
 
-    *commit_offsets* commits offsets without records, in a transaction of their own when the connector is
-    exactly-once. *prepare* makes what a connector needs in Kafka before it starts. *once* means: end when all
-    there is has been read.
+    *coordinator* makes a client for the transaction coordinators of a connector's cluster, which its user closes.
+    *secondary* is ``None`` where the worker's store is no topic. *prepare* makes what a connector needs in Kafka before it
+    starts. *once* means: end when all there is has been read.
     """
 
     engine: Engine
     channel: Channel
     capacity: Capacity
-    offsets: OffsetHomes
+    offsets: ConnectorOffsetStores
     configs: ConfigStore
     statuses: StatusStore
     group_id: str
     worker_id: str
     run_id: str
     timing: Timing
-    tell: Tell
-    fence: Fence
-    commit_offsets: Callable[[RunSpec, Offsets], None]
+    emit: EventListener
+    coordinator: Callable[[RunSpec], Coordinator]
+    commit_offsets: CommitOffsets
+    secondary: Secondary | None = None
     processes: Processes = field(default_factory=LocalProcesses)
     prepare: Callable[[RunSpec], None] = lambda _: None
     once: bool = False

@@ -83,7 +83,7 @@ class Chooser(Generic[K]):
             self.ledger.hold(work.partition, work.context.native_key, work.version)
             if not held:
                 yield from self._left(work, stored[work.partition])
-            elif self._is_read_anew(work, sent):
+            elif self._is_read_again(work, sent):
                 yield work
 
     def put_aside(self, work: ItemToRead, offset: SourceOffset) -> None:
@@ -113,13 +113,13 @@ class Chooser(Generic[K]):
         item = work.item
         if type(self._source).item is not NativeSource.item:
             item = self._source.item(work.context.native_key)
-        anew = self._work(item)
-        changed = is_changed(work.version, anew.version)
+        again = self._work(item)
+        changed = is_changed(work.version, again.version)
         if work.offset is not None and not changed and self._source.resumes:
             return dataclasses.replace(work, item=item)
-        self.ledger.hold(work.partition, work.context.native_key, anew.version)
-        if work.offset is None or not changed or self._reread(anew, work.version):
-            return anew
+        self.ledger.hold(work.partition, work.context.native_key, again.version)
+        if work.offset is None or not changed or self._reread(again, work.version):
+            return again
         self._settled(work)
         return None
 
@@ -139,7 +139,7 @@ class Chooser(Generic[K]):
     def _reread(self, work: ItemToRead, sent: OffsetValue) -> bool:
         return self._overwritten.is_reread(work.context.native_key, sent=sent, now=work.version)
 
-    def _is_read_anew(self, work: ItemToRead, sent: OffsetValue) -> bool:
+    def _is_read_again(self, work: ItemToRead, sent: OffsetValue) -> bool:
         """Whether to read what was read in the version *sent*, and is another one now."""
         if work.partition not in self._unsent:
             return self._reread(work, sent)

@@ -96,7 +96,7 @@ def native_support(source: type[NativeSource[Any]], props: Mapping[str, str]) ->
 
 
 def native_schemaless(task_class: type[SourceTask], props: Mapping[str, str]) -> str | None:
-    """What ``extractor.class`` names, where it makes values without schema and nobody changes them."""
+    """What ``extractor.class`` names, where it makes values without schema and no one changes them."""
     assert issubclass(task_class, NativeSourceTask)
     base = NativeSourceTask
     own = (

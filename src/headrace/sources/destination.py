@@ -12,7 +12,7 @@ from headrace.sources.item import Context
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """Topic, Kafka partition and key of an object's records; an empty topic is told by nobody yet."""
+    """Topic, Kafka partition and key of an object's records; an empty topic is told by no one yet."""
 
     topic: str
     partition: int | None = None

@@ -16,7 +16,7 @@ class Endings:
         self._ends = dict[SourcePartition, SourceOffset]()
 
     def sent(self, partition: SourcePartition, offset: SourceOffset) -> None:
-        """A batch that ends at *offset* was returned; an end before it was none, the object begins anew."""
+        """A batch that ends at *offset* was returned; an end before it was none, the object begins again."""
         self._last[partition] = offset
         self._ends.pop(partition, None)
         self._covered.discard(partition)

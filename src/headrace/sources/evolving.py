@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.json_document import JSON_NULL
 from headrace.connect.partition import RECORD_COUNT
-from headrace.connect.record import Header, Headers, SourceRecord
+from headrace.connect.record import BadRecord, Header, Headers, SourceRecord
 from headrace.connect.schema import JSON_DOCUMENT, Schema
 from headrace.sources.destination import no_topic
 from headrace.sources.item import Context
@@ -26,7 +25,7 @@ from headrace.sources.offset_entry import KEPT, OffsetEntry
 class EvolvingRecord:
     """What the last evolution may change: everything but where the record came from.
 
-    *topic* and *partition* are what was told before, an empty topic that nobody has told any. A JSON
+    *topic* and *partition* are what was told before, an empty topic that no one has told any. A JSON
     document is there as Python's lists, dictionaries and numbers, as ``json.numbers`` says; the document
     ``null`` is ``None``, and stays that document when it is left so, while a *value* that becomes ``None``
     makes a record without value, a tombstone. *entry* is a copy of the object's as of this record: what is

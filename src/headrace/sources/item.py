@@ -31,7 +31,7 @@ class Context(Generic[K]):
 
 
 class NativeItem(ABC, Generic[K]):
-    """An object that the source listed. Made anew by each listing; used on one thread."""
+    """An object that the source listed. Made again by each listing; used on one thread."""
 
     @abstractmethod
     def context(self) -> Context[K]:
@@ -46,7 +46,7 @@ class NativeItem(ABC, Generic[K]):
         raise NotAStreamError(f"{self.context().native_key}: This item is not a stream of bytes.")
 
     def estimated_length(self) -> int:
-        """How many bytes :meth:`open` gives, about; :data:`UNKNOWN_LENGTH` when nobody knows.
+        """How many bytes :meth:`open` gives, about; :data:`UNKNOWN_LENGTH` when no one knows.
 
         Raises :class:`NotAStreamError` when that does.
         """

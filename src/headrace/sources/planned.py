@@ -9,9 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.connect.config import Problem
-from headrace.connect.connector import ExactlyOnceSupport, Plan, PlannedConnector, PlanRequest
+from headrace.connect.connector import (
+    ExactlyOnceSupport,
+    Explained,
+    Plan,
+    PlannedConnector,
+    PlanRequest,
+)
 from headrace.connect.errors import ConfigError, RetriableError, TaskFailedError
-from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.sources.acknowledging import Acknowledging
@@ -37,7 +42,7 @@ from headrace.sources.told_once import ToldOnce
 
 _log = logging.getLogger(__name__)
 
-# What an object counts for whose length nobody knows.
+# What an object counts for whose length no one knows.
 _USUAL_BYTES = 1024 * 1024
 
 
@@ -126,6 +131,7 @@ class PlannedNativeConnector(PlannedConnector):
         return Plan(
             shares=shared(pieces, request.slots),
             total_bytes=sum(each.weight for each in pieces),
+            objects=[str(each.split.details[KEY]) for each in pieces],
             has_more=bool(limit) and len(pieces) == limit and next(new, None) is not None,
         )
 
@@ -159,8 +165,8 @@ class PlannedNativeConnector(PlannedConnector):
         key, now, before = item.context().native_key, version_of(item), offset or {}
         sent = before.get(VERSION)
         if is_changed(sent, now):
-            anew = sent_nothing(before)
-            return anew or self._overwritten.is_reread(key, sent=sent, now=now), None
+            again = sent_nothing(before)
+            return again or self._overwritten.is_reread(key, sent=sent, now=now), None
         if before.get(DONE) and partition not in self._acknowledged:
             self._acknowledging.note(key, sent)
         return not is_closed(before), offset

@@ -1,10 +1,10 @@
-"""Objects that are read no further, because nobody knows where their next record begins. Pure."""
+"""Objects that are read no further, because no one knows where their next record begins. Pure."""
 
 from __future__ import annotations
 
-from headrace.connect.bad_record import BadRecord
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import RECORD_COUNT, OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.record import BadRecord
 from headrace.sources.extractors.damage import DamagedObjectError
 from headrace.sources.offset_entry import QUARANTINED
 from headrace.sources.reread_commands import ALL_ANEW
@@ -62,6 +62,6 @@ def quarantine_told(reason: OffsetValue, release: str = RELEASE) -> str:
 def sent_nothing(offset: SourceOffset) -> bool:
     """Whether *offset* puts an object in quarantine of which no record was sent.
 
-    Another version of it has nothing to go on from, and begins anew whatever is to be done with changed ones.
+    Another version of it has nothing to go on from, and begins again whatever is to be done with changed ones.
     """
     return bool(offset.get(QUARANTINED)) and not offset.get(RECORD_COUNT)

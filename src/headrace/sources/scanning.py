@@ -9,10 +9,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic
 
-from headrace.connect.bad_record import BadRecord
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
+from headrace.connect.record import BadRecord
 from headrace.connect.task import Split
 from headrace.sources.backoff import Backoff
 from headrace.sources.choosing import Chooser, ScanRules

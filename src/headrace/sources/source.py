@@ -24,6 +24,9 @@ class NativeSource(ABC, Generic[K]):
     item_class: ClassVar[type[NativeItem[K]]]  # pyright: ignore[reportGeneralTypeIssues]
     """What :meth:`items` yields: tells before anything runs whether items are streams of bytes."""
 
+    starts_at_keys: ClassVar[bool] = True
+    """Whether :meth:`items` can begin at a key. ``False`` where it yields all objects each time."""
+
     resumes: ClassVar[bool] = True
     """Whether an object can be gone on with in its middle.
 
@@ -37,9 +40,9 @@ class NativeSource(ABC, Generic[K]):
         """The objects there are now, in the order of their keys, from *start_from* on (``None``: all).
 
         Whether *start_from* itself is among them does not matter. A source that cannot start in the middle
-        yields all of them, which costs time and nothing else. A listing may be cut at a page, of two
-        objects at least: it is asked again from its last key on, until nothing follows. Called again and
-        again while the task runs. Raises ``OSError`` or :class:`~headrace.connect.errors.RetriableError`
+        yields all of them and says :attr:`starts_at_keys` ``= False``: that costs time and nothing else. A
+        listing may be cut at a page, of two objects at least: it is asked again from its last key on, until
+        nothing follows. Called again and again while the task runs. Raises ``OSError`` or :class:`~headrace.connect.errors.RetriableError`
         when the source does not answer: ending early says that there is no more.
         """
 

@@ -66,7 +66,7 @@ class NativeSourceTask(SourceTask):
     def last_evolution(self, record: EvolvingRecord) -> EvolvingRecord:
         """A last change to a record before it is converted; sees each once, in order.
 
-        Its topic and partition are what the configuration or the item's context tells; a topic that nobody
+        Its topic and partition are what the configuration or the item's context tells; a topic that no one
         has told is empty, and has to be set here. Overriding it makes records travel one by one, which is
         several times slower: see :meth:`last_evolution_of_batch`.
         """

@@ -1,39 +1,174 @@
-"""The data plane on Spark: one micro-batch is one job, one slot is one of its tasks."""
+"""The data plane on Spark: one session, in which a micro-batch is a job and a slot is one of its tasks."""
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import tempfile
 import threading
-import time
-from collections.abc import Iterable, Sequence
+import zipfile
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.connect.config import Problem
-from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
-from headrace.slot.split.between import Between
-from headrace.slot.work import STALE, Outcome, SlotTicket
-from headrace.spark.expression_failures import of_expression
-from headrace.spark.reasons import full_text, in_short
-from headrace.spark.session import (
-    DEFAULT_MASTER,
-    SparkSettings,
-    cut_off,
-    discard_session,
-    open_session,
-    stop_session,
-)
-from headrace.spark.session_keeper import SessionKeeper
-from headrace.spark.shipping import ship
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.spark import java_process
+from headrace.spark.failures import full_text, in_short, of_expression
+from headrace.spark.session import SparkSettings, cut_off, discard_session, stop_session
 from headrace.spark.slot_function import OUTCOME_SCHEMA, ArrowFunction, slot_function, warm
-from headrace.spark.split_job import split_job
 from headrace.spark.sql_check import sql_problems
+from headrace.spark.sql_step import split_job
+from headrace.spark.start import SparkStart
+from headrace.task.sql.step import SqlStage
+from headrace.task.work import STALE, Outcome, SlotTicket
 
 _log = logging.getLogger(__name__)
+
+
+def ship(session: SparkSession, modules: Iterable[str], folder: Path) -> None:
+    """Make the top-level *modules* importable in every slot of *session*; archives are made in *folder*.
+
+    Called once per session, before its first job. Raises
+    :class:`~headrace.connect.errors.TaskFailedError` for a module that is not made of Python files.
+    """
+    for module in sorted(set(modules)):
+        archive = packed(module, folder)
+        session.addArtifacts(str(archive), pyfile=True)
+        _log.debug("Shipped %s to Spark", module)
+
+
+def packed(module: str, folder: Path) -> Path:
+    """A zip file in *folder* from which Python imports the top-level *module*."""
+    spec = importlib.util.find_spec(module)
+    origin = None if spec is None or spec.origin is None else Path(spec.origin)
+    if spec is None or origin is None or origin.suffix != ".py":
+        raise TaskFailedError(
+            f"The module {module} cannot be shipped to Spark: it is no Python file."
+        )
+    archive = folder / f"{module}.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        if not spec.submodule_search_locations:
+            target.write(origin, origin.name)
+        else:
+            for each in sorted(origin.parent.rglob("*.py")):
+                target.write(each, each.relative_to(origin.parent.parent))
+    return archive
+
+
+Session = TypeVar("Session")
+
+# PySpark keeps its gateway and its session in class attributes, so a process opens one at a time.
+_process = threading.Lock()
+
+
+class SessionKeeper(Generic[Session]):
+    """Threads: any may ask for :meth:`session`; one of them opens it, the others wait for it.
+
+    Opening may take for ever: a cluster without free cores, a server that does not answer. So no lock that
+    :meth:`close` needs is held meanwhile. *open_one* opens and leaves nothing behind when it raises, *stop*
+    ends a session in a moment, *discard* clears a lost one away, which may take long, too, and *abandon*
+    makes either of the two that take long fail soon, where that can be done; another thread calls it.
+    """
+
+    def __init__(
+        self,
+        *,
+        open_one: Callable[[], Session],
+        stop: Callable[[Session], None],
+        discard: Callable[[Session], None],
+        abandon: Callable[[], None],
+    ) -> None:
+        self._open_one = open_one
+        self._stop = stop
+        self._discard = discard
+        self._abandon = abandon
+        self._changed = threading.Condition()
+        self._session: Session | None = None
+        self._busy = False
+        self._under_way = False
+        self._closed = False
+
+    def session(self) -> Session:
+        """The session, opened when there is none.
+
+        Raises what opening it raises, and :class:`~headrace.connect.errors.RetriableError` once closed.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or not self._busy)
+            self.check_open()
+            if self._session is not None:
+                return self._session
+            self._busy = True
+        with self._alone():
+            return self._opened()
+
+    def opened(self) -> Session | None:
+        """The session if there is one now; opens none and waits for none."""
+        with self._changed:
+            return self._session
+
+    def replace(self, session: Session) -> bool:
+        """Clear *session*, which is lost, away; ``False`` when somebody else has done so already."""
+        with self._changed:
+            if self._session is not session:
+                return False
+            self._session, self._busy = None, True
+        with self._alone():
+            self._discard(session)
+        return True
+
+    def close(self) -> None:
+        """Stop the session; one that is being opened is given up without waiting for it."""
+        with self._changed:
+            self._closed = True
+            session, self._session = self._session, None
+            under_way = self._under_way
+            self._changed.notify_all()
+        if session is not None:
+            self._stop(session)
+        elif under_way:
+            self._abandon()
+
+    def check_open(self) -> None:
+        """Raise :class:`~headrace.connect.errors.RetriableError` once closed; *open_one* asks between steps."""
+        if self._closed:
+            raise _too_late()
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        try:
+            with _process:
+                with self._changed:
+                    self.check_open()
+                    self._under_way = True
+                yield
+        finally:
+            with self._changed:
+                self._busy = self._under_way = False
+                self._changed.notify_all()
+
+    def _opened(self) -> Session:
+        try:
+            session = self._open_one()
+        except Exception as error:
+            if self._closed:
+                raise _too_late() from error
+            raise
+        with self._changed:
+            if not self._closed:
+                self._session = session
+                return session
+        self._stop(session)
+        raise _too_late()
+
+
+def _too_late() -> RetriableError:
+    return RetriableError("Spark is not opened any more: its worker has been closed.")
 
 
 class SparkEngine:
@@ -41,7 +176,8 @@ class SparkEngine:
 
     The session is made when the first micro-batch starts, and again when it was lost. A *session* that is
     given belongs to the giver: it is used as it is and never closed. *modules* are the authors' top-level
-    modules, which are shipped to every session; *plugin_folders* are where slots find what these import.
+    modules, which are shipped to every session; *plugin_folders* are where slots find what these import. With *sql*
+    records will pass through Spark's JVM, which otherwise is started for scheduling only.
     """
 
     def __init__(
@@ -52,18 +188,24 @@ class SparkEngine:
         session: SparkSession | None = None,
         modules: Sequence[str] = (),
         plugin_folders: Sequence[str] = (),
+        sql: bool = False,
     ) -> None:
         self.slots = slots
         self.is_starting = False
         """See :class:`~headrace.runtime.engine.Engine`; a session without free cores starts until it has some."""
-        self._settings = settings
+        self._is_remote = bool(settings.remote)
         self._given = session
+        self._start = SparkStart(settings, given=session, begin=self._begin)
         self._modules = frozenset(modules)
         self._plugin_folders = tuple(plugin_folders)
         # The session that has modules, and which; the lock keeps two micro-batches from shipping the same.
         self._shipped: tuple[SparkSession | None, frozenset[str]] = (None, frozenset())
         self._shipping = threading.Lock()
-        self._has_been_open = False
+        # How many micro-batches have the session, or are about to get it, and whether records pass through its JVM; the
+        # lock keeps these from getting one that is about to be replaced.
+        self._users = 0
+        self._sql = sql
+        self._entering = threading.Lock()
         self._archives: tempfile.TemporaryDirectory[str] | None = None
         ours = session is None
         self._keeper = SessionKeeper[SparkSession](
@@ -73,9 +215,14 @@ class SparkEngine:
             abandon=cut_off if ours else _leave_open,
         )
 
-    def run(self, tickets: Sequence[SlotTicket], between: Between | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
         """Run one slot per ticket, with *between* as two processes, and wait for all of them."""
-        session = self.session()
+        with self._using(sql=between is not None) as session:
+            self._run_slots(session, tickets, between)
+
+    def _run_slots(
+        self, session: SparkSession, tickets: Sequence[SlotTicket], between: SqlStage | None
+    ) -> None:
         try:
             self._ship(session)
             outcomes = self._outcomes(session, tickets, between)
@@ -90,19 +237,46 @@ class SparkEngine:
         _refuse_if_unclaimed(outcomes)
 
     def _outcomes(
-        self, session: SparkSession, tickets: Sequence[SlotTicket], between: Between | None
+        self, session: SparkSession, tickets: Sequence[SlotTicket], between: SqlStage | None
     ) -> list[dict[str, Any]]:
         if between is None:
             return _run(session, slot_function(tickets, self._plugin_folders), len(tickets))
         job = split_job(session, tickets, between, self._plugin_folders)
         return job.toArrow().to_pylist()
 
-    def require(self, modules: Iterable[str]) -> None:
-        """Have these top-level modules, too, in every slot of later micro-batches. Any thread may call."""
+    @contextmanager
+    def _using(self, *, sql: bool) -> Generator[SparkSession]:
+        with self._entering:
+            self._users += 1
+        try:
+            if sql:
+                self._have_full_compiler()
+            yield self.session()
+        finally:
+            with self._entering:
+                self._users -= 1
+
+    def _have_full_compiler(self) -> None:
+        """Replace a JVM that was started for scheduling only, unless other micro-batches use it now."""
+        with self._entering:
+            self._sql = True
+            slow = self._start.scheduling_only
+            if self._users == 1 and slow is not None and self._keeper.replace(slow):
+                _log.info(
+                    "Restarting Spark with Java's default compiler and collector: a connector uses SparkSql."
+                )
+
+    def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
+        """Have these top-level modules, too, in every slot of later micro-batches. Any thread may call.
+
+        With *sql* a JVM that is started from now on compiles and collects as Java does by default.
+        """
         with self._shipping:
             self._modules |= set(modules)
+        with self._entering:
+            self._sql = self._sql or sql
 
-    def sql_problems(self, between: Between) -> Sequence[Problem]:
+    def sql_problems(self, between: SqlStage) -> Sequence[Problem]:
         """What Spark does not take of *between*, where a session is open; opens none. Any thread may call."""
         session = self._keeper.opened()
         if session is None:
@@ -129,56 +303,15 @@ class SparkEngine:
         # To the end of its first job: Python processes take long, too, where a machine is busy.
         self.is_starting = True
         try:
-            return self._told_opening()
+            return self._start.session(sql=self._sql)
         finally:
             self.is_starting = False
 
-    def _told_opening(self) -> SparkSession:
-        # It takes long enough for somebody who watches to wonder.
-        if self._given is not None:
-            return self._opened()
-        place, started = self._place(), time.monotonic()
-        _log.info("Starting Spark (%s) …", place)
-        session = self._opened()
-        _log.info("Spark (%s) is ready after %.0f s", place, time.monotonic() - started)
-        return session
-
-    def _opened(self) -> SparkSession:
-        session: SparkSession | None = None
-        try:
-            session = self._given or open_session(self._settings)
-            self._keeper.check_open()
-            _refuse_speculation(session)
-            self._ship(session)
-            _run(session, warm, self.slots)
-        except Exception as error:
-            # Read before the session is discarded: what went wrong in Java has to be asked for there.
-            reason = in_short(error)
-            ours = self._given is None
-            refused = isinstance(error, ConnectError)
-            # A refusal without a session of ours may be about somebody else's, which is none of our business.
-            if ours and not (refused and session is None):
-                discard_session(session)
-            if refused:
-                raise
-            raise self._not_started(reason) from error
-        self._has_been_open = True
-        return session
-
-    def _place(self) -> str:
-        if self._given is not None:
-            return "the session that was given"
-        place = self._settings.remote or self._settings.master or DEFAULT_MASTER
-        # A remote's parameters may hold a token.
-        return place.partition("/;")[0]
-
-    def _not_started(self, reason: str) -> ConnectError:
-        if self._has_been_open:
-            return RetriableError(f"Spark could not be started again: {reason}")
-        return TaskFailedError(
-            f"Spark could not be started ({self._place()}): {reason}. Look whether it runs there, and at "
-            "spark.master, spark.remote and the other spark.* keys of the worker."
-        )
+    def _begin(self, session: SparkSession) -> None:
+        self._keeper.check_open()
+        _refuse_speculation(session)
+        self._ship(session)
+        first_job(session, slots=self.slots)
 
     def _ship(self, session: SparkSession) -> None:
         with self._shipping:
@@ -194,10 +327,14 @@ class SparkEngine:
     def _look_after(self, session: SparkSession, error: Exception) -> None:
         if session is self._given or _is_alive(session, error):
             return
+        how = "does not answer" if self._is_remote else java_process.ending()
         if self._keeper.replace(session):
-            _log.warning(
-                "The Spark session was lost; a new one is opened for the next micro-batch."
-            )
+            _log.warning("Spark %s; it is started again for the next micro-batch.", how)
+
+
+def first_job(session: SparkSession, *, slots: int) -> None:
+    """Have a Python process for each slot, with all that slots import."""
+    _run(session, warm, slots)
 
 
 def _leave_open(*_: SparkSession) -> None:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import subprocess
+import sys
+import traceback
 import warnings
 from contextlib import suppress
 from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+_log = logging.getLogger(__name__)
+
+_DYING_SECONDS = 1.0
+_KILLED = (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM)
 
 
 def end(*, seconds: float) -> None:
@@ -26,11 +34,77 @@ def end(*, seconds: float) -> None:
             gateway.proc.wait(seconds)
 
 
+def silence_py4j_traces() -> None:
+    """Keep PySpark from logging a trace in each thread that notices that the JVM is gone.
+
+    Whoever has used the session gets the same error raised, and says it in one sentence.
+    """
+    logging.getLogger().addFilter(_is_no_py4j_trace)
+
+
+def mute_accumulators(session: SparkSession) -> None:
+    """Keep the socket on which *session* hears of accumulators, which we have none of, from printing its end."""
+    server = getattr(session.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = _told_of_request
+
+
+def _told_of_request(_request: object, _address: object) -> None:
+    lost = isinstance(sys.exception(), (OSError, EOFError))
+    level = logging.DEBUG if lost else logging.ERROR
+    _log.log(level, "PySpark's server of accumulators has lost a request", exc_info=True)
+
+
+def ending() -> str:
+    """How the JVM has ended, for a sentence; as far as can be told."""
+    gateway = _gateway()
+    code = None if gateway is None else _exit_code(gateway.proc)
+    return "does not answer" if code is None else _in_words(code)
+
+
+def has_ended() -> bool:
+    """Whether there is none that runs: it was not started, or is gone."""
+    gateway = _gateway()
+    return gateway is None or _exit_code(gateway.proc) is not None
+
+
+def own_ending(error: Exception) -> str | None:
+    """How the JVM has ended by itself, for a sentence, where *error* is why there is no session.
+
+    ``None`` for one that runs, that somebody has killed, or that could not be launched.
+    """
+    gateway = _gateway()
+    process = _launched(error) if gateway is None else gateway.proc
+    code = None if process is None else _exit_code(process)
+    return None if code is None or code in _KILLED else _in_words(code)
+
+
+def _in_words(code: int) -> str:
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"has ended with exit code {code}"
+
+
+def _launched(error: Exception) -> subprocess.Popen[bytes] | None:
+    """The JVM that PySpark has launched and got no connection to; it keeps it nowhere but where it has raised *error*."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        process = frame.f_locals.get("proc")
+        if isinstance(process, subprocess.Popen):
+            return process
+    return None
+
+
+def _exit_code(process: subprocess.Popen[bytes]) -> int | None:
+    with suppress(subprocess.TimeoutExpired):
+        # One that was killed looks alive for a moment.
+        return process.wait(_DYING_SECONDS)
+    return None
+
+
 def kill() -> None:
     """Kill it, so that every thread that waits for it fails at once; from any thread."""
     gateway = _gateway()
     if gateway is not None:
-        logging.getLogger().addFilter(_is_no_echo)
         warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process")
         gateway.proc.kill()
 
@@ -59,6 +133,6 @@ def _gateway() -> Any:  # noqa: ANN401 (py4j has no types)
     return None if getattr(gateway, "proc", None) is None else gateway
 
 
-def _is_no_echo(record: logging.LogRecord) -> bool:
-    """Whether *record* is another one than py4j's of the error that it also raises, on the root logger."""
+def _is_no_py4j_trace(record: logging.LogRecord) -> bool:
+    """Whether *record* is anything but py4j's log of an error that it also raises."""
     return record.msg != "Exception while sending command."

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,8 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from headrace.connect.errors import TaskFailedError
+from headrace.jvm.class_archive import ClassArchive
+from headrace.jvm.jars import spark_jars
 from headrace.jvm.java import find_java
 from headrace.spark import java_process
 
@@ -37,6 +39,8 @@ _DEFAULTS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
     "spark.sql.shuffle.partitions": "2",
+    # Nothing is shuffled, so there is nothing to adapt to, and planning is quicker without.
+    "spark.sql.adaptive.enabled": "false",
     "spark.python.worker.reuse": "true",
 }
 # A slot's own retry is a new plan; a copy that Spark starts by itself finds its token claimed.
@@ -57,10 +61,11 @@ class SparkSettings:
     conf: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def open_session(settings: SparkSettings) -> SparkSession:
+def open_session(settings: SparkSettings, *, java_options: Sequence[str] = ()) -> SparkSession:
     """A session as *settings* say. Starting a classic one takes seconds; a remote one is joined.
 
-    Raises :class:`~headrace.connect.errors.TaskFailedError` when this process has a session already.
+    *java_options* are for the JVM of a classic one, quoted where they need it. Raises
+    :class:`~headrace.connect.errors.TaskFailedError` when this process has a session already.
     """
     refuse_active_session()
     if settings.remote:
@@ -69,12 +74,16 @@ def open_session(settings: SparkSettings) -> SparkSession:
         builder = SparkSession.builder.master(settings.master or DEFAULT_MASTER)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    keys = {**({} if settings.remote else _defaults()), **settings.conf, **_FIXED}
+    keys = {**({} if settings.remote else _defaults(java_options)), **settings.conf, **_FIXED}
     for key, value in keys.items():
         builder = builder.config(key, value)
     starts_java = not settings.remote or settings.remote.startswith("local")
     with _our_java() if starts_java else nullcontext():
-        return builder.getOrCreate()
+        java_process.silence_py4j_traces()
+        session = builder.getOrCreate()
+    if not settings.remote:
+        java_process.mute_accumulators(session)
+    return session
 
 
 def refuse_active_session() -> None:
@@ -143,9 +152,21 @@ def _stop(session: SparkSession) -> None:
         _log.debug("The Spark session could not be stopped: %s", error)
 
 
-def _defaults() -> dict[str, str]:
+def class_archive() -> ClassArchive:
+    """The class archive of the JVM that a session of ours starts. Raises ConnectError where there can be none."""
+    return ClassArchive(find_java(), spark_home() / "jars")
+
+
+def spark_home() -> Path:
+    """The Spark whose JVM a session of ours starts."""
+    home = os.environ.get("SPARK_HOME")
+    return Path(home).absolute() if home else spark_jars().parent
+
+
+def _defaults(java_options: Sequence[str]) -> dict[str, str]:
     quiet = Path(__file__).with_name("log4j2.properties").as_uri()
-    return {**_DEFAULTS, "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}"}
+    options = [f"-Dlog4j2.configurationFile={quiet}", *java_options]
+    return {**_DEFAULTS, "spark.driver.extraJavaOptions": " ".join(options)}
 
 
 @contextmanager

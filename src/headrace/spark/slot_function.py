@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 from pyspark import TaskContext
 
-from headrace.slot.entry import run_slot
-from headrace.slot.plugin_folders import make_importable
-from headrace.slot.split.pushing import Push
-from headrace.slot.split.reader import read_part
-from headrace.slot.split.types import FrameTypes
-from headrace.slot.split.writer import write_part
-from headrace.slot.work import SlotTicket
+from headrace.class_path import make_importable
+from headrace.task.sql.reader import ArrowFlush, read_part
+from headrace.task.sql.row_types import FrameTypes
+from headrace.task.sql.writer import write_part
+from headrace.task.work import SlotTicket
+from headrace.task.worker_task import run_slot
 
 OUTCOME_SCHEMA = "slot long, outcome string, reason string"
 
@@ -41,7 +40,7 @@ def slot_function(
 def reading_function(
     tickets: Sequence[SlotTicket],
     carries: FrameTypes,
-    push: Push,
+    push: ArrowFlush,
     plugin_folders: Sequence[str] = (),
 ) -> ArrowFunction:
     """For ``mapInArrow`` as :func:`slot_function`: reads a slot's share per row, and gives it as rows of frames."""

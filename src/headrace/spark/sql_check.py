@@ -1,26 +1,141 @@
-"""Whether Spark takes a SQL step as it is asked: found out without a record, on a stand-in for the frame."""
+"""Whether Spark takes a SQL step as it is asked, and which parts it may make null: found out without a record."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way)
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import BooleanType, DataType, StructType
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import TaskFailedError
-from headrace.slot.sql_step import SqlStep
-from headrace.spark.answers import Answers
-from headrace.spark.reasons import of_analysis
-from headrace.spark.sql_function import FunctionError, with_function
-from headrace.spark.sql_names import ROW, condition, expression, named, value_fields
-from headrace.spark.sql_plan import refusal
-from headrace.spark.sql_types import strange_fields
+from headrace.spark.failures import of_analysis
+from headrace.spark.sql_rows import (
+    RECORD,
+    ROW,
+    FunctionError,
+    condition,
+    expression,
+    named,
+    put_back,
+    returned,
+    strange_fields,
+    value_fields,
+    value_of,
+    with_function,
+)
+from headrace.task.sql.row_types import FrameTypes, travelling
+from headrace.task.sql.step import SqlStage, SqlStep
+
+_OPERATOR: Final = re.compile(r"(?:\*\(\d+\) )?(\w+)")
+# Behind the first line, an operator stands behind one of these; what else begins a line is within an expression.
+_BRANCH: Final = re.compile(r"[\s:]*[+:]- (?:\*\(\d+\) )?(\w+)")
+_ROW_BY_ROW: Final = ("Project",)
+_SOURCE: Final = ["MapInArrow", "Range"]
+_TITLE: Final = "== Physical Plan =="
+
+# What people ask for, by a part of the names that Spark has for how it does it; the first that fits is told.
+_MEANINGS: Final = (
+    ("Join|CartesianProduct", "a join or a subquery"),
+    ("Window", "a window function"),
+    ("Aggregate", "an aggregate"),
+    ("TakeOrdered|Limit", "a limit or an offset"),
+    ("Sample", "a sample"),
+    ("Generate|Expand", "an explode"),
+    ("Union", "a union"),
+    ("Subquery", "a subquery"),
+    ("Sort", "a sort"),
+    ("Filter", "a filter; the setting where drops records and moves their offsets"),
+    ("EvalPython|MapIn|FlatMap|ArrowUDTF|BatchEvalUDTF", "a Python function (UDF)"),
+    ("CollectMetrics", "an observation"),
+    ("InMemory", "a cache"),
+    ("Scan|LocalTable|OneRowRelation|Range", "another source of data"),
+    ("Coalesce|Exchange|Repartition", "a shuffle or another number of partitions"),
+)
+
+
+def refusal(frame: DataFrame) -> str | None:
+    """What *frame* does besides working row by row on what a Python function and ``range`` give it, if it does.
+
+    Such as "a sort". Asks Spark for the plan, which runs nothing.
+    """
+    return refused_of(physical_plan(frame))
+
+
+def physical_plan(frame: DataFrame) -> str:
+    """The plan that Spark would run for *frame*, as EXPLAIN shows it; on a classic session and over Spark Connect."""
+    (row,) = frame.sparkSession.sql("EXPLAIN SELECT * FROM {frame}", frame=frame).collect()
+    return str(row[0])
+
+
+def refused_of(plan: str) -> str | None:
+    """See :func:`refusal`; *plan* is what EXPLAIN shows, or why there is none. Pure."""
+    if _TITLE not in plan:
+        told = next(filter(None, map(str.strip, plan.splitlines())), "nothing")
+        return f"nothing that Spark can plan ({told})"
+    found = [each for each in operators(plan) if each not in _ROW_BY_ROW]
+    asked = found[: -len(_SOURCE)] if found[-len(_SOURCE) :] == _SOURCE else found
+    if not asked:
+        return None
+    return next(filter(None, (_meaning(each, asked) for each in _MEANINGS)), ", ".join(asked))
+
+
+def _meaning(of: tuple[str, str], asked: Sequence[str]) -> str | None:
+    pattern, meaning = of
+    return meaning if any(re.search(pattern, each) for each in asked) else None
+
+
+def operators(plan: str) -> Iterator[str]:
+    """The names of the operators of *plan*, from the last that Spark does to the first. Pure."""
+    lines = [line for line in plan.splitlines() if line.strip() and not line.startswith("==")]
+    for number, line in enumerate(lines):
+        found = (_BRANCH if number else _OPERATOR).match(line)
+        if found is not None:
+            yield found[1]
+
+
+Answer = TypeVar("Answer")
+
+# A worker has few connectors with a step, and each asks the same again.
+_MOST = 32
+
+
+class Answers(Generic[Answer]):
+    """Remembers the last answers of each session for as long as somebody else has that session. Any thread may ask.
+
+    A question whose answer raises is asked again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of: WeakKeyDictionary[Any, OrderedDict[Hashable, Answer]] = WeakKeyDictionary()
+
+    def of(self, session: Any, question: Hashable, ask: Callable[[], Answer]) -> Answer:  # noqa: ANN401 (any session)
+        """The answer of *session* to *question*, which *ask* gets where it is not known."""
+        with self._lock:
+            known = self._of.setdefault(session, OrderedDict())
+            if question in known:
+                known.move_to_end(question)
+                return known[question]
+        answer = ask()
+        with self._lock:
+            known = self._of.setdefault(session, OrderedDict())
+            known[question] = answer
+            if len(known) > _MOST:
+                known.popitem(last=False)
+        return answer
+
 
 _known = Answers[tuple[Problem, ...]]()
 _numbers = itertools.count()
@@ -167,3 +282,37 @@ def _strange(kind: DataType) -> str | None:
     if not found:
         return None
     return f"Kafka Connect has no type for {', '.join(found)}. Cast it, such as to a string."
+
+
+_known_nulls = Answers[pa.DataType]()
+
+
+def told_nulls(session: SparkSession, between: SqlStage) -> FrameTypes:
+    """What *between* carries, with what its step leaves required. Runs nothing, and is asked once for a micro-batch.
+
+    Nothing is told where the step makes values of another type, which have a schema of their own, and where it is
+    one that Spark refuses.
+    """
+    carries, step = between.carries, between.step
+    if carries.read is None or not (step.select or step.function):
+        return carries
+    if sql_problems(session, from_arrow_schema(carries.schema()), step):
+        return carries
+    left = _known_nulls.of(session, between, lambda: _left(_stand_in(session, carries), step))
+    return replace(carries, left=left) if travelling(left) == carries.value else carries
+
+
+def _stand_in(session: SparkSession, carries: FrameTypes) -> DataFrame:
+    """A frame that has a value in each row, and in the value all that is required."""
+    schema = carries.schema()
+    value = pa.field("value", carries.read, nullable=False)
+    return stand_in(session, from_arrow_schema(schema.set(schema.get_field_index("value"), value)))
+
+
+def _left(frame: DataFrame, step: SqlStep) -> pa.DataType:
+    if step.function:
+        made = returned(frame, step.function)
+        frame = put_back(made, {"value": value_of(made, RECORD)})
+    if step.select:
+        frame = named(frame).select(F.struct(*map(expression, step.select)).alias("value"))
+    return travelling(to_arrow_schema(frame.select("value").schema)[0].type, as_required=True)

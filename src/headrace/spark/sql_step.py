@@ -1,16 +1,30 @@
-"""A SQL step between reading and writing: what becomes of a frame's rows."""
+"""A SQL step between reading and writing: the job in which it stands, and what becomes of a frame's rows."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own way)
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.connect.errors import TaskFailedError
-from headrace.slot.sql_step import SqlStep
-from headrace.spark.sql_check import sql_problems
-from headrace.spark.sql_function import with_function
-from headrace.spark.sql_names import ROW, condition, expression, named
-from headrace.spark.sql_rows import has_value, is_open, put_back
+from headrace.spark.slot_function import OUTCOME_SCHEMA, reading_function, writing_function
+from headrace.spark.sql_check import sql_problems, told_nulls
+from headrace.spark.sql_rows import (
+    ROW,
+    condition,
+    expression,
+    has_value,
+    is_open,
+    named,
+    put_back,
+    with_function,
+)
+from headrace.task.sql.reader import ArrowFlush
+from headrace.task.sql.step import SqlStage, SqlStep
+from headrace.task.work import SlotTicket
 
 
 def applied(frame: DataFrame, step: SqlStep) -> DataFrame:
@@ -41,3 +55,41 @@ def _judged(frame: DataFrame, text: str) -> DataFrame:
 def _selected(frame: DataFrame, items: tuple[str, ...]) -> DataFrame:
     value = F.when(is_open(ROW) & has_value(ROW), F.struct(*map(expression, items)))
     return put_back(named(frame), {"value": value})
+
+
+_ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
+# Twice a second so many rows that mean nothing are made: 10,000, as usual, cost some milliseconds.
+_MOST_ROWS: Final = 200_000
+# Four of the buffers that Spark gives a Python process.
+_PUSHED_OCTETS: Final = 4 * 65_536
+
+
+def split_job(
+    session: SparkSession,
+    tickets: Sequence[SlotTicket],
+    between: SqlStage,
+    plugin_folders: Sequence[str] = (),
+) -> DataFrame:
+    """The outcomes of *tickets*' slots, each of which reads and writes in a process of its own.
+
+    One stage, whose rows keep their order. Raises :class:`~headrace.connect.errors.TaskFailedError` for a step
+    that Spark refuses, and for a session in which rows would not come through.
+    """
+    count, carries = len(tickets), told_nulls(session, between)
+    reading = reading_function(tickets, carries, _push(session), plugin_folders)
+    frames = session.range(0, count, 1, count).mapInArrow(
+        reading, from_arrow_schema(carries.schema())
+    )
+    writing = writing_function(tickets, plugin_folders)
+    return applied(frames, between.step).mapInArrow(writing, OUTCOME_SCHEMA)
+
+
+def _push(session: SparkSession) -> ArrowFlush:
+    told = session.conf.get(_ROWS)
+    rows = int(str(told))
+    if not 0 < rows <= _MOST_ROWS:
+        raise TaskFailedError(
+            f"The Spark session has {_ROWS}={told}: between reading and writing, rows would wait for that many "
+            f"others. For a SparkSql step it has to be from 1 to {_MOST_ROWS}; 10000 is Spark's own."
+        )
+    return ArrowFlush(rows=rows, octets=_PUSHED_OCTETS)

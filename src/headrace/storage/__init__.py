@@ -1,1 +1,1 @@
-"""What survives a restart: offsets, configurations, statuses; in memory, in SQLite, in Kafka."""
+"""What survives a restart: configurations, statuses, changes; in memory and in SQLite."""

@@ -3,18 +3,261 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from headrace.storage.protocols import Status, StoredConnector, TaskCount
-from headrace.storage.sqlite_changes import SqliteChangeStore
-from headrace.storage.sqlite_file import SqliteFile
-from headrace.storage.sqlite_offsets import SqliteOffsetStore
-from headrace.storage.sqlite_topics import SqliteTopicStore
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.task import Offsets
+from headrace.kafka.sender import OffsetEntry
+from headrace.offsets.index import OffsetIndex
+from headrace.storage.protocols import (
+    HistoryEntry,
+    Intent,
+    Operation,
+    Phase,
+    Retention,
+    Status,
+    StoredConnector,
+    TaskCount,
+)
+from headrace.storage.sqlite_file import SqliteFile, Statement
+
+
+class SqliteOffsetStore:
+    """An :class:`~headrace.storage.protocols.OffsetStore`; rows hold the bytes that Kafka would hold."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+        self._index = OffsetIndex()
+        self._unseen: list[OffsetEntry] | None = None
+
+    def refresh(self) -> None:
+        """See everything committed before this call."""
+        # The file has one writer, this process: after the first time only its own writes are new.
+        self._index.follow(self._stored() if self._unseen is None else self._unseen)
+        self._unseen = []
+        self._index.replayed(topic_partitions=1)
+
+    def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+        """All offsets of *connector* as of the last ``refresh``; a snapshot that does not change."""
+        return self._index.known(connector)
+
+    def is_empty(self) -> bool:
+        """Whether no connector has an offset, as of the last ``refresh``."""
+        return self._index.is_empty()
+
+    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+        """Those of ``known`` that are stored under other bytes than ours, alone or beside ours."""
+        return self._index.foreign(connector)
+
+    def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
+        """The records that ``put`` would write, as of the last ``refresh``."""
+        return self._index.entries_for(connector, offsets)
+
+    def put(self, connector: str, offsets: Offsets) -> None:
+        """Commit *offsets* atomically; ``None`` removes. Durable on return."""
+        if self._unseen is None:
+            self.refresh()
+        entries = self._index.entries_for(connector, offsets)
+        self._file.write(*(offset_statement(key, value) for key, value in entries))
+        self.written(entries)
+
+    def written(self, entries: Sequence[OffsetEntry]) -> None:
+        """Take note of records that have been written into the file; called by its other writers, too."""
+        # Before the first look at the file there is nothing to add to: all of it will be new.
+        if self._unseen is not None:
+            self._unseen = [*self._unseen, *entries]
+
+    def close(self) -> None:
+        """The file belongs to the storage, which closes it."""
+
+    def _stored(self) -> list[OffsetEntry]:
+        rows = self._file.rows("select key, value from offsets order by rowid")
+        return cast("list[OffsetEntry]", rows)
+
+
+def offset_statement(key: bytes, value: bytes | None) -> Statement:
+    """What stores a record of an offsets topic in the file, or with a tombstone removes it."""
+    if value is None:
+        return "delete from offsets where key = ?", (key,)
+    return "insert or replace into offsets values (?, ?)", (key, value)
+
+
+class SqliteTopicStore:
+    """A :class:`~headrace.storage.protocols.TopicStore`."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+
+    def topics(self, connector: str) -> Sequence[str]:
+        """The topics, sorted."""
+        query = "select topic from topics where connector = ? order by topic"
+        return [str(topic) for (topic,) in self._file.rows(query, (connector,))]
+
+    def put(self, connector: str, topics: Sequence[str]) -> None:
+        """Add *topics*; durable on return."""
+        statement = "insert or ignore into topics values (?, ?)"
+        self._file.write(*((statement, (connector, topic)) for topic in topics))
+
+    def forget(self, connector: str) -> None:
+        """Remove all of them."""
+        self._file.write(("delete from topics where connector = ?", (connector,)))
+
+
+def offsets_text(offsets: Offsets) -> str:
+    """*offsets*, whose values have the types that the offset codec gives back, as JSON."""
+    pairs = [
+        [dict(partition), None if offset is None else dict(offset)]
+        for partition, offset in offsets.items()
+    ]
+    return json.dumps(pairs, separators=(",", ":"))
+
+
+def offsets_of_text(text: str) -> Offsets:
+    """What :func:`offsets_text` was given."""
+    return {SourcePartition(partition): offset for partition, offset in json.loads(text)}
+
+
+_ENTRY = "id, connector, operation, who, at_ms, before, after, done, undoes"
+_STORE_CONNECTOR = "insert or replace into connectors values (?, ?, ?)"
+# Kept ones are the newest of the connector; what is not over stays, however old it is.
+_FORGET = """
+delete from changes where id not in (select change from intents) and (
+    at_ms < ? or connector = ? and id not in (
+        select id from changes where connector = ? order by id desc limit ?))
+"""
+
+
+class SqliteChangeStore:
+    """A :class:`~headrace.storage.protocols.ChangeStore`; *offsets* are those in the same file."""
+
+    def __init__(self, file: SqliteFile, offsets: SqliteOffsetStore) -> None:
+        self._file = file
+        self._offsets = offsets
+        # Between looking for the last number and taking the next one.
+        self._numbering = threading.Lock()
+
+    def entries(self, connector: str) -> Sequence[HistoryEntry]:
+        """The changes of *connector*, the newest first."""
+        query = f"select {_ENTRY}, of_deleted from changes where connector = ? order by id desc"  # noqa: S608 (a constant)
+        return [_entry(row) for row in self._file.rows(query, (connector,))]
+
+    def open_intents(self) -> Sequence[Intent]:
+        """Those that are not over, the oldest first."""
+        query = (
+            f"select {_ENTRY}, of_deleted, phase, config, target_state "  # noqa: S608 (a constant)
+            "from changes join intents on change = id order by id"
+        )
+        return [_intent(row) for row in self._file.rows(query)]
+
+    def begin(self, intent: Intent, keep: Retention) -> Intent:
+        """Store *intent* and its entry, which gets its number, and forget what *keep* does not keep."""
+        with self._numbering:
+            entry = replace(intent.entry, id=self._last_number() + 1)
+            numbered = replace(intent, entry=entry)
+            oldest = keep.oldest_ms(entry.at_ms)
+            self._file.write(
+                (f"insert into changes ({_ENTRY}) values (?, ?, ?, ?, ?, ?, ?, 0, ?)", _row(entry)),  # noqa: S608 (a constant)
+                ("insert into intents values (?, ?, ?, ?)", _intent_row(numbered)),
+                (_FORGET, (oldest, entry.connector, entry.connector, keep.entries)),
+            )
+        return numbered
+
+    def move(self, intent: Intent, phase: Phase) -> Intent:
+        """Store what is to become of it."""
+        self._file.write(
+            ("update intents set phase = ? where change = ?", (str(phase), intent.entry.id))
+        )
+        return replace(intent, phase=phase)
+
+    def finish(self, intent: Intent, entries: Sequence[OffsetEntry] = ()) -> None:
+        """In one transaction: mark the change done, store its connector, end the intent, store *entries*."""
+        number = (intent.entry.id,)
+        self._file.write(
+            *(offset_statement(key, value) for key, value in entries),
+            *_connector_statements(intent.stored),
+            ("update changes set done = 1 where id = ?", number),
+            ("delete from intents where change = ?", number),
+        )
+        self._offsets.written(entries)
+
+    def abandon(self, intent: Intent) -> None:
+        """End the intent; its entry stays as one that was not done."""
+        self._file.write(("delete from intents where change = ?", (intent.entry.id,)))
+
+    def _last_number(self) -> int:
+        rows = self._file.rows("select seq from sqlite_sequence where name = 'changes'")
+        return cast("int", rows[0][0]) if rows else 0
+
+
+def _connector_statements(stored: StoredConnector | None) -> list[Statement]:
+    if stored is None:
+        return []
+    row = (stored.name, json.dumps(dict(stored.config)), stored.target_state)
+    return [(_STORE_CONNECTOR, row)]
+
+
+def _row(entry: HistoryEntry) -> tuple[str | int | None, ...]:
+    before, after = offsets_text(entry.before), offsets_text(entry.after)
+    operation = str(entry.operation)
+    return (
+        entry.id,
+        entry.connector,
+        operation,
+        entry.who,
+        entry.at_ms,
+        before,
+        after,
+        entry.undoes,
+    )
+
+
+def _intent_row(intent: Intent) -> tuple[str | int | None, ...]:
+    stored = intent.stored
+    if stored is None:
+        return intent.entry.id, str(intent.phase), None, None
+    return intent.entry.id, str(intent.phase), json.dumps(dict(stored.config)), stored.target_state
+
+
+_EntryRow = tuple[int, str, str, str | None, int, str, str, int, int | None, int]
+_IntentRow = tuple[
+    int, str, str, str | None, int, str, str, int, int | None, int, str, str | None, str | None
+]
+
+
+def _entry(row: tuple[object, ...]) -> HistoryEntry:
+    number, connector, operation, who, at_ms, before, after, done, undoes, of_deleted = cast(
+        "_EntryRow", row
+    )
+    return HistoryEntry(
+        id=number,
+        connector=connector,
+        operation=Operation(operation),
+        who=who,
+        at_ms=at_ms,
+        before=offsets_of_text(before),
+        after=offsets_of_text(after),
+        done=bool(done),
+        undoes=undoes,
+        of_deleted=bool(of_deleted),
+    )
+
+
+def _intent(row: tuple[object, ...]) -> Intent:
+    entry = _entry(row[:-3])
+    *_, phase, config, target_state = cast("_IntentRow", row)
+    stored = None
+    if config is not None and target_state is not None:
+        stored = StoredConnector(
+            name=entry.connector, config=json.loads(config), target_state=target_state
+        )
+    return Intent(entry=entry, stored=stored, phase=Phase(phase))
+
 
 # SQLite's keys are never equal to null, so the connector itself needs a number.
 _CONNECTOR_ITSELF = -1
@@ -27,6 +270,7 @@ class SqliteStorage:
     """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._file = SqliteFile(path)
         self.offsets = SqliteOffsetStore(self._file)
         self.configs = SqliteConfigStore(self._file)
@@ -88,15 +332,16 @@ class SqliteConfigStore:
 
     def task_count(self, connector: str) -> TaskCount | None:
         """What was last stored by ``put_task_count``."""
-        query = "select slots, clean from task_counts where connector = ?"
-        for slots, clean in self._file.rows(query, (connector,)):
-            return TaskCount(slots=cast("int", slots), clean=bool(clean))
+        query = "select slots from task_counts where connector = ?"
+        for (slots,) in self._file.rows(query, (connector,)):
+            return TaskCount(slots=cast("int", slots))
         return None
 
     def put_task_count(self, connector: str, count: TaskCount) -> None:
-        """Store the slot count of a generation, before its first slot starts or after its clean end."""
-        row = (connector, count.slots, int(count.clean))
-        self._file.write(("insert or replace into task_counts values (?, ?, ?)", row))
+        """Store the slot count of a generation, before its first slot starts."""
+        # An older headrace that is given the file back fences unless the last column says that it need not.
+        row = (connector, count.slots)
+        self._file.write(("insert or replace into task_counts values (?, ?, 0)", row))
 
     def setting(self, key: str) -> str | None:
         """A fact about this worker, such as its identity."""

@@ -1,4 +1,4 @@
-"""The one SQLite file of a worker: opened by one process at a time, private to its owner."""
+"""The one SQLite file of a worker: opened by one process at a time, private to its owner; others may look into it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import fcntl
 import os
 import sqlite3
 import threading
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from headrace.connect.errors import ConfigError, RetriableError
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.offsets.index import OffsetIndex
 
 # "HdRc": tells our files from other programs' SQLite files.
 _APPLICATION_ID = 0x48645263
@@ -52,9 +55,10 @@ Statement = tuple[str, Parameters]
 class SqliteFile:
     """Reads and writes one file at *path*, made if it is missing, with mode 0600.
 
-    Any thread may call: a lock lets one of them in at a time, because they share one connection. Raises
-    :class:`~headrace.connect.errors.ConfigError` when another process has the file, or when it is
-    damaged or not ours; later :class:`~headrace.connect.errors.RetriableError` when the disk refuses.
+    A file that was made and never written to is removed when it is closed. Any thread may call: a lock lets one of them in
+    at a time, because they share one connection. Raises :class:`~headrace.connect.errors.ConfigError` when another process
+    has the file, or when it is damaged or not ours; later :class:`~headrace.connect.errors.RetriableError` when the disk
+    refuses.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,6 +66,7 @@ class SqliteFile:
         self._guard = threading.RLock()
         self._is_together = False
         self._lock_file = _locked(path)
+        self._is_unused = not path.exists()
         try:
             self._connection = _opened(path)
         except BaseException:
@@ -98,6 +103,7 @@ class SqliteFile:
                 self._is_together = False
 
     def _execute(self, statements: Sequence[Statement]) -> None:
+        self._is_unused = False
         for statement, parameters in statements:
             self._connection.execute(statement, parameters)
 
@@ -105,8 +111,12 @@ class SqliteFile:
         """Close the file and let another process have it."""
         with self._guard:
             self._connection.close()
-            if self._lock_file >= 0:
-                os.close(self._lock_file)
+            if self._lock_file < 0:
+                return
+            if self._is_unused:
+                self._path.unlink(missing_ok=True)
+                _lock_path(self._path).unlink(missing_ok=True)
+            os.close(self._lock_file)
             self._lock_file = -1
 
     @contextmanager
@@ -120,7 +130,7 @@ class SqliteFile:
 def _locked(path: Path) -> int:
     """An open file that holds the lock; the lock ends with the process, however it ends."""
     try:
-        lock_file = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock_file = os.open(_lock_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise _problem(path, f"cannot be used: {error.strerror}.") from error
     try:
@@ -130,9 +140,17 @@ def _locked(path: Path) -> int:
         os.close(lock_file)
         told = f"is in use by the process {holder}. Stop that one, or give this one another file."
         raise _problem(path, told) from error
+    if not os.fstat(lock_file).st_nlink:
+        # Whoever had the file has just removed it: this lock would be another one than the next process takes.
+        os.close(lock_file)
+        return _locked(path)
     os.ftruncate(lock_file, 0)
     os.pwrite(lock_file, f"{os.getpid()}\n".encode(), 0)
     return lock_file
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -186,3 +204,42 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 def _problem(path: Path, sentence: str) -> ConfigError:
     return ConfigError([(str(path), sentence)], where="The worker's state file")
+
+
+def seen_setting(path: Path, key: str) -> str | None:
+    """A fact about the worker; ``None`` when no one has written it, or there is no file at *path*.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` for a file that is not a state file.
+    """
+    with _opened_to_look(path) as connection:
+        if connection is None:
+            return None
+        rows = connection.execute("select value from settings where key = ?", (key,)).fetchall()
+    return str(rows[0][0]) if rows else None
+
+
+def seen_offsets(path: Path, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+    """The offsets of *connector* in the file at *path*; raises as :func:`seen_setting`."""
+    index = OffsetIndex()
+    with _opened_to_look(path) as connection:
+        if connection is None:
+            return {}
+        rows = connection.execute("select key, value from offsets order by rowid").fetchall()
+    index.follow(rows)
+    return index.known(connector)
+
+
+@contextmanager
+def _opened_to_look(path: Path) -> Generator[sqlite3.Connection | None]:
+    if not path.exists():
+        yield None
+        return
+    # Without a log beside it no one writes it now, and SQLite would make files there to read it as usual.
+    is_still = not Path(f"{path}-wal").exists()
+    address = f"file:{quote(str(path.absolute()))}?mode=ro{'&immutable=1' if is_still else ''}"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        told = f"cannot be read as a state file: {error}."
+        raise ConfigError([(str(path), told)], where="The worker's state file") from error

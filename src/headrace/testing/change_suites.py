@@ -7,16 +7,18 @@ from dataclasses import dataclass
 import pytest
 
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.storage.changes import (
+from headrace.offsets.codec import encoded_entries
+from headrace.storage.protocols import (
     ChangeStore,
+    ConfigStore,
     HistoryEntry,
     Intent,
+    OffsetStore,
     Operation,
     Phase,
     Retention,
+    StoredConnector,
 )
-from headrace.storage.offset_codec import encoded_entries
-from headrace.storage.protocols import ConfigStore, OffsetStore, StoredConnector
 
 PARTITION = SourcePartition(filename="ü", part=1)
 _DAY_MS = 86_400_000
@@ -51,7 +53,7 @@ def intent(
 
 
 class ChangeStoreSuite:
-    """For a :class:`~headrace.storage.changes.ChangeStore`; ``storage`` is empty and new each time."""
+    """For a :class:`~headrace.storage.protocols.ChangeStore`; ``storage`` is empty and new each time."""
 
     @pytest.fixture
     def storage(self) -> ChangeStorage:
@@ -59,7 +61,7 @@ class ChangeStoreSuite:
         raise NotImplementedError
 
     def test_nothing_is_no_history(self, storage: ChangeStorage) -> None:
-        """A connector that nobody changed has no history and no intent."""
+        """A connector that no one changed has no history and no intent."""
         assert list(storage.changes.entries("c")) == []
         assert list(storage.changes.open_intents()) == []
 

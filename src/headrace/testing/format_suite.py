@@ -88,7 +88,7 @@ def check_ranges(made: Format, content: bytes, cuts: Sequence[int], *, rows: int
     """Assert that ranges of *content* between *cuts*, which are bytes, hold each record once, in their order.
 
     Each range reads on behind every record that it has, and behind a count of its records alone. What ranges are
-    made of stays where it is when others are cut anew, so that a caller tries more than one set of *cuts*.
+    made of stays where it is when others are cut again, so that a caller tries more than one set of *cuts*.
     """
     assert made.splits, "the format says that it can be read in ranges"
     limits = dataclasses.replace(LIMITS, rows=rows)

@@ -11,8 +11,9 @@ from kafka.consumer.fetcher import ConsumerRecord
 
 from kafka import KafkaConsumer, TopicPartition  # pyright: ignore[reportAttributeAccessIssue]
 
-_POLL_MS = 500
-_SECONDS = 60.0
+_WAIT_MS = 20
+# Of a busy machine: whoever is through returns at once.
+_SECONDS = 180.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,51 @@ def committed_records(
 
     Raises ``TimeoutError`` when the end is not reached in time, because a transaction is still open.
     """
-    consumer = KafkaConsumer(
+    consumer = _consumer(bootstrap)
+    try:
+        partitions = _partitions(consumer, *topics)
+        consumer.assign(partitions)
+        ends: dict[TopicPartition, int] = {}
+        deadline = time.monotonic() + seconds
+        while not _is_read(consumer, partitions, ends):
+            if time.monotonic() > deadline:
+                told = ", ".join(topics)
+                raise TimeoutError(f"{told} was not read to its end: a transaction is still open.")
+            for records in consumer.poll(timeout_ms=_WAIT_MS).values():
+                yield from records
+    finally:
+        consumer.close()
+
+
+def _is_read(
+    consumer: KafkaConsumer,
+    partitions: Iterable[TopicPartition],
+    ends: dict[TopicPartition, int],
+) -> bool:
+    """Whether each partition was read to where its log ended when it was fetched first; *ends* keeps that."""
+    for each in partitions:
+        # What lies behind an open transaction counts, too: it is the end of the log, not that of the committed part.
+        end = consumer.highwater(each)
+        if end is not None:
+            ends.setdefault(each, end)
+    return all(each in ends and (consumer.position(each) or 0) >= ends[each] for each in partitions)
+
+
+def committed_count(bootstrap: str, topic: str) -> int:
+    """How far a ``read_committed`` consumer may read *topic*, markers of transactions included.
+
+    0 for a topic that does not exist. Cheap: looks at the ends of its partitions only.
+    """
+    consumer = _consumer(bootstrap)
+    try:
+        partitions = _partitions(consumer, topic)
+        return sum(consumer.end_offsets(partitions).values()) if partitions else 0
+    finally:
+        consumer.close()
+
+
+def _consumer(bootstrap: str) -> KafkaConsumer:
+    return KafkaConsumer(
         bootstrap_servers=bootstrap,
         isolation_level="read_committed",
         auto_offset_reset="earliest",
@@ -71,47 +116,15 @@ def committed_records(
         max_poll_records=20_000,
         fetch_max_bytes=64 * 1024 * 1024,
         max_partition_fetch_bytes=16 * 1024 * 1024,
+        # The broker's answer that there is nothing more is not waited for longer than this.
+        fetch_max_wait_ms=_WAIT_MS,
+        retry_backoff_ms=_WAIT_MS,
     )
-    try:
-        partitions = [
-            TopicPartition(topic, number)
-            for topic in topics
-            for number in consumer.partitions_for_topic(topic) or ()
-        ]
-        consumer.assign(partitions)
-        ends = _log_ends(bootstrap, partitions)
-        deadline = time.monotonic() + seconds
-        while any((consumer.position(each) or 0) < ends[each] for each in partitions):
-            if time.monotonic() > deadline:
-                told = ", ".join(topics)
-                raise TimeoutError(f"{told} was not read to its end: a transaction is still open.")
-            for records in consumer.poll(timeout_ms=_POLL_MS).values():
-                yield from records
-    finally:
-        consumer.close()
 
 
-def _log_ends(bootstrap: str, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-    # The end that a read_committed consumer is told hides what lies behind an open transaction.
-    consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap, isolation_level="read_uncommitted", group_id=None
-    )
-    try:
-        return consumer.end_offsets(partitions)
-    finally:
-        consumer.close()
-
-
-def committed_count(bootstrap: str, topic: str) -> int:
-    """How far a ``read_committed`` consumer may read *topic*, markers of transactions included.
-
-    0 for a topic that does not exist. Cheap: looks at the ends of its partitions only.
-    """
-    consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap, isolation_level="read_committed", group_id=None
-    )
-    try:
-        partitions = [TopicPartition(topic, n) for n in consumer.partitions_for_topic(topic) or ()]
-        return sum(consumer.end_offsets(partitions).values()) if partitions else 0
-    finally:
-        consumer.close()
+def _partitions(consumer: KafkaConsumer, *topics: str) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic, number)
+        for topic in topics
+        for number in consumer.partitions_for_topic(topic) or ()
+    ]

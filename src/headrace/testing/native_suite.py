@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from headrace.connect.partition import OffsetValue, SourcePartition
+from headrace.offsets.codec import OffsetKey as StoredKey
+from headrace.offsets.codec import decoded_key, decoded_value, encoded_key, encoded_value
 from headrace.sources import (
     UNKNOWN_LENGTH,
     Extractor,
@@ -23,8 +25,6 @@ from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.listing import Lister
 from headrace.sources.misuse import opened
 from headrace.sources.offset_entry import KEPT, entry_data
-from headrace.storage.offset_codec import OffsetKey as StoredKey
-from headrace.storage.offset_codec import decoded_key, decoded_value, encoded_key, encoded_value
 from headrace.testing.format_suite import Found, records_of
 
 _FEW = ReadLimits(rows=3, chunk_bytes=64 * 1024, record_bytes=1024 * 1024)
@@ -59,11 +59,21 @@ class NativeSourceSuite:
         assert all(one < other for one, other in itertools.pairwise(keys)), "keys rise"
 
     def test_a_listing_begins_at_any_key(self, source: NativeSource[Any]) -> None:
-        """All that follow are there, page by page; the key itself may be, and a source may list everything."""
+        """All that follow are there, page by page; the key itself may be.
+
+        No earlier key is listed, unless the source sets ``starts_at_keys = False``.
+        """
         keys = _keys(source)
         for place, key in enumerate(keys):
             found = _keys(source, key)
             assert found in (keys[place:], keys[place + 1 :]), f"a listing from {key!r} on"
+            if source.starts_at_keys:
+                shown = [item.context().native_key for item in source.items(key)]
+                before = [each for each in shown if each < key]
+                assert not before, (
+                    f"items({key!r}) ignores its start: it yields {before[0]!r}. "
+                    "If the source cannot begin at a key, set starts_at_keys = False"
+                )
 
     def test_a_version_is_that_of_the_content(self, source: NativeSource[Any]) -> None:
         """Of objects that do not change it does not either; otherwise they would be read again and again."""

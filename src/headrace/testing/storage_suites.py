@@ -160,11 +160,11 @@ class ConfigStoreSuite:
     def test_a_deleted_connector_keeps_its_task_count(self, store: ConfigStore) -> None:
         """A connector of the same name may follow, and must fence what the first one left."""
         store.put_connector(StoredConnector(name="c", config={}))
-        store.put_task_count("c", TaskCount(slots=3, clean=False))
+        store.put_task_count("c", TaskCount(slots=3))
         store.delete_connector("c")
 
         assert store.connectors() == {}
-        assert TaskCount(slots=3, clean=False) == store.task_count("c")
+        assert TaskCount(slots=3) == store.task_count("c")
 
     def test_deleting_what_is_not_there_does_nothing(self, store: ConfigStore) -> None:
         """A deletion may be repeated."""
@@ -173,7 +173,7 @@ class ConfigStoreSuite:
         assert store.connectors() == {}
 
     def test_a_connector_is_found_by_its_name(self, store: ConfigStore) -> None:
-        """With null where it was submitted; nobody is found under another name."""
+        """With null where it was submitted; no one is found under another name."""
         stored = StoredConnector(name="c", config={"a": None, "b": "1"}, target_state="STOPPED")
         store.put_connector(stored)
 
@@ -198,10 +198,10 @@ class ConfigStoreSuite:
     def test_the_last_task_count_counts(self, store: ConfigStore) -> None:
         """An unknown connector has no count; a later one replaces an earlier one."""
         assert store.task_count("c") is None
-        store.put_task_count("c", TaskCount(slots=3, clean=False))
-        store.put_task_count("c", TaskCount(slots=2, clean=True))
+        store.put_task_count("c", TaskCount(slots=3))
+        store.put_task_count("c", TaskCount(slots=2))
 
-        assert TaskCount(slots=2, clean=True) == store.task_count("c")
+        assert TaskCount(slots=2) == store.task_count("c")
 
     def test_settings_are_kept(self, store: ConfigStore) -> None:
         """A setting is unknown until it is put, and the last value counts."""

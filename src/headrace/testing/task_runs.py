@@ -11,8 +11,8 @@ from headrace.connect.connector import PlannedConnector, PlanRequest, SourceConn
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split, TransactionContext
-from headrace.slot.batching import batches_of as grouped
-from headrace.slot.pending import checked_update, read_only
+from headrace.task.batching import batches_of as grouped
+from headrace.task.pending_offsets import checked_update, read_only
 
 Stored = MutableMapping[SourcePartition, SourceOffset]
 """The store of a test: committed offsets by source partition."""
@@ -59,7 +59,7 @@ class LocalConnectorContext:
     offsets: StoredOffsets
 
     def request_task_reconfiguration(self) -> None:
-        """Nothing to do: every round asks anew."""
+        """Nothing to do: every round asks again."""
 
     def raise_error(self, error: Exception) -> None:
         """See :class:`~headrace.connect.connector.ConnectorContext`."""

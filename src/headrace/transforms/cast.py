@@ -12,10 +12,8 @@ import pyarrow as pa
 from headrace.connect.batch import SourceBatch
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.record import SourceRecord
-from headrace.connect.schema import Field, Schema, SchemaType
-from headrace.transforms.cast_columns import cast_column
-from headrace.transforms.cast_spec import parsed_spec
-from headrace.transforms.casting import cast_value
+from headrace.connect.schema import DATE, TIME, TIMESTAMP, Field, Schema, SchemaType
+from headrace.transforms.casting import cast_column, cast_value, check_source, parsed_spec
 from headrace.transforms.fields import (
     NULLS_DOC,
     FieldReader,
@@ -23,12 +21,62 @@ from headrace.transforms.fields import (
     field_readers,
     plain_value,
 )
-from headrace.transforms.operand import Operand
-from headrace.transforms.plans import Plans
-from headrace.transforms.struct_change import StructChange
-from headrace.transforms.struct_plan import StructPlan, struct_plan
-from headrace.transforms.struct_schemas import struct_like
-from headrace.transforms.whole_cast import WholeCast
+from headrace.transforms.operand import Operand, is_absent, is_all_null, where_present
+from headrace.transforms.struct_plan import (
+    Plans,
+    StructChange,
+    StructPlan,
+    struct_like,
+    struct_plan,
+)
+
+_TIMES = {(each.type, each.name) for each in (DATE, TIME, TIMESTAMP)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeCast:
+    """Makes *target* of an *operand*; null stays as it is, with the schema that it had."""
+
+    operand: Operand
+    target: SchemaType
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        """*record* with its operand cast."""
+        value, schema = self.operand.value(record), self.operand.schema(record)
+        if is_absent(value):
+            return record
+        changed = None if schema is None else self._schema(schema, value)
+        return self.operand.replaced(record, changed, cast_value(schema, value, self.target))
+
+    def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
+        """All rows at once where they have a schema of plain values."""
+        column, schema = self.operand.column(batch), self.operand.column_schema(batch)
+        if is_all_null(column):
+            return [batch]
+        if column is None or schema is None:
+            return None
+        after, cast = self._schema(schema, None), cast_column(column, self.target)
+        if cast is None:
+            return None
+        return where_present(batch, column, self.operand.replaced_column(batch, after, cast))
+
+    def _schema(self, before: Schema, value: object) -> Schema:
+        """Kafka Connect keeps all but the type, and casts the default.
+
+        It keeps the name of a date or time, too, and its converters then refuse the number. Here the number has no
+        such name: under it, it would be read as a date or time again.
+        """
+        check_source(before, value)
+        default = default_of(before)
+        if (self.target, before.name) in _TIMES:
+            before = dataclasses.replace(before, name=None, version=None)
+        return dataclasses.replace(
+            before,
+            type=self.target,
+            default=(
+                None if default is None else cast_value(before, plain_value(default), self.target)
+            ),
+        )
 
 
 class CastConfig(Config):

@@ -11,13 +11,15 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Schema, SchemaType
-from headrace.transforms.field_path import parsed_path
-from headrace.transforms.field_way import FieldWay
-from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers
-from headrace.transforms.operand import Operand
-from headrace.transforms.plans import Plans
-from headrace.transforms.presence import is_absent, is_all_null
-from headrace.transforms.requiring import required_map, required_struct
+from headrace.transforms.fields import NULLS_DOC, FieldReader, FieldWay, field_readers, parsed_path
+from headrace.transforms.operand import (
+    Operand,
+    is_absent,
+    is_all_null,
+    required_map,
+    required_struct,
+)
+from headrace.transforms.struct_plan import Plans
 
 _PURPOSE = "field extraction"
 

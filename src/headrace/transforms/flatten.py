@@ -13,14 +13,15 @@ from headrace.connect.config import Config, setting
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema, SchemaType
-from headrace.transforms.field_way import FieldWay
-from headrace.transforms.fields import FieldReader, field_readers
-from headrace.transforms.operand import Operand
-from headrace.transforms.plans import Plans
-from headrace.transforms.requiring import java_class, required_name
-from headrace.transforms.struct_change import StructChange
-from headrace.transforms.struct_plan import StructPlan, struct_plan
-from headrace.transforms.struct_schemas import struct_like
+from headrace.transforms.fields import FieldReader, FieldWay, field_readers
+from headrace.transforms.operand import Operand, java_class, required_name
+from headrace.transforms.struct_plan import (
+    Plans,
+    StructChange,
+    StructPlan,
+    struct_like,
+    struct_plan,
+)
 
 # What Kafka Connect has schemas for only: without one, it knows no type of these. Nor of decimals, which are doubles
 # there when they were numbers of JSON; here they are the numbers of JSON with more digits than a double has.

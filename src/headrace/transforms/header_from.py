@@ -15,12 +15,8 @@ from headrace.connect.json_document import JSON_NULL
 from headrace.connect.record import Header, SourceRecord
 from headrace.connect.schema import Schema, SchemaType
 from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers
-from headrace.transforms.header_appending import with_headers
-from headrace.transforms.operand import Operand
-from headrace.transforms.plans import Plans
-from headrace.transforms.requiring import required_map, required_struct
-from headrace.transforms.struct_plan import StructPlan, is_short, struct_plan
-from headrace.transforms.struct_schemas import struct_like
+from headrace.transforms.operand import Operand, required_map, required_struct, with_headers
+from headrace.transforms.struct_plan import Plans, StructPlan, is_short, struct_like, struct_plan
 
 
 def _empty_problem(items: Sequence[str]) -> str | None:

@@ -10,8 +10,7 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.config import Config, setting
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema, SchemaType, arrow_type
-from headrace.transforms.operand import Operand
-from headrace.transforms.presence import is_absent
+from headrace.transforms.operand import Operand, is_absent
 from headrace.transforms.struct_plan import fitting
 
 

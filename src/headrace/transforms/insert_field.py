@@ -15,12 +15,15 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import INT32, STRING, TIMESTAMP, Field, Schema, SchemaType, arrow_type
 from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers
-from headrace.transforms.operand import Operand
-from headrace.transforms.plans import Plans
-from headrace.transforms.presence import is_absent, is_all_null, where_present
-from headrace.transforms.requiring import required_map, required_struct
-from headrace.transforms.struct_plan import fitting, is_short, struct_column
-from headrace.transforms.struct_schemas import struct_like
+from headrace.transforms.operand import (
+    Operand,
+    is_absent,
+    is_all_null,
+    required_map,
+    required_struct,
+    where_present,
+)
+from headrace.transforms.struct_plan import Plans, fitting, is_short, struct_column, struct_like
 
 _PURPOSE: Final = "field insertion"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

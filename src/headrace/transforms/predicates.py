@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from headrace.connect.batch import SourceBatch
 from headrace.connect.config import Config, setting
 from headrace.connect.header_columns import HeaderColumns
-from headrace.connect.java_regex import java_regex, regex_problem
 from headrace.connect.record import SourceRecord
+from headrace.java.regex import java_regex, regex_problem
 
 
 class TopicNameMatchesConfig(Config):

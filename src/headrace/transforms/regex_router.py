@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.config import Config, Problem, setting
-from headrace.connect.java_regex import java_regex, regex_problem
-from headrace.connect.java_replacement import java_replacement
 from headrace.connect.record import SourceRecord
+from headrace.java.regex import java_regex, java_replacement, regex_problem
 
 
 class RegexRouterConfig(Config):

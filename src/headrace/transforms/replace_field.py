@@ -11,13 +11,14 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema
 from headrace.transforms.fields import NULLS_DOC, field_readers
-from headrace.transforms.list_rules import PAIR, list_problems, parts_of
-from headrace.transforms.operand import Operand
-from headrace.transforms.plans import Plans
-from headrace.transforms.requiring import required_name
-from headrace.transforms.struct_change import StructChange
-from headrace.transforms.struct_plan import StructPlan, struct_plan
-from headrace.transforms.struct_schemas import struct_like
+from headrace.transforms.operand import PAIR, Operand, list_problems, parts_of, required_name
+from headrace.transforms.struct_plan import (
+    Plans,
+    StructChange,
+    StructPlan,
+    struct_like,
+    struct_plan,
+)
 
 
 class ReplaceFieldConfig(Config):

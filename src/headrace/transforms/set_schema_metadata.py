@@ -11,11 +11,8 @@ from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Schema, SchemaType
 from headrace.transforms.fields import NULLS_DOC, field_readers
-from headrace.transforms.operand import Operand
-from headrace.transforms.plans import Plans
-from headrace.transforms.presence import is_absent
-from headrace.transforms.requiring import required_struct
-from headrace.transforms.struct_plan import StructPlan, struct_plan
+from headrace.transforms.operand import Operand, is_absent, required_struct
+from headrace.transforms.struct_plan import Plans, StructPlan, struct_plan
 
 _PURPOSE = "updating schema metadata"
 

@@ -1,16 +1,26 @@
-"""How structs of one schema become structs of another."""
+"""How structs of one schema become structs of another: worked out once for each schema that a transformation meets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
-from headrace.connect.schema import Field, Schema, arrow_type
+from headrace.connect.record import SourceRecord
+from headrace.connect.schema import Field, Schema, SchemaType, arrow_type
+from headrace.transforms.operand import (
+    Operand,
+    is_absent,
+    is_all_null,
+    required_map,
+    required_struct,
+    where_present,
+)
 
 
 class Member(Protocol):
@@ -30,7 +40,7 @@ class StructPlan:
     """One *member* for each field of *schema*, which has the Arrow type *arrow*. Pure.
 
     A null of a field that is not optional is refused, though it has a default, as in Kafka Connect when it
-    is put into a struct. With *leaves_nulls* nobody puts it there, and the default stands for it.
+    is put into a struct. With *leaves_nulls* no one puts it there, and the default stands for it.
     """
 
     schema: Schema
@@ -99,3 +109,102 @@ def _validity(structs: pa.Array) -> pa.Buffer | None:
 def struct_plan(schema: Schema, members: Sequence[Member]) -> StructPlan:
     """The plan that makes structs of *schema* with *members*."""
     return StructPlan(schema, arrow_type(schema), members)
+
+
+def struct_like(schema: Schema, fields: Sequence[Field]) -> Schema:
+    """A struct with *fields* that has from *schema* what Kafka Connect copies: all but optional and default.
+
+    Raises :class:`~headrace.connect.errors.RecordError` when two of *fields* have one name, or one has none.
+    """
+    _check_names(fields)
+    return Schema(
+        type=SchemaType.STRUCT,
+        name=schema.name,
+        version=schema.version,
+        doc=schema.doc,
+        parameters=schema.parameters,
+        fields=tuple(fields),
+    )
+
+
+def _check_names(fields: Sequence[Field]) -> None:
+    seen = set[str]()
+    for field in fields:
+        if not field.name:
+            raise RecordError("fieldName cannot be null.")
+        if field.name in seen:
+            raise RecordError(f"Cannot create field because of field name duplication {field.name}")
+        seen.add(field.name)
+
+
+_Plan = TypeVar("_Plan")
+
+# Records of one task seldom have more schemas than this at a time.
+_KEPT = 16
+
+
+class Plans(Generic[_Plan]):
+    """The plans of the last few schemas, each made when its schema comes for the first time.
+
+    Told apart by identity: a batch and its rows share one schema object, and comparing two schemas can cost
+    more than a row does.
+    """
+
+    def __init__(self, make: Callable[[Schema], _Plan]) -> None:
+        self._make = make
+        self._kept = dict[int, tuple[Schema, _Plan]]()
+
+    def of(self, schema: Schema) -> _Plan:
+        """The plan of *schema*; raises what making it raises."""
+        kept = self._kept.get(id(schema))
+        return self._added(schema) if kept is None else kept[1]
+
+    def _added(self, schema: Schema) -> _Plan:
+        plan = self._make(schema)
+        if len(self._kept) == _KEPT:
+            del self._kept[next(iter(self._kept))]
+        # The schema is kept as well, or another one could get its identity.
+        self._kept[id(schema)] = (schema, plan)
+        return plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructChange:
+    """Changes an operand that is a struct by *plans*, one without schema by *of_map*.
+
+    *purpose* is how Kafka Connect calls the change in its errors. Null stays as it is, unless *refuses_null*.
+    """
+
+    operand: Operand
+    purpose: str
+    plans: Plans[StructPlan]
+    of_map: Callable[[Mapping[Any, Any]], Mapping[Any, Any]]
+    refuses_null: bool = False
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        """*record* with its operand changed."""
+        value, schema = self.operand.value(record), self.operand.schema(record)
+        if is_absent(value) and not self.refuses_null:
+            return record
+        if schema is None:
+            changed = self.of_map(required_map(value, self.purpose))
+            return self.operand.replaced(record, None, changed)
+        struct = required_struct(schema, value, self.purpose)
+        plan = self.plans.of(schema)
+        return self.operand.replaced(record, plan.schema, plan.value(struct))
+
+    def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
+        """All rows at once where they are structs, or null."""
+        column, schema = self.operand.column(batch), self.operand.column_schema(batch)
+        if is_all_null(column):
+            return None if self.refuses_null else [batch]
+        if column is None or schema is None or schema.type is not SchemaType.STRUCT:
+            return None
+        if column.null_count and self.refuses_null:
+            return None
+        plan = self.plans.of(schema)
+        made = plan.column(column)
+        if made is None:
+            return None
+        changed = self.operand.replaced_column(batch, plan.schema, made)
+        return where_present(batch, column, changed)

@@ -10,13 +10,8 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.config import Config, setting
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
-from headrace.transforms.date_pattern import (
-    formatted,
-    pattern_problem,
-    tokens,
-    unchanging_millis,
-)
-from headrace.transforms.row_runs import runs
+from headrace.java.date_format import formatted, pattern_problem, tokens, unchanging_millis
+from headrace.transforms.operand import runs
 
 
 class TimestampRouterConfig(Config):

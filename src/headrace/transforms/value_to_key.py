@@ -11,10 +11,8 @@ from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Field, Schema, SchemaType
 from headrace.transforms.fields import NULLS_DOC, field_readers
-from headrace.transforms.list_rules import list_problems
-from headrace.transforms.plans import Plans
-from headrace.transforms.requiring import required_map, required_struct
-from headrace.transforms.struct_plan import StructPlan, struct_plan
+from headrace.transforms.operand import list_problems, required_map, required_struct
+from headrace.transforms.struct_plan import Plans, StructPlan, struct_plan
 
 _PURPOSE = "copying fields from value to key"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker.ports import free_port, is_free
+from headrace.broker.broker import free_port, is_free
 from headrace.jvm.cache import cache_folder, locked
 from headrace.testing.waiting import until
 

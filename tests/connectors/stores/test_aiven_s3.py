@@ -15,7 +15,7 @@ from connectors.stores.files_bucket import FilesBucket, Stored, values
 from headrace.connect import PlanRequest, SourcePartition, TaskFailedError
 from headrace.connect.schema import OPTIONAL_BYTES
 from headrace.connectors.files.aiven.connector import AivenS3Connector, AivenS3Task
-from headrace.storage.offset_index import LogPosition, OffsetIndex
+from headrace.offsets.index import LogPosition, OffsetIndex
 from headrace.testing.task_runs import Delivered, LocalContext, LocalRun, StoredOffsets
 from sources.avro_files import avro_file
 
@@ -237,7 +237,7 @@ def test_tasks_have_the_objects_that_they_had(
 
 
 def test_objects_that_are_gone_are_no_loss(bucket: FilesBucket):
-    """The original keeps an entry for each object for ever; nobody knows whether they were complete."""
+    """The original keeps an entry for each object for ever; no one knows whether they were complete."""
     bucket.put("b", CONTENTS["jsonl"])
     stored: Stored = {partition(bucket, "gone"): {"recordCount": 3}}
     bucket.proxy.seen.clear()

@@ -339,7 +339,7 @@ class TestLogins:
         with pytest.raises(TaskFailedError, match=r"403.*Storage Blob Data Reader"):
             list(azure_store(wrong).list())
 
-    def test_nobody_may_not_read(self, config: AzureConfig):
+    def test_no_one_may_not_read(self, config: AzureConfig):
         """The container is not public."""
         props = {
             **{key: text for key, text in config.originals.items() if key != "azure.account.key"},

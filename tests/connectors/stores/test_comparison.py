@@ -155,7 +155,7 @@ def test_a_checksum_goes_on_behind_a_copy_of_it(kind: str):
     checksum.update(DATA[:7])
     copied = checksum.copy()
     copied.update(DATA[7:])
-    whole = checksum.anew()
+    whole = checksum.again()
     whole.update(memoryview(DATA))
 
     assert whole.found == copied.found != checksum.found

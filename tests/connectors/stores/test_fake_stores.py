@@ -124,7 +124,7 @@ class Races:
     def test_what_goes_between_the_look_and_the_deletion_is_gone(
         self, store: Store, fake: FakeStore
     ) -> None:
-        """Which is a success, and whose it was nobody knows."""
+        """Which is a success, and whose it was no one knows."""
         old = fake.put("a", b"one").version
         fake.before("DELETE", fake.kept.clear)
 

@@ -12,8 +12,8 @@ from headrace.connect import SourceOffset
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connectors.files.connector import FilesConnector
-from headrace.slot.work import ErrorPolicy
-from slot.local_loop import Rounds
+from headrace.task.work import ErrorPolicy
+from task.local_loop import Rounds
 
 
 class TestAfterCommit(AfterCommitSuite):

@@ -19,8 +19,8 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.stores.checksum import Checksum
 from headrace.connectors.files.stores.errors import ChecksumError
-from headrace.slot.work import ErrorPolicy
-from slot.local_loop import Rounds
+from headrace.task.work import ErrorPolicy
+from task.local_loop import Rounds
 
 # Without repetitions, so that packers leave the text as it is.
 ROWS = [base64.urlsafe_b64encode(Random(n).randbytes(18)).decode() for n in range(12_000)]
@@ -90,7 +90,7 @@ def test_an_object_that_arrives_damaged_is_not_done(bucket: FilesBucket, key: st
 def test_an_object_that_fits_one_piece_is_read_again(
     bucket: FilesBucket, caplog: pytest.LogCaptureFixture
 ):
-    """Nothing of it was sent, so that nobody has to do anything."""
+    """Nothing of it was sent, so that no one has to do anything."""
     data = "\n".join(ROWS[:1000]).encode()
     bucket.put("in/a.txt", data)
     stored: Stored = {}
@@ -105,7 +105,7 @@ def test_an_object_that_fits_one_piece_is_read_again(
 
 
 def test_what_is_stored_damaged_fails_also_where_bad_records_are_tolerated(bucket: FilesBucket):
-    """No record is bad, and nobody knows which of them would be: none is passed over."""
+    """No record is bad, and no one knows which of them would be: none is passed over."""
     data = CONTENTS["in/a.txt"]()
     bucket.put("in/a.txt", data)
     played = Rounds(

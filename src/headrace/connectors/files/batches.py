@@ -42,10 +42,12 @@ class SplitBatches:
         """Where the records go."""
         return self._goes_to.topic
 
-    def of(self, chunk: Chunk, opened: OpenedSplit, *, is_end: bool) -> Iterator[SourceBatch]:
-        """One batch of *chunk*, which *opened* gave; or two, when its last record *is_end* of all there is.
+    def of(
+        self, chunk: Chunk, opened: OpenedSplit, *, done: Mapping[str, OffsetValue] | None
+    ) -> Iterator[SourceBatch]:
+        """One batch of *chunk*, which *opened* gave; or two, when its last record ends all there is.
 
-        The offset of that one says that all was read.
+        The offset of that one says *done* besides.
         """
         constants = self.constants(chunk.constants)
         moving = {
@@ -55,13 +57,12 @@ class SplitBatches:
             **opened.proofs(chunk.anchors),
         }
         read = opened.reader.value_schema
-        if not is_end:
+        if done is None:
             yield self._batch(chunk, read, constants, moving, rows=slice(None))
             return
         if len(chunk) > 1:
             yield self._batch(chunk, read, constants, moving, rows=slice(0, -1))
-        done = {**constants, **self.done()}
-        yield self._batch(chunk, read, done, moving, rows=slice(-1, None))
+        yield self._batch(chunk, read, {**constants, **done}, moving, rows=slice(-1, None))
 
     def saying_last(self, batch: SourceBatch) -> SourceBatch:
         """*batch*, of one record, saying that it is the last one of its file."""

@@ -10,8 +10,8 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.progress import Progress, number
-from headrace.connectors.files.proof import CHECKED, CHECKSUM
-from headrace.connectors.files.rereading import file_anew
+from headrace.connectors.files.proof import CHECKED, CHECKSUM, DIGEST
+from headrace.connectors.files.rereading import file_again
 from headrace.connectors.files.seen import ObjectSeen
 from headrace.sources.sharing import Piece
 
@@ -24,9 +24,11 @@ class Candidate:
     of a format that is read as a whole. *readable* is the byte up to which it may be read: its size, or
     less where its last line is not complete yet. *settled* says that it has been unchanged for long enough
     to be finished; *open_ended* that its last row may be half written although a line ends there. *kept*
-    says that it still begins with what offsets prove. *tailed* says that it goes on where a shorter one
+    says that it still begins with what offsets prove, *copied* that it is another one than was read to its end, and
+    that all its bytes are that one's (``None``: no one knows yet). *tailed* says that it goes on where a shorter one
     ended, maybe without a line end, and *torn* that the record goes on that was the last one then.
-    *splittable* says that it may be read in ranges, *unsplit* why a large one may not, *byte_anchors* that the anchors of its offsets are bytes.
+    *splittable* says that it may be read in ranges, *unsplit* why a large one may not, *byte_anchors* that the
+    anchors of its offsets are bytes.
     """
 
     file: ObjectSeen
@@ -39,6 +41,7 @@ class Candidate:
     byte_anchors: bool = True
     open_ended: bool = False
     kept: bool = True
+    copied: bool | None = False
     tailed: bool = False
     torn: bool = False
 
@@ -67,7 +70,7 @@ class Decision:
     *waits* says that something of it is left for when it has been unchanged for long enough, *again_after*
     in how many seconds to look at it again; or for when there is *marker*, of which that is where it will be.
     *unended* says that what is left is a last record whose end is not there yet. *unsplit* says why a large file
-    is read whole, where it was to be split. *note* is a sentence for whoever asks, which nobody has to be told.
+    is read whole, where it was to be split. *note* is a sentence for whoever asks, which no one has to be told.
     """
 
     pieces: Sequence[Piece] = ()
@@ -85,7 +88,7 @@ class Decision:
 
 NOTHING: Final = Decision()
 """What to do with a file that was read to its end, as most of a million were."""
-_KEPT = ("header", "types", CHECKED, CHECKSUM)
+_KEPT = ("header", "types", CHECKED, CHECKSUM, DIGEST)
 
 
 def finished(
@@ -138,6 +141,6 @@ def check_format(candidate: Candidate, progress: Progress) -> None:
     if other:
         raise TaskFailedError(
             f"{candidate.file.path}: It was read as {other.pop()} up to position {progress.anchor} and cannot "
-            f"go on as {candidate.format}. Take the change of the format's settings back; or {file_anew(candidate.file.path)}, "
+            f"go on as {candidate.format}. Take the change of the format's settings back; or {file_again(candidate.file.path)}, "
             "or give the connector another name, under which it reads all its files."
         )

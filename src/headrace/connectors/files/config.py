@@ -7,8 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from headrace.connect.config import Problem
-from headrace.connect.setting import Setting, setting
-from headrace.connect.setting_type import SettingType
+from headrace.connect.setting import Setting, SettingType, setting
 from headrace.connectors.files.cleanup.after_commit import after_commit_problems
 from headrace.connectors.files.distribution import distribution_problems
 from headrace.connectors.files.encoding_problems import encoding_problems

@@ -12,11 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from headrace.connect.config import Config
-from headrace.connect.connector import ExactlyOnceSupport, Plan, PlannedConnector, PlanRequest
+from headrace.connect.connector import (
+    ExactlyOnceSupport,
+    Explained,
+    Plan,
+    PlannedConnector,
+    PlanRequest,
+)
 from headrace.connect.errors import TaskFailedError
-from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.connect.record_schemas import RecordSchemas
+from headrace.connect.record import RecordSchemas
 from headrace.connect.task import Offsets, SourceTask, Split
 from headrace.connectors.files.candidate import NOTHING, Decision
 from headrace.connectors.files.cleanup.cleaner import Cleanup
@@ -159,7 +164,7 @@ class FilesConnector(PlannedConnector):
             if decision.pieces:
                 # Told before a slot would: a name that says no topic is wrong for all records of the file.
                 self._destinations.of(path)
-                if not taken.take(decision.pieces):
+                if not taken.take(path, decision.pieces):
                     listing.give_back(path, decision)
                     break
             self._tell(path, decision.told)
@@ -177,6 +182,7 @@ class FilesConnector(PlannedConnector):
             shares=self.share_out(taken.pieces, request.slots),
             offsets=offsets,
             total_bytes=taken.total_bytes,
+            objects=taken.objects,
             ask_again_after=min(waits, default=None),
             has_more=taken.has_more,
         )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 
-from headrace.connect.connector import PlanRequest
+from headrace.connect.connector import Explained, PlanRequest
 from headrace.connect.errors import TaskFailedError
-from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.connectors.files.candidate import Decision
@@ -90,7 +89,7 @@ class Explaining:
         except TaskFailedError as error:
             self._fails(path, error)
             return ()
-        return taken.take(decision.pieces)
+        return taken.take(path, decision.pieces)
 
     def _look_for_lost(self, known: Mapping[str, Progress], decided: Mapping[str, object]) -> None:
         for path, progress in known.items():
@@ -158,7 +157,7 @@ def _awaited(decision: Decision) -> str:
         name = decision.marker.rpartition("/")[2]
         return f"It waits for its marker {name} (files.complete.marker)."
     if not decision.unended:
-        return _YOUNG
+        return decision.note or _YOUNG
     old = ", or when it has been untouched for files.min.age.ms" if decision.waits else ""
     return f"{_UNENDED}{old}."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from headrace.connect.record_schemas import RecordSchemas
+from headrace.connect.record import RecordSchemas
 from headrace.connect.schema import BYTES, Field, Schema, SchemaType
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import named_formats

@@ -17,7 +17,7 @@ from headrace.connectors.files.progress import (
     PENDING,
     number,
 )
-from headrace.connectors.files.proof import CHECKED, CHECKSUM
+from headrace.connectors.files.proof import CHECKED, CHECKSUM, DIGEST
 from headrace.connectors.files.selecting.addresses import root_of
 from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.files.tracking.marks import KEY, LOCAL, MARK, MODIFIED
@@ -25,7 +25,18 @@ from headrace.sources.extractors.avro.search import FIRST_BLOCK
 from headrace.sources.offset_entry import QUARANTINED
 
 _COUNTS = frozenset(
-    {"recordCount", "anchor", "skip", "size", CHECKED, CHECKSUM, FIRST_BLOCK, MISSED, MISSING}
+    {
+        "recordCount",
+        "anchor",
+        "skip",
+        "size",
+        CHECKED,
+        CHECKSUM,
+        DIGEST,
+        FIRST_BLOCK,
+        MISSED,
+        MISSING,
+    }
 )
 _TEXTS = frozenset({"version", "format", "header", "types", QUARANTINED, CLEANUP})
 _FIELDS = _COUNTS | _TEXTS | {"done"}
@@ -159,7 +170,7 @@ def _complaint_of_file(key: str, value: OffsetValue) -> str | None:
 
 
 def _complaint_of_object(key: str) -> str | None:
-    if key in (CHECKED, CHECKSUM):
+    if key in (CHECKED, CHECKSUM, DIGEST):
         return "an object of a store is known by its version; leave it out."
     return None
 

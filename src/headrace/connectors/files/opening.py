@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import FileIO
 
@@ -16,8 +16,8 @@ from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.formats import packing_of, packing_told
 from headrace.connectors.files.local.witness import Witness, open_witness
 from headrace.connectors.files.place import Place
-from headrace.connectors.files.progress import number, path_of
-from headrace.connectors.files.proof import CHECKED, CHECKSUM, proof_of
+from headrace.connectors.files.progress import is_range, number, path_of
+from headrace.connectors.files.proof import CHECKED, CHECKSUM, DIGEST, proof_of
 from headrace.connectors.files.tail import behind_line_end
 from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Resume
@@ -25,9 +25,11 @@ from headrace.sources.extractors.format import Format, ObjectInput, ReadLimits
 from headrace.sources.extractors.object_reader import ObjectReader
 from headrace.sources.extractors.readable import Readable
 from headrace.sources.extractors.rows import Int64Array
-from headrace.sources.extractors.streams import Compression
+from headrace.sources.extractors.streams import Compression, PackingDamage, packing_damage
 
 _UNPACKED = " of the unpacked text"
+# Ten seconds of bzip2, the slowest, or of a store: meanwhile a transaction is open, and the poll does not return.
+_MOST_UNPACKED_AGAIN = 256 * 1024**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,8 @@ class OpenedSplit:
         if self.witness is None:
             return {}
         proof = self.witness.proof_at(anchor)
-        return {CHECKED: proof.checked, CHECKSUM: proof.checksum}
+        told = {CHECKED: proof.checked, CHECKSUM: proof.checksum}
+        return told if proof.digest is None else {**told, DIGEST: proof.digest}
 
     def proofs(self, anchors: Int64Array) -> Mapping[str, pa.Array]:
         """What offsets say of the bytes before each of *anchors*, as columns."""
@@ -92,6 +95,23 @@ class SplitOpening:
             witness=witness,
         )
 
+    def packing_damage(self, check: Callable[[], None]) -> PackingDamage | None:
+        """What is wrong with the packing of the file; ``None``: nothing was found. Opens it once more and unpacks it.
+
+        Of a file of more than 256 MiB nothing is found, nor behind the first 256 MiB that it unpacks to. *check* is
+        called again and again meanwhile, and may raise. Raises as :meth:`open`.
+        """
+        if self._details.size > _MOST_UNPACKED_AGAIN:
+            return None
+        opened = self._place.open(self._path, self._details, with_head=True)
+        if opened is None:
+            return None
+        try:
+            packing = packing_of(self._path, opened.head, self._config)
+            return packing_damage(opened.raw, packing, at_most=_MOST_UNPACKED_AGAIN, check=check)
+        finally:
+            opened.raw.close()
+
     def _reader(
         self, raw: Readable, packing: Compression, witness: Witness | None, resume: Resume
     ) -> ObjectReader:
@@ -121,6 +141,7 @@ class SplitOpening:
                 # What is read ahead, and the rows before that.
                 keep=2 * (config.max_line_bytes + 2 * config.batch_max_bytes)
                 + config.looks_ahead_bytes,
+                digests=not is_range(self._split.partition),
             )
         except RecordError as error:
             raw.close()

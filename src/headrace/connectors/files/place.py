@@ -36,6 +36,15 @@ class Place(Protocol):
         """After it was read: whether it is still what was *planned*, or has at most *grown*."""
         ...
 
+    def digest(self, path: str, planned: SplitDetails) -> int | None:
+        """The checksum of all bytes of what is *planned*, whose proofs do not tell them: it is packed, or read as a whole.
+
+        ``None`` where nothing is to be known by it. Reads them.
+
+        Raises ``OSError``.
+        """
+        ...
+
     def failure(self, path: str, error: OSError) -> ConnectError:
         """What to raise for *error*, which reading has met: what fails the task, or what passes."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset
@@ -47,6 +48,8 @@ from headrace.connectors.files.tail import TAIL, can_go_on, torn_told
 from headrace.sources.quarantine import quarantine_told
 from headrace.sources.sharing import Piece
 
+_UNCOMPARED: Final = "It is being compared with the file of this name that was read to its end."
+
 
 def decide(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     """What to do with one file.
@@ -56,6 +59,12 @@ def decide(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     that count in what are no numbers.
     """
     check_counts(candidate.file.path, progress)
+    if candidate.copied is None:
+        # Neither sent nor judged, and nothing is done to it.
+        return Decision(waits=True, note=_UNCOMPARED if candidate.settled else None)
+    if candidate.copied and not is_back(candidate, progress, rules):
+        # What is to be done to files that are read from now on is not done to it.
+        return of_returned(candidate, progress)
     decision = _decided(candidate, progress, rules)
     return _with_cleanup(decision) if rules.cleanup and decision.offsets else decision
 
@@ -71,14 +80,14 @@ def _with_cleanup(decision: Decision) -> Decision:
 
 def _decided(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     if progress.restarted:
-        return _anew(candidate, progress.entry, progress, rules)
+        return _again(candidate, progress.entry, progress, rules)
     if progress.quarantined is not None:
         if _is_still_damaged(candidate, progress, rules):
             return _in_quarantine(candidate, progress, rules)
         if not progress.record_count:
             # Nothing of it was sent, so that there is nothing that another one would have to go on from.
             if progress.ranges:
-                return _anew(candidate, None, progress, rules)
+                return _again(candidate, None, progress, rules)
             progress = Progress()
     if is_back(candidate, progress, rules):
         return of_returned(candidate, progress)
@@ -90,8 +99,8 @@ def _of_progress(candidate: Candidate, progress: Progress, rules: Rules) -> Deci
         # It may be being replaced by a whole one; until then nothing is to be learnt from it.
         return Decision(waits=True)
     complaint = _change(candidate, progress, rules)
-    if _begins_anew(candidate, progress, complaint):
-        return _anew(candidate, None, progress, rules)
+    if _begins_again(candidate, progress, complaint):
+        return _again(candidate, None, progress, rules)
     if complaint:
         return _of_another(candidate, progress, rules=rules, complaint=complaint)
     if rules.changed == TAIL and not _is_unchanged(candidate.file, progress):
@@ -101,7 +110,7 @@ def _of_progress(candidate: Candidate, progress: Progress, rules: Rules) -> Deci
     return _of_done(candidate, progress, rules)
 
 
-def _begins_anew(candidate: Candidate, progress: Progress, complaint: str | None) -> bool:
+def _begins_again(candidate: Candidate, progress: Progress, complaint: str | None) -> bool:
     """Whether another file, or more of one, is there than the one of which nothing was sent.
 
     An offset without a version is a person's, who may want nothing to be sent before its place.
@@ -116,14 +125,14 @@ def _of_another(
 ) -> Decision:
     """What to do with a file that is not the one that was read."""
     if has_free_name(progress, rules):
-        return replace(_anew(candidate, None, progress, rules), told=SUCCESSOR)
+        return replace(_again(candidate, None, progress, rules), told=SUCCESSOR)
     return _of_changed(candidate, progress, rules=rules, complaint=complaint)
 
 
 def _of_done(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:
     """What to do with a file that was read to its end and is still the same one, which may have grown since."""
     grown = candidate.file.size - progress.size if rules.grow else 0
-    # Of a file that a person calls done nobody knows whether it grew.
+    # Of a file that a person calls done no one knows whether it grew.
     if not grown or not (rules.follow or progress.size):
         return Decision()
     if candidate.torn:
@@ -172,9 +181,18 @@ def _change(candidate: Candidate, progress: Progress, rules: Rules) -> str | Non
     if not rules.grow or (tails and not progress.size):
         return None
     complete = progress.done and not rules.follow
-    if progress.proven and (tails or not complete):
+    if progress.proven and (tails or not (complete or _is_another(candidate, progress))):
         return None
     return None if _is_same(file, progress) else replaced(noun_of(rules))
+
+
+def _is_another(candidate: Candidate, progress: Progress) -> bool:
+    """Whether all bytes of the file were compared, and are not those of the one that was read to its end."""
+    was_compared = progress.whole_digest(packed=candidate.packed) is not None
+    is_as_long = candidate.file.size == progress.size
+    return (
+        was_compared and is_as_long and not (candidate.copied or _is_same(candidate.file, progress))
+    )
 
 
 def _is_same(file: ObjectSeen, progress: Progress) -> bool:
@@ -210,18 +228,18 @@ def _in_quarantine(candidate: Candidate, progress: Progress, rules: Rules) -> De
     return replace(_of_unfinished(candidate, progress, rules), told=told)
 
 
-def _anew(
+def _again(
     candidate: Candidate, entry: SourceOffset | None, progress: Progress, rules: Rules
 ) -> Decision:
     """The file from where *entry* says on, without its ranges.
 
     In one piece: ranges would have the source partitions of those that are removed here.
     """
-    anew = _of_unfinished(candidate, Progress(entry=entry), replace(rules, split_bytes=0))
-    if not anew.pieces and not anew.offsets:
-        return anew
+    again = _of_unfinished(candidate, Progress(entry=entry), replace(rules, split_bytes=0))
+    if not again.pieces and not again.offsets:
+        return again
     stale = {part(candidate.file.path, piece): None for piece in progress.ranges}
-    return replace(anew, offsets={**stale, **anew.offsets})
+    return replace(again, offsets={**stale, **again.offsets})
 
 
 def _of_changed(
@@ -233,7 +251,7 @@ def _of_changed(
     if rules.changed == "ignore":
         return Decision(told=f"{complaint} It is left alone, as files.changed=ignore says.")
     told = f"{complaint} It is read again from its beginning, as files.changed=reread says."
-    return replace(_anew(candidate, None, progress, rules), told=told)
+    return replace(_again(candidate, None, progress, rules), told=told)
 
 
 def _of_unfinished(candidate: Candidate, progress: Progress, rules: Rules) -> Decision:

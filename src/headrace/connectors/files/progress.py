@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from headrace.connect.partition import OffsetValue, Paired, SourceOffset, SourcePartition, of_names
-from headrace.connectors.files.proof import Proof, proof_of
+from headrace.connectors.files.proof import CHECKED, Proof, digest_of, proof_of
 from headrace.sources.offset_entry import QUARANTINED, is_closed
 
 FILENAME = "filename"
@@ -64,7 +64,7 @@ class Progress(NamedTuple):
     def finished(self) -> bool:
         """Whether nothing is half read: all there was has been read, or nothing, or what is left is in quarantine.
 
-        Nobody knows how much was left of a file whose entry only counts, as people and other connectors write it.
+        No one knows how much was left of a file whose entry only counts, as people and other connectors write it.
         """
         if self.ranges:
             closed = all(is_closed(each) for each in self.ranges.values())
@@ -123,6 +123,16 @@ class Progress(NamedTuple):
     def proven(self) -> bool:
         """Whether all offsets have a proof; those from earlier versions and from people have none."""
         return len(self.proofs) == len(self._offsets())
+
+    def whole_digest(self, *, packed: bool) -> int | None:
+        """The checksum of all bytes of a file that was read to its end, or ``None`` where no one knows that.
+
+        Of one that is not *packed* it is known up to where the proof reaches.
+        """
+        if not self.done or self.entry is None:
+            return None
+        reaches = packed or number(self.entry, CHECKED) == self.size
+        return digest_of(self.entry) if reaches else None
 
     @property
     def versions(self) -> set[str]:

@@ -3,26 +3,34 @@
 A file is the one that was read when it still begins with what was sent of it, whatever its inode, size and
 time are: so a bad record can be put right with any editor. Up to ``EDGE_BYTES`` at the beginning and before
 the position are compared; comparing everything would mean reading everything again at each start.
+
+A file that was read to its end and lies there under another inode is the same one only if all its bytes are: nothing
+else of it will be read, so that a change between the edges would be lost. For that an offset has a digest.
 """
 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.connect.partition import SourceOffset
 
 EDGE_BYTES = 1024
 CHECKED = "checked"
 CHECKSUM = "checksum"
+DIGEST = "digest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Proof:
-    """The *checksum* of the bytes before byte *checked* of a file's (unpacked) text."""
+    """The *checksum* of the edges of the bytes before byte *checked* of a file's (unpacked) text.
+
+    *digest* is the checksum of all these bytes, ``None`` where no one has read them all.
+    """
 
     checked: int
     checksum: int
+    digest: int | None = field(default=None, compare=False)
 
 
 def proof_of(offset: SourceOffset | None) -> Proof | None:
@@ -30,14 +38,20 @@ def proof_of(offset: SourceOffset | None) -> Proof | None:
     checked, checksum = ((offset or {}).get(key) for key in (CHECKED, CHECKSUM))
     if not isinstance(checked, int) or not isinstance(checksum, int):
         return None
-    return Proof(checked=checked, checksum=checksum)
+    return Proof(checked=checked, checksum=checksum, digest=digest_of(offset))
 
 
-def proof_from(position: int, *, head: bytes, tail: bytes) -> Proof:
+def digest_of(offset: SourceOffset | None) -> int | None:
+    """The checksum of all bytes that *offset* speaks of, or ``None`` where it has none."""
+    digest = (offset or {}).get(DIGEST)
+    return digest if isinstance(digest, int) else None
+
+
+def proof_from(position: int, *, head: bytes, tail: bytes, digest: int | None = None) -> Proof:
     """The proof for *position*: *head* and *tail* are the first and the last bytes before it.
 
-    Each is as long as there are bytes, at most ``EDGE_BYTES``.
+    Each is as long as there are bytes, at most ``EDGE_BYTES``; *digest* is the checksum of all of them.
     """
     # 31 and 32 bits, so that it is a positive number in a column of 64 bits.
     checksum = (zlib.crc32(head) & 0x7FFFFFFF) << 32 | zlib.crc32(tail)
-    return Proof(checked=position, checksum=checksum)
+    return Proof(checked=position, checksum=checksum, digest=digest)

@@ -1,6 +1,6 @@
 """A file in ranges that several slots read. Pure.
 
-Once a range has an offset it stays as it is until all ranges are done; what no range covers is cut anew.
+Once a range has an offset it stays as it is until all ranges are done; what no range covers is cut again.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from headrace.connect.batch import SourceBatch
-from headrace.connect.errors import RecordError
-from headrace.connect.partition import SourceOffset
+from headrace.connect.errors import RecordError, RetriableError
+from headrace.connect.partition import OffsetValue, SourceOffset
 from headrace.connect.task import Split
 from headrace.connectors.files.batches import SplitBatches
 from headrace.connectors.files.config import FilesConfig
@@ -16,20 +17,28 @@ from headrace.connectors.files.formats import format_of
 from headrace.connectors.files.opening import OpenedSplit, SplitOpening
 from headrace.connectors.files.place import Place
 from headrace.connectors.files.progress import OBJECT_KEY, is_range, number, path_of
+from headrace.connectors.files.proof import DIGEST
 from headrace.connectors.files.records.last import LastRecord
 from headrace.connectors.files.stores.errors import ObjectChangedError, ObjectGoneError
 from headrace.sources.extractors.damage import DamagedObjectError
+from headrace.sources.extractors.streams import PackingDamage
 from headrace.sources.extractors.unreadable import UnreadableRecordError
 
 _LOG = logging.getLogger(__name__)
 
 
 class SplitReader:
-    """Reads one split of *place* from its offset to the end that was planned."""
+    """Reads one split of *place* from its offset to the end that was planned.
 
-    def __init__(self, split: Split, config: FilesConfig, place: Place) -> None:
+    *stopping* is asked while more is read than the next records.
+    """
+
+    def __init__(
+        self, split: Split, config: FilesConfig, place: Place, *, stopping: Callable[[], bool]
+    ) -> None:
         self._split = split
         self._place = place
+        self._stopping = stopping
         self._details = SplitDetails.of(split.details)
         self._path = path_of(split.partition)
         self._format = format_of(self._path, config)
@@ -38,6 +47,8 @@ class SplitReader:
         self._last = LastRecord(self._batches.saying_last) if config.tells_last else None
         self._open_split: OpenedSplit | None = None
         self._lost = False
+        self._packing_damage: PackingDamage | None = None
+        self._has_checked_packing = False
 
     @property
     def packed(self) -> bool:
@@ -85,12 +96,18 @@ class SplitReader:
             self._lost = True
             return None
         except UnreadableRecordError as error:
+            position = None if self._format.sealed else error.record.behind.anchor
+            self._check_packing(error, position=position)
             raise self._passed(error) from error
+        except DamagedObjectError as damage:
+            self._check_packing(damage, position=None)
+            raise
         except OSError as error:
             raise self._place.failure(self._path, error) from error
         if chunk is None:
             return None
-        return [*self._batches.of(chunk, opened, is_end=chunk.last and self._is_at_end())]
+        done = self._done() if chunk.last and self._is_at_end() else None
+        return [*self._batches.of(chunk, opened, done=done)]
 
     def end(self) -> SourceOffset | None:
         """After the last record: the offset that passes all there was, or ``None`` if it was cut short."""
@@ -106,12 +123,12 @@ class SplitReader:
             "recordCount": place.record_count,
             **opened.proof(place.anchor),
         }
-        return {**constants, **self._batches.done()} if self._whole(place.anchor) else constants
+        return {**constants, **self._done()} if self._whole(place.anchor) else constants
 
     def _has_counted(self, found: int) -> bool:
         """Whether there were as many records as the offset counts; raises where there will not be any more."""
         if OBJECT_KEY in self._split.partition:
-            # Aiven's S3 source sends nothing of an object that a shorter one has replaced, and tells nobody.
+            # Aiven's S3 source sends nothing of an object that a shorter one has replaced, and tells no one.
             self._tell_replaced(found)
             return True
         if self._details.settled and self._details.tail:
@@ -134,6 +151,39 @@ class SplitReader:
         if self._open_split is not None:
             self._open_split.reader.close()
 
+    def _check_packing(
+        self, error: UnreadableRecordError | DamagedObjectError, *, position: int | None
+    ) -> None:
+        """Raise ``DamagedObjectError`` where *error* is what is left of a record by damage to what it was packed in.
+
+        That shows only at a checksum behind it, for which the file is unpacked once more, as far as that is quick, and
+        once. *position* of the unpacked text is behind the record, where that is known.
+        """
+        if not self.packed or (isinstance(error, DamagedObjectError) and error.packing):
+            return
+        if not self._has_checked_packing:
+            self._packing_damage = self._found_damage()
+            self._has_checked_packing = True
+        damage = self._packing_damage
+        if damage is not None and (position is None or position > damage.sound):
+            place = error.position or f"record {self._opened().reader.place.record_count}"
+            raise DamagedObjectError(damage.error.located(self._path, place)) from error
+
+    def _found_damage(self) -> PackingDamage | None:
+        try:
+            return self._opening.packing_damage(self._check_stopping)
+        except (ObjectChangedError, ObjectGoneError):
+            return None
+        except OSError as error:
+            raise self._place.failure(self._path, error) from error
+
+    def _check_stopping(self) -> None:
+        # What the record is about is left to the next one who reads it.
+        if self._stopping():
+            raise RetriableError(
+                f"{self._path}: It is not unpacked to its end: the task is stopping."
+            )
+
     def _passed(self, error: UnreadableRecordError) -> RecordError:
         """*error* with the offset behind its record."""
         behind = error.record.behind
@@ -147,6 +197,17 @@ class SplitReader:
         return error.with_offset(
             self._split.partition, offset, topic=self.topic, version=self._details.version
         )
+
+    def _done(self) -> dict[str, OffsetValue]:
+        """What the last offset says besides, of all bytes of the file where its proofs do not."""
+        done = self._batches.done()
+        if is_range(self._split.partition) or not (self.packed or self._format.sealed):
+            return done
+        try:
+            digest = self._place.digest(self._path, self._details)
+        except OSError as error:
+            raise self._place.failure(self._path, error) from error
+        return done if digest is None else {**done, DIGEST: digest}
 
     def _opened(self) -> OpenedSplit:
         if self._open_split is None:

@@ -12,7 +12,7 @@ FROM_BEGINNING: Final[SourceOffset] = {RECORD_COUNT: 0}
 """Works below a mark, too, and removes the ranges that a file was split into; no offset at all does not."""
 
 
-def file_anew(path: str) -> str:
+def file_again(path: str) -> str:
     """What has the file or object at *path* read again; to go on behind "or"."""
     command = set_command(whole(path), FROM_BEGINNING)
     return f"stop the connector, have the file read from its beginning ({command}) and resume it"

@@ -39,7 +39,7 @@ def split_problems(config: FilesConfig) -> Iterator[Problem]:
 
 
 def why_whole(form: Format, packing: Compression | None) -> str | None:
-    """Why a file of this form is not split; ``None`` where it can be. *packing* is ``None`` when nobody knows it."""
+    """Why a file of this form is not split; ``None`` where it can be. *packing* is ``None`` when no one knows it."""
     if packing is not Compression.NONE:
         return _UNKNOWN if packing is None else _PACKED
     if form.splits:

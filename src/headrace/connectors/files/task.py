@@ -66,7 +66,8 @@ class FilesTask(SourceTask):
             self._close()
 
     def _open(self, split: Split) -> SplitReader | None:
-        reader = SplitReader(split, self._config, self._place or self._opened_place())
+        place = self._place or self._opened_place()
+        reader = SplitReader(split, self._config, place, stopping=self.context.stopping)
         self._reader = reader
         if reader.open():
             return reader
@@ -112,7 +113,7 @@ class FilesTask(SourceTask):
             self._go_on_behind(offset)
 
     def _go_on_behind(self, offset: SourceOffset | None) -> None:
-        """Let a reader that is opened anew for the same split begin behind *offset*."""
+        """Let a reader that is opened again for the same split begin behind *offset*."""
         if offset is not None:
             self._waiting[0] = replace(self._waiting[0], offset=offset)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from headrace.rest import wire
-from headrace.rest.asked import Answer, Asked
-from headrace.rest.bodies import Number, Shape, native, object_body
+from headrace.herder.errors import BadRequestError
+from headrace.herder.protocol import Herder
+from headrace.herder.requests import NOTHING_GIVEN, OffsetChange, UndoRequest
+from headrace.rest import answers as wire
+from headrace.rest.bodies import Number, Shape, native, object_body, offset_changes
 from headrace.rest.errors import BodyError
-from headrace.rest.resources.creation import offset_changes
-from headrace.runtime.herder.errors import BadRequestError
-from headrace.runtime.herder.herder import Herder
-from headrace.runtime.herder.requests import NOTHING_GIVEN, OffsetChange, UndoRequest
+from headrace.rest.request import ApiRequest, ApiResponse
 
 _SHAPE: Final = Shape(kind="ConnectorOffsets", fields=("offsets",))
 _UNDO: Final = Shape(kind="UndoRequest", fields=("change", "force"))
@@ -29,33 +28,33 @@ class Offsets:
     def __init__(self, herder: Herder) -> None:
         self._herder = herder
 
-    def read(self, asked: Asked) -> Answer:
+    def read(self, asked: ApiRequest) -> ApiResponse:
         """``GET …/offsets``."""
-        return Answer(content=wire.offsets(self._herder.offsets(asked.name)))
+        return ApiResponse(content=wire.offsets(self._herder.offsets(asked.name)))
 
-    def alter(self, asked: Asked) -> Answer:
+    def alter(self, asked: ApiRequest) -> ApiResponse:
         """``PATCH …/offsets``."""
         changes = _changes(asked.body)
         message = self._herder.alter_offsets(asked.name, changes, dry_run=asked.switch(_DRY_RUN))
-        return Answer(content=wire.message(message))
+        return ApiResponse(content=wire.message(message))
 
-    def reset(self, asked: Asked) -> Answer:
+    def reset(self, asked: ApiRequest) -> ApiResponse:
         """``DELETE …/offsets``."""
         message = self._herder.reset_offsets(asked.name, dry_run=asked.switch(_DRY_RUN))
-        return Answer(content=wire.message(message))
+        return ApiResponse(content=wire.message(message))
 
-    def lag(self, asked: Asked) -> Answer:
+    def lag(self, asked: ApiRequest) -> ApiResponse:
         """``GET …/offsets/lag``."""
-        return Answer(content=wire.lag(self._herder.offset_lag(asked.name)))
+        return ApiResponse(content=wire.lag(self._herder.offset_lag(asked.name)))
 
-    def history(self, asked: Asked) -> Answer:
+    def history(self, asked: ApiRequest) -> ApiResponse:
         """``GET …/offsets/history``."""
-        return Answer(content=wire.history(self._herder.offset_history(asked.name)))
+        return ApiResponse(content=wire.history(self._herder.offset_history(asked.name)))
 
-    def undo(self, asked: Asked) -> Answer:
+    def undo(self, asked: ApiRequest) -> ApiResponse:
         """``POST …/offsets/undo``."""
         request = _undo_request(asked)
-        return Answer(content=wire.message(self._herder.undo_offsets(request)))
+        return ApiResponse(content=wire.message(self._herder.undo_offsets(request)))
 
 
 def _changes(body: bytes) -> Sequence[OffsetChange]:
@@ -68,7 +67,7 @@ def _changes(body: bytes) -> Sequence[OffsetChange]:
     return changes
 
 
-def _undo_request(asked: Asked) -> UndoRequest:
+def _undo_request(asked: ApiRequest) -> UndoRequest:
     given = object_body(asked.body, _UNDO)
     number = given.get("change")
     change = native(number) if isinstance(number, Number) else None

@@ -17,6 +17,8 @@ class ArrowUnpacker:
         self._source = _Source(raw)
         self._noun = noun
         self._stream: pa.CompressedInputStream | None = None
+        self.checked = 0
+        """See :class:`~headrace.sources.extractors.streams.Unpacker`: pyarrow does not say where a frame ends."""
 
     def unpack(self) -> bytes:
         """See :class:`~headrace.sources.extractors.streams.Unpacker`."""

@@ -1,14 +1,16 @@
-"""An object of which nothing more can be read, because nobody knows where its next record begins."""
+"""An object of which nothing more can be read, because no one knows where its next record begins."""
 
 from __future__ import annotations
 
 from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.sources.extractors.unpacking import DamagedPackingError
 
 
 class DamagedObjectError(TaskFailedError):
     """Raised by an ``ObjectReader``, now and ever after: put the object in quarantine, or fail.
 
-    *damage* says what is wrong and where. What was read before it is sound.
+    *damage* says what is wrong and where. What was read before it is sound, but for *packing*: what packed bytes came to
+    need not be.
     """
 
     def __init__(self, damage: RecordError) -> None:
@@ -17,3 +19,4 @@ class DamagedObjectError(TaskFailedError):
         self.native_key = damage.native_key
         self.position = damage.position
         self.advice = damage.advice
+        self.packing = isinstance(damage, DamagedPackingError)

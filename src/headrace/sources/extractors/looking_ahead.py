@@ -30,7 +30,7 @@ class Look:
     """What a format learns of the first *most_bytes* before it reads on.
 
     *learn* returns what is part of every record's offset from then on; what is stored under *key* there was
-    learnt by an earlier reader, and nobody looks again.
+    learnt by an earlier reader, and no one looks again.
     """
 
     key: str

@@ -15,6 +15,9 @@ class MemberUnpacker:
         self._member: Member | None = None
         self._finished = False
         self._packed = b""
+        self._unpacked = 0
+        self.checked = 0
+        """See :class:`~headrace.sources.extractors.streams.Unpacker`: each member ends with its checksum."""
 
     def unpack(self) -> bytes:
         """See :class:`~headrace.sources.extractors.streams.Unpacker`."""
@@ -55,6 +58,9 @@ class MemberUnpacker:
             raise cut_off(self._kind.noun)
         self._member = None if ended else member
         self._finished |= ended
+        self._unpacked += len(out)
+        if ended:
+            self.checked = self._unpacked
         return out
 
     def _read(self) -> bytes:

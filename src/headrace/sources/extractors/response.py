@@ -26,7 +26,7 @@ class Response(RawIOBase):
             count = self._response.readinto(buffer)
         except HTTPException as error:
             raise ConnectionError(f"the response ended too early ({error!r})") from error
-        # What is left of it is counted there, and None where nobody knows.
+        # What is left of it is counted there, and None where no one knows.
         left: int | None = self._response.length
         if not count and left and memoryview(buffer).nbytes:
             raise ConnectionError(f"the response ended {left} bytes too early")

@@ -40,7 +40,7 @@ class Extracted:
 
 
 class RowExtractor(Protocol):
-    """Understands the rows of one object; made anew for each, and called block by block on one thread."""
+    """Understands the rows of one object; made again for each, and called block by block on one thread."""
 
     @property
     def value_schema(self) -> Schema | None:

@@ -127,7 +127,7 @@ class RowReader:
                 error.reason, error.advice, place=place, borders=(start, self._blocks.position)
             )
         else:
-            # What is there may be the beginning of a row: nobody knows where the next one begins.
+            # What is there may be the beginning of a row: no one knows where the next one begins.
             self._error = error.located(self._native_key, place)
         return True
 

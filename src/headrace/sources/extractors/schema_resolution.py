@@ -13,8 +13,7 @@ from typing import Final, cast
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.arrow_lists import opened
-from headrace.connect.columns import column_of
+from headrace.connect.columns import column_of, opened
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import Field, Schema, SchemaType, arrow_type
 from headrace.sources.extractors.avro.schema import ENUM, FIXED_SIZE, UNION

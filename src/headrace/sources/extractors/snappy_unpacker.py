@@ -27,12 +27,16 @@ class SnappyUnpacker:
     def __init__(self, raw: Readable) -> None:
         self._raw = raw
         self._xerial: bool | None = None
+        self.checked = 0
+        """See :class:`~headrace.sources.extractors.streams.Unpacker`: chunks have checksums, xerial's blocks have none."""
 
     def unpack(self) -> bytes:
         """See :class:`~headrace.sources.extractors.streams.Unpacker`."""
         if self._xerial is None:
             self._xerial = self._begins_as_xerial()
-        return self._next_block() if self._xerial else self._next_chunk()
+        out = self._next_block() if self._xerial else self._next_chunk()
+        self.checked += len(out)
+        return out
 
     def _begins_as_xerial(self) -> bool:
         head = self._exactly(len(_XERIAL))
@@ -42,7 +46,7 @@ class SnappyUnpacker:
         if head + self._exactly(len(_IDENTIFIER) - len(head)) != _IDENTIFIER:
             raise RecordError(
                 "This is neither Snappy's framing format nor that of xerial's Java library.",
-                advice="Pack the file anew, for example with gzip; Hadoop's Snappy files are not read.",
+                advice="Pack the file again, for example with gzip; Hadoop's Snappy files are not read.",
             )
         return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.connect.errors import RecordError
@@ -15,6 +16,7 @@ from headrace.sources.extractors.snappy_unpacker import SnappyUnpacker
 from headrace.sources.extractors.unpacking import (
     OUTPUT_BYTES,
     Bzip2Member,
+    DamagedPackingError,
     GzipMember,
     XzMember,
 )
@@ -22,11 +24,13 @@ from headrace.sources.extractors.unpacking import (
 __all__ = [
     "ByteStream",
     "Compression",
+    "PackingDamage",
     "PlainStream",
     "SkippingStream",
     "UnpackedStream",
     "Unpacker",
     "open_stream",
+    "packing_damage",
 ]
 
 
@@ -59,6 +63,9 @@ class SkippingStream(ByteStream, Protocol):
 class Unpacker(Protocol):
     """Unpacks one object, in pieces of bounded size."""
 
+    checked: int
+    """How many of the bytes that came out are as they were packed; a checksum that comes later speaks of the others."""
+
     def unpack(self) -> bytes:
         """The next bytes, at least one; none at the end of a whole object.
 
@@ -87,6 +94,36 @@ def open_stream(raw: Readable, compression: Compression, position: int) -> Skipp
     stream = UnpackedStream(raw, compression)
     stream.skip(position)
     return stream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackingDamage:
+    """What is wrong with the packing of an object: *error* may have spoilt all that is not among the first *sound* bytes."""
+
+    error: DamagedPackingError
+    sound: int
+
+
+def packing_damage(
+    raw: Readable, compression: Compression, *, at_most: int, check: Callable[[], None]
+) -> PackingDamage | None:
+    """What is wrong with the packing of *raw*, which is at its first byte; ``None``: nothing in what was unpacked.
+
+    That is all of it, or the pieces until there are *at_most* bytes; *check* is called between them, and may raise.
+    That it is cut off is nothing: it spoils no byte before that. Raises ``OSError``.
+    """
+    if compression is Compression.NONE:
+        return None
+    unpacker, unpacked = _UNPACKERS[compression](raw), 0
+    try:
+        while unpacked < at_most and (piece := unpacker.unpack()):
+            unpacked += len(piece)
+            check()
+    except DamagedPackingError as error:
+        return PackingDamage(error=error, sound=unpacker.checked)
+    except RecordError:
+        return None
+    return None
 
 
 def skipped(stream: ByteStream, count: int) -> int:
@@ -169,7 +206,7 @@ class UnpackedStream:
         if begins_like(self._raw.read(HEAD_BYTES) or b"", self._compression):
             return error
         noun = self._compression.value
-        return RecordError(
+        return DamagedPackingError(
             error.reason,
             advice=f"It does not begin like {noun}; if it is not packed so, correct files.compression.",
         )

@@ -16,6 +16,10 @@ _XZ_MEMORY = 256 * 1024 * 1024
 BROKEN = "Nothing behind this place can be read; replace the file with a whole one."
 
 
+class DamagedPackingError(RecordError):
+    """Packed bytes are not what was packed. What came out of them before this was found need not be that, either."""
+
+
 class Member(Protocol):
     """One self-contained packed part; an object may be several of them in a row. Used once, by one thread."""
 
@@ -120,7 +124,7 @@ class XzMember:
 
 def damaged(noun: str, reason: object) -> RecordError:
     """The error for packed data that is not sound, without its place."""
-    return RecordError(f"This is not sound {noun} data ({reason}).", advice=BROKEN)
+    return DamagedPackingError(f"This is not sound {noun} data ({reason}).", advice=BROKEN)
 
 
 def cut_off(noun: str) -> RecordError:

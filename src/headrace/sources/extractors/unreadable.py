@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.connect.bad_record import BadRecord
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
+from headrace.connect.record import BadRecord
 from headrace.sources.extractors.chunk import Resume
 
 

@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.config import Config
-from headrace.connect.connector import Plan, PlanRequest
+from headrace.connect.connector import Explained, Plan, PlanRequest
 from headrace.connect.errors import ConnectError, OffsetsError
-from headrace.connect.explained import Explained
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.schema import OPTIONAL_BYTES
 from headrace.connect.task import Offsets, SourceTask, Split

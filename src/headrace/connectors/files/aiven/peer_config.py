@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
 from headrace.connect.config import Config, Problem
-from headrace.connect.setting import setting
-from headrace.connect.setting_type import Password, SettingType
+from headrace.connect.setting import Password, SettingType, setting
 from headrace.connectors.files.aiven.naming import regex_of, told_by
 from headrace.connectors.files.naming.topics import topic_problem
 

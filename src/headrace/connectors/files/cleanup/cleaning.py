@@ -21,7 +21,7 @@ from headrace.connectors.files.progress import (
     whole,
 )
 from headrace.connectors.files.selecting.named import named_on_disk
-from headrace.connectors.files.selecting.selection import Tell
+from headrace.connectors.files.selecting.selection import EventListener
 from headrace.connectors.files.tracking.asked import Asked
 
 _SETTING = "files.after.commit"
@@ -46,7 +46,7 @@ class _Rules:
     ignores: bool
     named: AbstractSet[str]
     selects: Callable[[str], bool]
-    tell: Tell
+    tell: EventListener
 
 
 class Cleaning:
@@ -60,7 +60,7 @@ class Cleaning:
         self,
         config: FilesConfig,
         *,
-        tell: Tell,
+        tell: EventListener,
         selects: Callable[[str], bool],
         cleaner: Callable[[FilesConfig], Cleaner] = Cleanup,
     ) -> None:
@@ -96,7 +96,7 @@ class PlannedCleaning:
         self._known: Mapping[str, Progress] = asked.known
         self._offsets = self._settled(cleanups.taken())
         self._held = {str(each["filename"]) for each in self._offsets} | cleanups.under_way()
-        self._read_anew = set[str]()
+        self._read_again = set[str]()
         self._returned = set[str]()
         # Another file may lie there by now, which is nothing to complain of.
         asked.hide(self._held)
@@ -108,7 +108,7 @@ class PlannedCleaning:
             if path in self._held:
                 continue
             if decision.pieces or decision.waits or decision.offsets:
-                self._read_anew.add(path)
+                self._read_again.add(path)
             elif decision == NOTHING and self._known.get(path, _NEW).cleanup == GONE:
                 self._returned.add(path)
             yield path, decision
@@ -145,7 +145,7 @@ class PlannedCleaning:
         for path, progress in self._known.items():
             note, entry = progress.cleanup, progress.entry
             is_due = note == PENDING or (note == GONE and path in self._returned)
-            if entry is None or not is_due or path in self._read_anew:
+            if entry is None or not is_due or path in self._read_again:
                 continue
             if whole(path) not in self._offsets:
                 yield path, entry
@@ -176,7 +176,7 @@ class PlannedCleaning:
         """Whether the next plan decides if it is another file that is there, or the same one, which grew."""
         if cleaned.outcome is not Outcome.CHANGED or self._rules.ignores:
             return False
-        # Once is enough: where plan and action do not agree about what is there, nobody would ever be done.
+        # Once is enough: where plan and action do not agree about what is there, no one would ever be done.
         return self._rules.removes and cleaned.entry.get(CLEANUP) == PENDING
 
     def _tell_failures(self) -> None:

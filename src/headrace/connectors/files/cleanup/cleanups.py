@@ -81,7 +81,7 @@ class Cleanups:
         """Begin with all of *entries* that is not under way and has not failed a short time ago."""
         now = self._clock()
         with self._changed:
-            # What is not asked for any more is nobody's failure.
+            # What is not asked for any more is no one's failure.
             for path in self._failures.keys() - entries.keys():
                 del self._failures[path]
             for path, entry in entries.items():

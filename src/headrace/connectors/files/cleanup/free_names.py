@@ -34,12 +34,14 @@ def is_back(candidate: Candidate, progress: Progress, rules: Rules) -> bool:
         return False
     if all(map(candidate.file.is_still, progress.versions)):
         return False
+    if progress.whole_digest(packed=candidate.packed) is not None:
+        return candidate.copied is True
     has_its_size = candidate.file.size == progress.size
     return has_its_size and candidate.kept and _is_proven_whole(candidate, progress)
 
 
 def _is_proven_whole(candidate: Candidate, progress: Progress) -> bool:
-    """Whether the proof speaks of the last byte, too; of a packed file nobody knows which one that is."""
+    """Whether the proof speaks of the last byte, too; of a packed file no one knows which one that is."""
     proof = proof_of(progress.entry)
     if proof is None:
         return False

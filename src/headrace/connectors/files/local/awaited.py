@@ -12,7 +12,7 @@ from headrace.connectors.files.progress import Progress
 
 if TYPE_CHECKING:
     from headrace.connectors.files.config import FilesConfig
-    from headrace.connectors.files.selecting.selection import Tell
+    from headrace.connectors.files.selecting.selection import EventListener
 
 _COMES: Final = "There is no such file now. One that comes later is read."
 
@@ -27,7 +27,7 @@ class _Expected:
     known: Mapping[str, Progress]
     named: Collection[str]
     files: set[str]
-    tell: Tell
+    tell: EventListener
 
     def __contains__(self, path: object) -> bool:
         if path in self.known:
@@ -57,7 +57,7 @@ class _Expected:
 class Awaited:
     """Which paths of *config* may be missing. A name that ends with a slash is that of a folder."""
 
-    def __init__(self, config: FilesConfig, tell: Tell) -> None:
+    def __init__(self, config: FilesConfig, tell: EventListener) -> None:
         files = (
             (path for path in config.path if not path.endswith("/")) if config.takes_away else ()
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 
@@ -61,7 +62,7 @@ def look_at(path: str) -> FileSeen | None:
 
 
 def status_of(path: str) -> os.stat_result | None:
-    """What the system knows of the file at *path*, or ``None`` when it is gone.
+    """What the system knows of the file at *path*, or ``None`` when it is gone, or a link that leads to itself.
 
     Raises :class:`~headrace.connect.errors.TaskFailedError` when that may not be asked.
     """
@@ -70,7 +71,14 @@ def status_of(path: str) -> os.stat_result | None:
     except GONE:
         return None
     except OSError as error:
+        if is_loop(error):
+            return None
         raise unreadable("file", path, error) from error
+
+
+def is_loop(error: OSError) -> bool:
+    """Whether *error* says that a link leads to itself."""
+    return error.errno == errno.ELOOP
 
 
 def seen(path: str, status: os.stat_result, head: bytes) -> FileSeen:

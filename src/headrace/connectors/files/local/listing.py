@@ -10,7 +10,8 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from headrace.connect.errors import TaskFailedError
-from headrace.connectors.files.local.file_seen import GONE, status_of, unreadable
+from headrace.connectors.files.local.file_seen import GONE, is_loop, status_of, unreadable
+from headrace.connectors.files.local.unopenable import shown
 from headrace.connectors.files.selecting.addresses import NO_GLOB, shows
 from headrace.connectors.files.selecting.exclusion import NOTHING_EXCLUDED, Exclusion
 from headrace.connectors.files.selecting.scope import LeftOut, unheard
@@ -22,7 +23,15 @@ _GLOBBED_FOLDER = (
     "It is a folder, and globs select files. Files in folders are read with ** in the glob, or with "
     "files.recursive=true where files.path names the folder."
 )
-_NO_FILE = "It is no regular file."
+_KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+}
+NO_FILES = frozenset(f"It is {kind}, and only regular files are read." for kind in _KINDS.values())
+"""Why what is neither a file, a folder nor a link is left out."""
+_VANISHED_FILE = "It vanished while the folder was listed."
 VANISHED = "The folder vanished while it was listed."
 """Why what was below a folder is left out of a listing that had found it."""
 LOST_FILE = "It is a link that leads nowhere now. Bring back what it leads to, or remove the link."
@@ -45,13 +54,14 @@ def list_files(
 ) -> list[str]:
     """The absolute paths of the regular files that *paths* (folders, files, globs) select, sorted.
 
-    What vanishes while it is listed is left out, and logged. Raises
+    What vanishes while it is listed is left out, and logged. What cannot be opened is among them, under a name that
+    :mod:`~headrace.connectors.files.local.unopenable` knows. Raises
     :class:`~headrace.connect.errors.TaskFailedError` for a folder that is missing or may not be read, and
     for a missing file that is not *known* from earlier; a glob without matches in a readable folder selects
     nothing, and *without_match* is called with it. *left_out* is told of what is there and is not selected,
     and why; *exclusion* leaves out what *paths* do not name.
     """
-    view = _View(left_out=left_out, exclusion=exclusion)
+    view = _View(left_out=lambda path, reason: left_out(shown(path), reason), exclusion=exclusion)
     absolute = [os.path.abspath(path) for path in paths]  # noqa: PTH100 (keeps symbolic links)
     found = set[str]()
     for path in absolute:
@@ -59,9 +69,7 @@ def list_files(
         if not selected and _MAGIC & set(path):
             without_match(path)
         found |= selected
-    for path in found:
-        _check_name(path)
-    return sorted(found)
+    return sorted(map(shown, found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +120,12 @@ _NO_FOLDER = "This folder does not exist. Create it, or correct files.path."
 
 def _files_in(folder: str, view: _View, *, recursive: bool, found: bool = False) -> Iterator[str]:
     for entry in _entries(folder, "*", view, found=found):
-        if _is(os.DirEntry.is_file, entry):
+        if _is_selected_file(entry):
             yield entry.path
         elif recursive and _is_folder_itself(entry):
             yield from _files_in(entry.path, view, recursive=True, found=True)
         else:
-            view.left_out(entry.path, LOST_FILE if _is_astray(entry) else _NOT_BELOW)
+            view.left_out(entry.path, _no_file(entry, folder=_NOT_BELOW))
 
 
 def _matching(
@@ -131,13 +139,15 @@ def _matching(
             if _is_folder_itself(entry):
                 yield from _matching(entry.path, patterns, view, found=True)
         return
-    kind = os.DirEntry[str].is_dir if rest else os.DirEntry[str].is_file
+    is_one = _is_folder if rest else _is_selected_file
     for entry in _entries(folder, pattern, view, found=found):
         matches = fnmatch.fnmatchcase(entry.name, pattern)
-        if matches and _is(kind, entry):
+        if matches and is_one(entry):
             yield from _matching(entry.path, rest, view, found=True) if rest else (entry.path,)
         elif matches:
-            view.left_out(entry.path, _no_folder(entry) if rest else _no_file(entry))
+            view.left_out(
+                entry.path, _no_folder(entry) if rest else _no_file(entry, folder=_GLOBBED_FOLDER)
+            )
         else:
             view.left_out(entry.path, NO_GLOB)
 
@@ -147,11 +157,13 @@ def _no_folder(entry: os.DirEntry[str]) -> str:
     return LOST_FOLDER if _is_astray(entry) else NO_GLOB
 
 
-def _no_file(entry: os.DirEntry[str]) -> str:
-    """Why *entry*, which a glob matches, is not read."""
-    if _is_astray(entry):
-        return LOST_FILE
-    return _GLOBBED_FOLDER if _is(os.DirEntry.is_dir, entry) else _NO_FILE
+def _no_file(entry: os.DirEntry[str], *, folder: str) -> str:
+    """Why *entry*, which is no file, is not read; *folder* is why one is not."""
+    status = status_of(entry.path)
+    if status is None:
+        return LOST_FILE if entry.is_symlink() else _VANISHED_FILE
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode))
+    return folder if kind is None else f"It is {kind}, and only regular files are read."
 
 
 def _entries(folder: str, pattern: str, view: _View, *, found: bool) -> list[os.DirEntry[str]]:
@@ -169,6 +181,15 @@ def _entries(folder: str, pattern: str, view: _View, *, found: bool) -> list[os.
         raise unreadable("folder", folder, error) from error
 
 
+def _is_selected_file(entry: os.DirEntry[str]) -> bool:
+    """Whether *entry* is a file, or a link that leads to itself, of which no one knows what it should be."""
+    return _is(os.DirEntry.is_file, entry) or _is_loop(entry)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return _is(os.DirEntry.is_dir, entry)
+
+
 def _is_folder_itself(entry: os.DirEntry[str]) -> bool:
     """Whether *entry* is a folder and no symbolic link to one."""
     return _is(lambda each: each.is_dir(follow_symlinks=False), entry)
@@ -181,18 +202,21 @@ def _is(kind: Callable[[os.DirEntry[str]], bool], entry: os.DirEntry[str]) -> bo
     except GONE:
         return False
     except OSError as error:
+        if is_loop(error):
+            return False
         raise unreadable("path", entry.path, error) from error
 
 
 def _is_astray(entry: os.DirEntry[str]) -> bool:
-    """Whether *entry* is a symbolic link that leads nowhere, to which no kind holds."""
+    """Whether *entry* is a symbolic link that leads nowhere, or to itself, to which no kind holds."""
     return entry.is_symlink() and status_of(entry.path) is None
 
 
-def _check_name(path: str) -> None:
+def _is_loop(entry: os.DirEntry[str]) -> bool:
+    if not entry.is_symlink():
+        return False
     try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise TaskFailedError(
-            f"{path!r}: The file's name is not UTF-8, so no offset can be stored for it. Rename it."
-        ) from None
+        os.stat(entry.path)  # noqa: PTH116
+    except OSError as error:
+        return is_loop(error)
+    return False

@@ -8,7 +8,12 @@ from io import FileIO
 from headrace.connect.errors import ConnectError
 from headrace.connectors.files.details import SplitDetails
 from headrace.connectors.files.local.file_seen import GONE, FileSeen, look_at, seen, unreadable
+from headrace.connectors.files.local.prefix_check import packed_digest
+from headrace.connectors.files.local.unopenable import why_unopenable
 from headrace.connectors.files.place import HEAD_BYTES, Opened
+
+# A second or two, mostly from the system's cache: one poll must not take longer.
+_MOST_READ_TWICE = 1024**3
 
 
 class LocalPlace:
@@ -16,6 +21,9 @@ class LocalPlace:
 
     def open(self, path: str, planned: SplitDetails, *, with_head: bool) -> Opened | None:
         """See :class:`~headrace.connectors.files.place.Place`. The head is read in any case."""
+        unopenable = why_unopenable(path)
+        if unopenable is not None:
+            raise unopenable
         try:
             raw = FileIO(path)
         except GONE:
@@ -33,6 +41,17 @@ class LocalPlace:
         if file is None or not _is_planned(file, planned):
             return False
         return grown or file.size == planned.size
+
+    def digest(self, path: str, planned: SplitDetails) -> int | None:
+        """See :class:`~headrace.connectors.files.place.Place`. Not of large ones: it is a second reading.
+
+        Nor of one that was modified since it was planned: its bytes need not be those that were read first.
+        """
+        if planned.size > _MOST_READ_TWICE:
+            return None
+        return packed_digest(
+            path, version=planned.version, size=planned.size, modified_ms=planned.modified_ms
+        )
 
     def failure(self, path: str, error: OSError) -> ConnectError:
         """See :class:`~headrace.connectors.files.place.Place`. A disk that fails does not mend itself."""

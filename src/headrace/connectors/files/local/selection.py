@@ -10,13 +10,29 @@ from headrace.connectors.files.candidate import Candidate, Decision
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.formats import format_of, packing_of, quoted_framing
 from headrace.connectors.files.local.awaited import Awaited
-from headrace.connectors.files.local.file_seen import FileSeen, look_at, status_of, touched_ns
-from headrace.connectors.files.local.listing import LOST_FILE, LOST_FOLDER, VANISHED, list_files
+from headrace.connectors.files.local.file_seen import (
+    FileSeen,
+    look_at,
+    status_of,
+    touched_ns,
+)
+from headrace.connectors.files.local.listing import (
+    LOST_FILE,
+    LOST_FOLDER,
+    NO_FILES,
+    VANISHED,
+    list_files,
+)
 from headrace.connectors.files.local.prefix_check import PrefixCheck
 from headrace.connectors.files.local.ready import Ready, last_line_end
 from headrace.connectors.files.local.remembered import Remembered
 from headrace.connectors.files.local.row_ahead import RowAhead
 from headrace.connectors.files.local.torn import is_torn_at
+from headrace.connectors.files.local.unopenable import (
+    is_escaped,
+    of_unopenable,
+    why_unopenable,
+)
 from headrace.connectors.files.measured import Measured
 from headrace.connectors.files.planning import decide
 from headrace.connectors.files.progress import Progress
@@ -24,7 +40,7 @@ from headrace.connectors.files.selecting.local_paths import local_selector
 from headrace.connectors.files.selecting.markers import Markers
 from headrace.connectors.files.selecting.observing import UNOBSERVED, ListingObserver
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
-from headrace.connectors.files.selecting.selection import Tell, rules_of
+from headrace.connectors.files.selecting.selection import EventListener, rules_of
 from headrace.connectors.files.selecting.strays import Strays
 from headrace.connectors.files.splitting import why_whole
 from headrace.sources.extractors.line_framing import Framing
@@ -33,6 +49,10 @@ from headrace.sources.extractors.streams import Compression
 # Floating point must not make a file a moment too young after the wait.
 _MARGIN_SECONDS = 0.01
 _AGAIN_SECONDS = 0.1
+_COPIES = (
+    "Files that were read to their end lie there under other inodes, as after a restore. The driver compares them with what "
+    "was read, at most 1 GiB in each round; until that is done nothing is sent of them."
+)
 _NO_MATCH = "No file matches this pattern of files.path now. Files that come later are read."
 
 
@@ -43,7 +63,9 @@ class LocalSelection:
     it is sure, and *clock*, in seconds since 1970, says how old it is.
     """
 
-    def __init__(self, config: FilesConfig, *, clock: Callable[[], float], tell: Tell) -> None:
+    def __init__(
+        self, config: FilesConfig, *, clock: Callable[[], float], tell: EventListener
+    ) -> None:
         self._config = config
         self._clock = clock
         self._tell = tell
@@ -69,12 +91,14 @@ class LocalSelection:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
 
         def is_left_out(path: str, reason: str) -> None:
-            if self._is_missed(path, reason, observer) and reason != VANISHED:
+            missed = self._is_missed(path, reason, observer) and reason != VANISHED
+            if missed or self._is_no_file(path, reason):
                 self._tell(path, reason)
             left_out(path, reason)
 
         self._markers.begin()
         self._strays.begin()
+        self._prefixes.begin()
         paths = list_files(
             self._config.path,
             recursive=self._config.recursive,
@@ -116,7 +140,9 @@ class LocalSelection:
 
     def measured(self, path: str) -> Measured | None:
         """See :class:`~headrace.connectors.files.selecting.selection.Selection`."""
-        file = look_at(path) if path.startswith("/") else None
+        if not path.startswith("/") or is_escaped(path) or status_of(path) is None:
+            return None
+        file = look_at(path)
         if file is None:
             return None
         plain = packing_of(path, file.head, self._config) is Compression.NONE
@@ -145,6 +171,10 @@ class LocalSelection:
             return self._scope.against_name(path) is None and observer.missed(path)
         return reason in {VANISHED, LOST_FOLDER} and observer.missed(f"{path}/")
 
+    def _is_no_file(self, path: str, reason: str) -> bool:
+        """Whether *path* might be read if it were a file, as somebody may think who writes into a FIFO."""
+        return reason in NO_FILES and self._scope.against_name(path) is None
+
     def _judged(
         self, path: str, progress: Progress, observer: ListingObserver
     ) -> tuple[str | None, Decision]:
@@ -157,7 +187,16 @@ class LocalSelection:
             return reason, Decision()
         # Before the file: what its marker says holds for what is there behind it.
         marker = self._markers.awaited_by(path) if progress.is_new else None
-        file = look_at(path)
+        try:
+            file = None if is_escaped(path) else look_at(path)
+        except TaskFailedError:
+            if why_unopenable(path) is None:
+                raise
+            file = None
+        unopenable = why_unopenable(path) if file is None else None
+        if unopenable is not None:
+            form = format_of(path, self._config).signature()
+            return None, of_unopenable(path, unopenable, progress, form)
         if file is not None:
             reason = self._scope.against_time(file.modified_ms)
         if reason is not None:
@@ -184,10 +223,15 @@ class LocalSelection:
         if self._waits_for_last and decision.pieces and not candidate.settled:
             # Only in a file that is finished there is a last record.
             decision = Decision(waits=True)
-        judged = candidate.settled and not decision.pieces
-        if judged and progress.done and file.size == progress.size:
+        # Offsets that are not written in the end are to be decided again.
+        left = decision.pieces or decision.offsets or decision.waits
+        if candidate.settled and not left and progress.done and file.size == progress.size:
             self._unchanged[path] = _signs(file)
-        return replace(decision, again_after=self._wait_for(file)) if decision.waits else decision
+        if not decision.waits:
+            return decision
+        seconds = self._wait_for(file)
+        # What is old enough waits for another look, which may be at once.
+        return replace(decision, again_after=seconds if seconds > 0 else _AGAIN_SECONDS)
 
     def _wait_for(self, file: FileSeen) -> float:
         """The seconds until *file* will be old enough, if it does not change any more."""
@@ -227,6 +271,7 @@ class LocalSelection:
             ready = self._ready(file, quoted, start)
         if ready is None:
             return None
+        copied = self._is_copy(file, progress, packed=packed, settled=settled)
         return Candidate(
             file=file,
             format=form.signature(),
@@ -237,7 +282,8 @@ class LocalSelection:
             unsplit=why_whole(form, packing) if 0 < config.split_bytes < file.size else None,
             byte_anchors=form.byte_anchors,
             open_ended=ready.open_ended,
-            kept=self._is_kept(file, packing, progress, settled=settled),
+            kept=copied is not False or self._is_kept(file, packing, progress, settled=settled),
+            copied=copied,
             torn=not packed and progress.done and is_torn_at(file, progress),
         )
 
@@ -270,6 +316,23 @@ class LocalSelection:
             if not settled or (same and (closed or self._config.changed == "fail")):
                 return True
         return self._prefixes.holds(file, packing, progress.proofs)
+
+    def _is_copy(
+        self, file: FileSeen, progress: Progress, *, packed: bool, settled: bool
+    ) -> bool | None:
+        """Whether *file* is another one than was read to its end, and has all its bytes; ``None``: not known yet."""
+        digest = progress.whole_digest(packed=packed)
+        if digest is None or file.size != progress.size:
+            return False
+        if all(map(file.is_still, progress.versions)):
+            return False
+        if not settled:
+            # It may be being written, in a place that was made as long as it will be.
+            return None
+        found = self._prefixes.is_copy(file, digest, packed=packed)
+        if self._prefixes.is_exhausted:
+            self._tell("files.changed", _COPIES)
+        return found
 
 
 def _modified_ms(path: str) -> int | None:

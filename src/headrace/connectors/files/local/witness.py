@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import zlib
 from collections.abc import Iterable
 from io import FileIO
 
 import numpy as np
 import pyarrow as pa
 
-from headrace.connectors.files.proof import CHECKED, CHECKSUM, EDGE_BYTES, Proof, proof_from
+from headrace.connectors.files.proof import (
+    CHECKED,
+    CHECKSUM,
+    DIGEST,
+    EDGE_BYTES,
+    Proof,
+    proof_from,
+)
 from headrace.sources.extractors.rows import Int64Array
 from headrace.sources.extractors.streams import ByteStream, Compression, open_stream, skipped
 
 # Each proof costs about a microsecond. Rows between two of them carry the one before.
 _PROOFS_PER_CHUNK = 64
 _LEAST_KEPT_BYTES = 2 * 1024 * 1024
+_PIECE_BYTES = 1024 * 1024
 
 
 class Witness:
     """The bytes of *stream*, which begins at *position*; *head* and *tail* are the edges of what precedes it.
 
-    It remembers what was read since the last call of :meth:`columns`, up to *keep* bytes. Used by one thread.
+    It remembers what was read since the last call of :meth:`columns`, up to *keep* bytes. *digest* is the checksum
+    of all that precedes it; with ``None`` its proofs have none. Used by one thread.
     """
 
     def __init__(
@@ -32,13 +43,15 @@ class Witness:
         head: bytes = b"",
         tail: bytes = b"",
         keep: int = _LEAST_KEPT_BYTES,
+        digest: int | None = None,
     ) -> None:
         self._stream = stream
         self._head = head
         self._kept = bytearray(tail)
         self._base = position - len(tail)
         self._keep = keep
-        self._last = proof_from(position, head=head, tail=tail)
+        self._digest, self._digested = digest, position
+        self._last = proof_from(position, head=head, tail=tail, digest=digest)
 
     @property
     def position(self) -> int:
@@ -70,7 +83,8 @@ class Witness:
         start = max(position - EDGE_BYTES, 0) - self._base
         if start >= 0:
             tail = bytes(self._kept[start : position - self._base])
-            self._last = proof_from(position, head=self._head[:position], tail=tail)
+            digest = self._digest_at(position)
+            self._last = proof_from(position, head=self._head[:position], tail=tail, digest=digest)
         return self._last
 
     def columns(self, anchors: Int64Array) -> dict[str, pa.Array]:
@@ -83,23 +97,46 @@ class Witness:
         proofs = [self.proof_at(int(anchor)) for anchor in anchors[chosen]]
         nearest = np.searchsorted(chosen, np.arange(count), side="right") - 1
         self._forget(int(anchors[-1]) - EDGE_BYTES)
-        return {
-            CHECKED: pa.array(np.array([each.checked for each in proofs], np.int64)[nearest]),
-            CHECKSUM: pa.array(np.array([each.checksum for each in proofs], np.int64)[nearest]),
+        columns = {
+            CHECKED: [each.checked for each in proofs],
+            CHECKSUM: [each.checksum for each in proofs],
         }
+        digests = [each.digest for each in proofs if each.digest is not None]
+        if len(digests) == len(proofs):
+            columns[DIGEST] = digests
+        return {key: pa.array(np.array(each, np.int64)[nearest]) for key, each in columns.items()}
+
+    def _digest_at(self, position: int) -> int | None:
+        """The checksum of all before *position*, which does not lie before the last one that was asked for."""
+        if self._digest is None or position < self._digested:
+            return None
+        with memoryview(self._kept) as kept:
+            passed = kept[self._digested - self._base : position - self._base]
+            self._digest, self._digested = zlib.crc32(passed, self._digest), position
+            passed.release()
+        return self._digest
 
     def _forget(self, before: int) -> None:
         excess = before - self._base
         if excess > 0:
+            if self._digested < before:
+                self._digest_at(before)
             del self._kept[:excess]
             self._base += excess
 
 
 def open_witness(
-    raw: FileIO, packing: Compression, position: int, *, proof: Proof | None, keep: int
+    raw: FileIO,
+    packing: Compression,
+    position: int,
+    *,
+    proof: Proof | None,
+    keep: int,
+    digests: bool = False,
 ) -> Witness | None:
     """The bytes of *raw* from *position* of the unpacked text on, or ``None`` when *proof* does not hold.
 
+    With *digests* its proofs tell all bytes of a text that is not packed, where *proof* does or there are none yet.
     Owns *raw* when it returns a stream. Raises :class:`~headrace.connect.errors.RecordError` where packed
     bytes before *position* are damaged, and ``OSError``.
     """
@@ -107,8 +144,9 @@ def open_witness(
         if proof is not None and not holds(raw, packing, [proof]):
             return None
         head, tail = _edges(raw, position)
+        digest = _digest_before(raw, position, proof) if digests else None
         stream = open_stream(raw, packing, position)
-        return Witness(stream, position=position, head=head, tail=tail, keep=keep)
+        return Witness(stream, position=position, head=head, tail=tail, keep=keep, digest=digest)
     witness = Witness(open_stream(raw, packing, 0), keep=keep)
     if proof is not None and not _reaches(witness, proof):
         return None
@@ -125,6 +163,64 @@ def holds(raw: FileIO, packing: Compression, proofs: Iterable[Proof]) -> bool:
         return all(_plain_proof(raw, each.checked) == each for each in proofs)
     witness = Witness(open_stream(raw, packing, 0))
     return all(_reaches(witness, each) for each in sorted(proofs))
+
+
+class WholeDigest:
+    """The checksum of all bytes of a file before :attr:`position`, from its first one on, read a part at a time.
+
+    One that is *packed* may hold checksums of its own: the CRC of what ends with its own CRC, as a gzip file nearly
+    does, is the same whatever comes before.
+    """
+
+    def __init__(self, *, packed: bool) -> None:
+        self._sha = hashlib.sha256() if packed else None
+        self._crc = 0
+        self.position = 0
+        """The byte up to which it was read."""
+
+    def read(self, raw: FileIO, stop: int) -> None:
+        """Go on to byte *stop* of *raw*, or to its end where that comes first.
+
+        Leaves the place of *raw* as it is. Raises ``OSError``.
+        """
+        while self.position < stop:
+            count = min(_PIECE_BYTES, stop - self.position)
+            piece = os.pread(raw.fileno(), count, self.position)
+            if not piece:
+                return
+            if self._sha is None:
+                self._crc = zlib.crc32(piece, self._crc)
+            else:
+                self._sha.update(piece)
+            self.position += len(piece)
+
+    @property
+    def value(self) -> int:
+        """The checksum; 63 bits at most, so that it is a positive number in a column of 64 bits."""
+        if self._sha is None:
+            return self._crc
+        return int.from_bytes(self._sha.digest()[:8], "big") >> 1
+
+
+def _digest_between(raw: FileIO, start: int, stop: int, digest: int) -> int | None:
+    """The checksum of all bytes before *stop*, of which *digest* is that of those before *start*.
+
+    ``None`` when there are fewer. Leaves the place of *raw* as it is. Raises ``OSError``.
+    """
+    while start < stop:
+        piece = os.pread(raw.fileno(), min(_PIECE_BYTES, stop - start), start)
+        if not piece:
+            return None
+        digest, start = zlib.crc32(piece, digest), start + len(piece)
+    return digest
+
+
+def _digest_before(raw: FileIO, position: int, proof: Proof | None) -> int | None:
+    if proof is None:
+        return None if position else 0
+    if proof.digest is None or proof.checked > position:
+        return None
+    return _digest_between(raw, proof.checked, position, proof.digest)
 
 
 def _reaches(witness: Witness, proof: Proof) -> bool:

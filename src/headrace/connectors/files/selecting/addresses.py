@@ -130,7 +130,7 @@ def matched_by(glob: str, *, any_text: str = "x", one: str = "x") -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether *name* is left out where nobody writes its dot."""
+    """Whether *name* is left out where no one writes its dot."""
     return name.startswith(".") and name not in _NO_NAMES
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from headrace.connectors.files.selecting.marker import Marker
-from headrace.connectors.files.selecting.selection import Tell
+from headrace.connectors.files.selecting.selection import EventListener
 from headrace.connectors.files.stores.store import StoredObject
 
 _WAITS: Final = "waits for its marker {marker} (files.complete.marker)."
@@ -40,7 +40,7 @@ class Markers:
         wanted = self._marker.of(path)
         return None if self._is_there(wanted) else wanted
 
-    def tell(self, path: str, marker: str, tell: Tell) -> None:
+    def tell(self, path: str, marker: str, tell: EventListener) -> None:
         """Say that the file at *path* waits for *marker*; where that speaks of a folder, once for all of it."""
         name = marker.rpartition("/")[2]
         if self._marker is not None and self._marker.per_folder:

@@ -10,7 +10,7 @@ from typing import Final
 from headrace.sources.sharing import Piece
 
 MOST_OBJECTS: Final = 100_000
-"""How many files one plan takes where nobody says it: what is planned lies in memory, a kilobyte for each."""
+"""How many files one plan takes where no one says it: what is planned lies in memory, a kilobyte for each."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -21,19 +21,20 @@ class Round:
     max_bytes: int = 0
     pieces: list[Piece] = field(default_factory=list[Piece])
     total_bytes: int = 0
+    objects: list[str] = field(default_factory=list[str])
+    """The files of the pieces."""
+
     has_more: bool = False
     """Whether something was not taken: from then on nothing is."""
 
-    _objects: int = 0
-
-    def take(self, pieces: Sequence[Piece]) -> Sequence[Piece]:
-        """Take the first of *pieces*, which are those of one file, as many as there is room for."""
+    def take(self, name: str, pieces: Sequence[Piece]) -> Sequence[Piece]:
+        """Take the first of *pieces*, which are those of the file *name*, as many as there is room for."""
         if not pieces:
             return ()
-        self.has_more |= bool(self.max_objects and self._objects >= self.max_objects)
+        self.has_more |= bool(self.max_objects and len(self.objects) >= self.max_objects)
         taken = () if self.has_more else pieces[: self._room_for(pieces)]
         self.has_more |= len(taken) < len(pieces)
-        self._objects += bool(taken)
+        self.objects += [name] if taken else []
         self.pieces += taken
         self.total_bytes += sum(each.weight for each in taken)
         return taken

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from headrace.connect.config import Config
-from headrace.connect.setting import setting
-from headrace.connect.setting_type import SettingType
+from headrace.connect.setting import SettingType, setting
 
 
 def moment_ms(text: str) -> int:

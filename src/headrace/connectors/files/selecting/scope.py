@@ -16,7 +16,7 @@ Failed = Callable[[str, TaskFailedError], None]
 
 
 def unheard(_path: str, _reason: str) -> None:
-    """The default :data:`LeftOut`: what is not selected concerns nobody."""
+    """The default :data:`LeftOut`: what is not selected concerns no one."""
 
 
 def fail(_path: str, error: TaskFailedError) -> None:

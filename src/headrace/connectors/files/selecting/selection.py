@@ -12,7 +12,7 @@ from headrace.connectors.files.progress import Progress
 from headrace.connectors.files.selecting.observing import UNOBSERVED, ListingObserver
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, fail, unheard
 
-Tell = Callable[[str, str], None]
+EventListener = Callable[[str, str], None]
 """Takes a path and a sentence about it, for the log; says the same only once."""
 
 

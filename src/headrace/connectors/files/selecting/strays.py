@@ -13,7 +13,7 @@ from headrace.connectors.files.selecting.scope import Failed
 
 if TYPE_CHECKING:
     from headrace.connectors.files.config import FilesConfig
-    from headrace.connectors.files.selecting.selection import Tell
+    from headrace.connectors.files.selecting.selection import EventListener
 
 _LEFT_OUT: Final = (
     "Its extension does not tell the format, so that it is left out. To read such files, set files.format{hint}; "
@@ -32,7 +32,7 @@ class Strays:
     nothing has a known extension the listing fails: that must not look like a place without files.
     """
 
-    def __init__(self, config: FilesConfig, tell: Tell) -> None:
+    def __init__(self, config: FilesConfig, tell: EventListener) -> None:
         self._config = config
         self._tell = tell
         self._is_auto = config.format == "auto"

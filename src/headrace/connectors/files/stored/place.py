@@ -46,6 +46,10 @@ class StorePlace:
         """See :class:`~headrace.connectors.files.place.Place`: what was read was of that version."""
         return True
 
+    def digest(self, path: str, planned: SplitDetails) -> int | None:
+        """See :class:`~headrace.connectors.files.place.Place`: an object is known by its version."""
+        return None
+
     def failure(self, path: str, error: OSError) -> ConnectError:
         """See :class:`~headrace.connectors.files.place.Place`."""
         if isinstance(error, StoreUnavailableError):

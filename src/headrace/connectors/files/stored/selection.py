@@ -17,7 +17,7 @@ from headrace.connectors.files.selecting.addresses import REASONS, Root, Selecto
 from headrace.connectors.files.selecting.markers import Markers, Nearby
 from headrace.connectors.files.selecting.observing import UNOBSERVED, ListingObserver
 from headrace.connectors.files.selecting.scope import Failed, LeftOut, Scope, fail, unheard
-from headrace.connectors.files.selecting.selection import Tell, rules_of
+from headrace.connectors.files.selecting.selection import EventListener, rules_of
 from headrace.connectors.files.selecting.strays import Strays
 from headrace.connectors.files.splitting import why_whole
 from headrace.connectors.files.stores.errors import (
@@ -58,7 +58,9 @@ class StoreSelection:
     another one when its version is. Nothing is read of it before its slot does.
     """
 
-    def __init__(self, config: FilesConfig, root: Root, store: Store, *, tell: Tell) -> None:
+    def __init__(
+        self, config: FilesConfig, root: Root, store: Store, *, tell: EventListener
+    ) -> None:
         self._config = config
         self._root = root
         self._store = store

@@ -92,6 +92,6 @@ class Checksum:
         copied._digest = self._digest.copy()
         return copied
 
-    def anew(self) -> Checksum:
+    def again(self) -> Checksum:
         """One that begins before the first byte."""
         return Checksum(self.kind, self._expected)

@@ -19,7 +19,7 @@ _ARRIVED = (
 )
 _STORED = (
     "A second reading found {again}: what is stored is not what the checksum speaks of. Write the object "
-    "anew, or exclude it."
+    "again, or exclude it."
 )
 _UNKNOWN = "A second reading did not go through: {error} Start the connector again."
 
@@ -54,7 +54,7 @@ class Comparison:
         """
         if self._checksum.matches:
             return
-        again = self._checksum.anew()
+        again = self._checksum.again()
         try:
             as_given = self._read_again(last, reopen, again)
         except StoreUnavailableError as error:

@@ -154,7 +154,7 @@ class LocalStore:
 
     @contextmanager
     def _taken(self, key: str, version: str) -> Generator[str]:
-        """That version, under a name that nobody else gives to another file."""
+        """That version, under a name that no one else gives to another file."""
         path = self._path(key)
         expected = version_of(os.lstat(path))
         self._same(self.head(key), version)

@@ -24,7 +24,7 @@ _OCCUPIED = "Another file lies here, and none is moved over it. Move it away, or
 
 
 def make_folder(folder: str, *, like: str) -> None:
-    """Make *folder*, and those on the way to it, durably; nobody else may enter them who may not enter *like*.
+    """Make *folder*, and those on the way to it, durably; no one else may enter them who may not enter *like*.
 
     Raises ``TaskFailedError`` where a file is in the way.
     """
@@ -57,7 +57,7 @@ def lies_at(target: str, source: str) -> bool:
 def renamed(source: str, target: str, taking: AbstractContextManager[str]) -> bool:
     """Give the file at *source* the path *target*, with all that it has; ``False`` where that needs a copy.
 
-    *taking* gives the name under which nobody replaces it any more. Raises as ``os.link`` does.
+    *taking* gives the name under which no one replaces it any more. Raises as ``os.link`` does.
     """
     # First: no file is to be without its name for as long as a copy takes.
     if os.path.islink(source) or not _are_near(source, target):  # noqa: PTH114

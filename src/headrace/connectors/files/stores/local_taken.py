@@ -1,6 +1,6 @@
 """Files on local disk that are taken from their names before they go.
 
-A name says only until the next moment which file it is. So a file that is to go gets a name first that nobody else
+A name says only until the next moment which file it is. So a file that is to go gets a name first that no one else
 knows, and is looked at under that: a new one that came under its name meanwhile is given back.
 """
 

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from headrace.connect.config import Problem
-from headrace.connect.setting import setting
-from headrace.connect.setting_type import SettingType
+from headrace.connect.setting import SettingType, setting
 from headrace.connectors.files.stores.connecting import Connecting
 from headrace.connectors.files.stores.retries import Retries
 

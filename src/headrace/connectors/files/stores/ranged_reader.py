@@ -126,7 +126,7 @@ class RangedReader(RawIOBase):
         filled = self._fill(view)
         if comparison and self._position == self._length:
             self._comparison = None
-            comparison.settle(view[:filled], self._anew)
+            comparison.settle(view[:filled], self._again)
         return filled
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class RangedReader(RawIOBase):
             filled += len(data)
         return filled
 
-    def _anew(self) -> RangedReader:
+    def _again(self) -> RangedReader:
         return RangedReader(
             store=self._store,
             key=self._key,

@@ -15,7 +15,7 @@ class StoredObject:
 
     *version* changes whenever the content does and is text of the adapter's own making, to be compared
     and given back, never read. *storage_class* is the store's word for objects that are not stored in the
-    usual way, else ``None``. Nobody changes one; it is not frozen because listings make millions of them, and a
+    usual way, else ``None``. No one changes one; it is not frozen because listings make millions of them, and a
     frozen one takes three times as long.
     """
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from headrace.connect.config import Config
-from headrace.connect.setting import setting
-from headrace.connect.setting_type import SettingType
+from headrace.connect.setting import SettingType, setting
 
 if TYPE_CHECKING:
     from headrace.connect.config import Problem

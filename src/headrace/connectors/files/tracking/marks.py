@@ -22,7 +22,7 @@ class Mark:
     """*key* is the greatest path or address that is passed, empty for none.
 
     *modified_ms* is when the file that was changed last among those that were passed was changed, in
-    milliseconds since 1970; ``None`` where nobody knows.
+    milliseconds since 1970; ``None`` where no one knows.
     """
 
     key: str = ""
@@ -78,6 +78,6 @@ def mark_of(offset: SourceOffset | None, partition: SourcePartition) -> Mark:
             f"The mark of files.tracking=ordered has the offset {dict(offset)}, which says no key. It was not "
             f"written by headrace. Stop the connector, remove the mark ({set_command(partition, None)}) and resume it: "
             "what has no offset of its own is read from the beginning then. Or give it another name, under which it "
-            "reads everything anew."
+            "reads everything again."
         )
     return Mark(key=key, modified_ms=modified)

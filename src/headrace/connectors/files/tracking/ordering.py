@@ -69,7 +69,7 @@ class OrderedTracker:
 
     It stays before the first file that is not done. One that is done and not listed any more is passed only
     where its folder shows something, or when it has been missing for long: a folder that shows nothing may be a
-    place that is away, with files in it that nobody has read yet. So it is with the folder that the mark is in,
+    place that is away, with files in it that no one has read yet. So it is with the folder that the mark is in,
     on local disk; listings of a store begin behind the mark and do not show it.
     """
 

@@ -45,7 +45,7 @@ class TrackedListing:
     """What *selection* lists once, as *tracker* lets it, and what plans are to write about that.
 
     *listed* is called when all names up to the mark have been listed. *spans_rounds*: several plans may share
-    the listing. With a mark each of them begins there anew.
+    the listing. With a mark each of them begins there again.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from headrace.connect.partition import OffsetReader
 from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.progress import whole
 from headrace.connectors.files.rereading import FROM_BEGINNING
-from headrace.connectors.files.selecting.selection import Selection, Tell
+from headrace.connectors.files.selecting.selection import EventListener, Selection
 from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.below_mark import BelowMark
 from headrace.connectors.files.tracking.forgetting import Forgetting, ObjectTracker
@@ -43,7 +43,7 @@ class Tracking:
         *,
         ticks: Callable[[], float],
         clock: Callable[[], float],
-        tell: Tell,
+        tell: EventListener,
     ) -> None:
         self._selection = selection
         self._root = config.root

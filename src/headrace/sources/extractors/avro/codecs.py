@@ -32,7 +32,7 @@ def codec_named(name: str) -> Unpack:
         known = ", ".join(_CODECS)
         raise RecordError(
             f"Its blocks are packed with the codec {name!r}, which is not supported (known are {known}).",
-            advice="Write the file anew with one of these.",
+            advice="Write the file again with one of these.",
         )
     return _CODECS[name]
 

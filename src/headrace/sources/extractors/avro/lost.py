@@ -43,7 +43,7 @@ class LostRecords:
             f"{damage.reason} This is about {rest}, up to the end of the block.",
             native_key=native_key,
             position=f"{name_of(self.head.position, number)} (record {self.counted + 1})",
-            advice="Write the file anew from what it was made of.",
+            advice="Write the file again from what it was made of.",
             record=Unread(
                 behind=Resume(anchor=self.end, record_count=self.counted + self.count),
                 reference=self._reference(number),

@@ -80,7 +80,7 @@ class AvroReader:
         return self._least is not None and self._blocks.position < self._least
 
     def constants(self) -> Mapping[str, OffsetValue]:
-        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`; the header is read anew."""
+        """See :class:`~headrace.sources.extractors.object_reader.ObjectReader`; the header is read again."""
         return self._constants
 
     def close(self) -> None:
@@ -276,7 +276,7 @@ class AvroReader:
             f"This record does not fit its schema: {reason}.",
             native_key=self._native_key,
             position=f"{name_of(start, number)} (record {count})",
-            advice="Write the file anew from what it was made of.",
+            advice="Write the file again from what it was made of.",
             record=Unread(
                 behind=Resume(
                     anchor=int(place.anchors[index]),

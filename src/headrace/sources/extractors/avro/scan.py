@@ -181,7 +181,7 @@ class _Source:
             (
                 "def scan(b, p, count):",
                 "    found = []",
-                # A place in a record that is null is that of the record before, and nobody looks at it.
+                # A place in a record that is null is that of the record before, and no one looks at it.
                 f"    {' = '.join(names)} = p",
                 "    for _ in range(count):",
                 *self._lines,

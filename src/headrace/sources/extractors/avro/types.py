@@ -69,7 +69,7 @@ class SchemaRefusedError(RecordError):
     def __init__(self, why: str) -> None:
         super().__init__(
             f"The Avro schema in the file's header cannot be used: {why}",
-            advice="Write the file anew with another schema, or leave it out of what is read.",
+            advice="Write the file again with another schema, or leave it out of what is read.",
         )
         self.why = why
 

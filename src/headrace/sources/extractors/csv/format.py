@@ -83,6 +83,6 @@ def _inferred(
     if len(known) < len(kinds):
         raise TaskFailedError(
             f"{native_key}: Its offset has the types {told}, which must be a list in JSON of types that are "
-            f"known. To have them inferred anew, {ALL_ANEW}."
+            f"known. To have them inferred again, {ALL_ANEW}."
         )
     return known

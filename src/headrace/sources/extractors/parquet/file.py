@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headrace.connect.arrow_schema import struct_schema
+from headrace.connect.arrow_types import struct_schema
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.schema import Schema
 from headrace.sources.extractors.damage import DamagedObjectError
@@ -35,8 +35,9 @@ class ParquetSource:
     """The row groups of the file in *raw*, which errors call *native_key*. Does not own *raw*.
 
     Raises :class:`~headrace.sources.extractors.damage.DamagedObjectError` for what is no sound Parquet
-    file, :class:`~headrace.connect.errors.TaskFailedError` for *columns* that it does not have and for types
-    that Connect does not have, and ``OSError`` when the store fails. Used on one thread.
+    file, and for one whose columns cannot be fields of a record, by their names or types,
+    :class:`~headrace.connect.errors.TaskFailedError` for *columns* that it does not have, and ``OSError`` when the
+    store fails. Used on one thread.
     """
 
     def __init__(self, raw: Readable, native_key: str, *, columns: tuple[str, ...]) -> None:
@@ -107,9 +108,8 @@ class ParquetSource:
         try:
             return struct_schema([fields.field(name) for name in self.names])
         except (TypeError, ValueError) as error:
-            raise TaskFailedError(
-                f"{self.native_key}: {error} Choose the columns to read with parquet.columns."
-            ) from error
+            advice = "Choose the columns to read with parquet.columns."
+            raise _damaged(self.native_key, "its footer", str(error), advice) from error
 
 
 def _checked_size(raw: Readable, native_key: str) -> int:
@@ -143,7 +143,7 @@ def _checked_size(raw: Readable, native_key: str) -> int:
 
 def _footer(whole: io.BufferedReader[Readable], size: int) -> bytes:
     """The footer of a file of *size* bytes, and its last ones."""
-    # At once, as Arrow would: a store is asked anew for each jump.
+    # At once, as Arrow would: a store is asked again for each jump.
     end = _last(whole, size, min(size, _FOOTER_BYTES))
     length = int.from_bytes(end[-_TAIL : -len(_MAGIC)], "little") + _TAIL
     if length > size - len(_MAGIC):
@@ -183,8 +183,10 @@ def _chosen(native_key: str, there: list[str], columns: tuple[str, ...]) -> tupl
     chosen = columns or tuple(there)
     twice = sorted({name for name in chosen if there.count(name) > 1})
     if twice:
-        raise TaskFailedError(
-            f"{native_key}: Several columns are called {', '.join(map(repr, twice))}, so they cannot be "
-            "fields of one record. Choose other columns with parquet.columns."
+        raise _damaged(
+            native_key,
+            "its footer",
+            f"Several columns are called {', '.join(map(repr, twice))}, so they cannot be fields of one record.",
+            "Choose other columns with parquet.columns.",
         )
     return chosen

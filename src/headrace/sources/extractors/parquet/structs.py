@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.arrow_values import conformed
+from headrace.connect.arrow_types import conformed
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import Schema, arrow_type
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from headrace.connectors.files.stores.network_settings import is_endpoint
 
 _SUFFIX = "core.windows.net"
-_ADVICE = "Copy it anew from the account's page."
+_ADVICE = "Copy it again from the account's page."
 _NO_ENDPOINT = (
     "Its BlobEndpoint, or the address that DefaultEndpointsProtocol, AccountName and EndpointSuffix make, must "
     "begin with http:// or https:// and the server's name, and have no user, password, query or fragment."

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from headrace.connect.config import Config, Problem
-from headrace.connect.setting import setting
-from headrace.connect.setting_type import Password
+from headrace.connect.setting import Password, setting
 from headrace.connectors.files.stores import network_settings as network
 from headrace.connectors.files.stores.azure.account import Account, of_connection_string
 

@@ -52,7 +52,7 @@ class Token(Protocol):
 
 
 def login_of(account: Account) -> Login:
-    """The login of *account*; asks nobody for a token yet."""
+    """The login of *account*; asks no one for a token yet."""
     if account.key:
         return KeyLogin(account.name, account.key)
     if account.sas:

@@ -36,7 +36,7 @@ class Credentials(Protocol):
 
 
 def login_of(config: GcsConfig) -> Login:
-    """The login that *config* describes; asks nobody for a token yet, and reads no file."""
+    """The login that *config* describes; asks no one for a token yet, and reads no file."""
     return nobody if config.anonymous else GcsLogin(config)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.connect.config import Config, Problem
-from headrace.connect.setting import setting
-from headrace.connect.setting_type import Password
+from headrace.connect.setting import Password, setting
 from headrace.connectors.files.stores import network_settings as network
 
 

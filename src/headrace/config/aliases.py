@@ -1,0 +1,90 @@
+"""Names of connector classes: short ones, Kafka Connect's, and ``package.module:Class``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+CONNECTORS: Final[Mapping[str, str]] = {
+    "files": "headrace.connectors.files.connector:FilesConnector",
+    "file_stream": "headrace.connectors.file_stream:FileStreamSourceConnector",
+    "sqlite": "headrace.connectors.sqlite_table:SqliteConnector",
+    "aiven_s3": "headrace.connectors.files.aiven.connector:AivenS3Connector",
+}
+"""Where each connector that comes with headrace lies, by its short name."""
+
+JAVA_NAMES: Final[Mapping[str, str]] = {
+    "org.apache.kafka.connect.file.FileStreamSourceConnector": "file_stream",
+    # Today's, the one that its documentation names, and the one before.
+    "io.aiven.kafka.connect.s3.source.S3SourceConnector": "aiven_s3",
+    "io.aiven.kafka.connect.s3.S3SourceConnector": "aiven_s3",
+    "io.aiven.kafka.connect.s3.source.AivenKafkaConnectS3SourceConnector": "aiven_s3",
+}
+"""Our short name for each Java class that we have, of Kafka Connect and of others."""
+
+_JAVA_TASKS: Final[Mapping[str, str]] = {
+    "headrace.connectors.file_stream:FileStreamSourceTask": "org.apache.kafka.connect.file.FileStreamSourceTask",
+    "headrace.connectors.files.aiven.connector:AivenS3Task": "io.aiven.kafka.connect.s3.source.S3SourceTask",
+}
+
+_MIRROR = "org.apache.kafka.connect.mirror.Mirror"
+_NOT_YET = (
+    f"{_MIRROR}SourceConnector",
+    f"{_MIRROR}CheckpointConnector",
+    f"{_MIRROR}HeartbeatConnector",
+)
+_SINKS = ("org.apache.kafka.connect.file.FileStreamSinkConnector",)
+
+
+class UnknownConnectorError(ValueError):
+    """No connector has this name; the message is for the user."""
+
+
+def connector_path(class_name: str) -> str | None:
+    """Where the connector of headrace's own lies that *class_name* stands for; ``None`` for a name of none. Pure."""
+    if class_name in CONNECTORS.values():
+        return class_name
+    return CONNECTORS[_KNOWN[class_name]] if class_name in _KNOWN else None
+
+
+def connector_name(path: str) -> str:
+    """What the connector at *path* is shown as: Java's name of a class that we have, *path* of others. Pure."""
+    return next((java for java, ours in JAVA_NAMES.items() if CONNECTORS[ours] == path), path)
+
+
+def task_name(path: str) -> str:
+    """What the task's class at *path* is shown as, like its connector. Pure."""
+    return _JAVA_TASKS.get(path, path)
+
+
+def unknown_connector(class_name: str, others: Iterable[str] = ()) -> UnknownConnectorError:
+    """Why there is no connector called *class_name*, with what there is: our own, and *others*. Pure."""
+    if ":" in class_name:
+        return UnknownConnectorError(
+            f"{class_name.partition(':')[0]} is not one of the modules that may be loaded: add it to "
+            "plugin.modules of the worker, or its folder to plugin.path."
+        )
+    if class_name in _NOT_YET_NAMES:
+        return UnknownConnectorError(f"The connector {class_name} is not supported yet.")
+    if class_name in _SINK_NAMES:
+        return UnknownConnectorError(f"{class_name} is a sink; headrace runs sources only.")
+    return UnknownConnectorError(
+        "Failed to find any class that implements Connector and which name matches "
+        f"{class_name}, available connectors are: {', '.join((*CONNECTORS, *others))}"
+    )
+
+
+def _also_called(java_name: str) -> tuple[str, ...]:
+    """Connect takes a class's name in full, without packages, and without ``Connector``."""
+    simple = java_name.rpartition(".")[2]
+    return java_name, simple, simple.removesuffix("Connector")
+
+
+JAVA_ALIASES: Final[Mapping[str, str]] = {
+    alias: name for java, name in JAVA_NAMES.items() for alias in _also_called(java)
+}
+"""Our short name for each name that Kafka Connect takes for a class that we have."""
+
+_KNOWN: Mapping[str, str] = {name: name for name in CONNECTORS} | JAVA_ALIASES
+_NOT_YET_NAMES = frozenset(alias for java in _NOT_YET for alias in _also_called(java))
+_SINK_NAMES = frozenset(alias for java in _SINKS for alias in _also_called(java))

@@ -1,0 +1,193 @@
+"""Settings of Kafka clients, of a worker and of a connector, with those that reach its own offsets topic. Asks no broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from headrace.config.connector_config import ConnectorConfig
+from headrace.config.worker_config import WorkerConfig
+from headrace.connect.config import Problem, under
+from headrace.connect.errors import ConfigError
+from headrace.kafka.client_config import (
+    ClientConfig,
+    client_config,
+    connection_settings,
+    producer_config,
+)
+from headrace.kafka.refused_settings import producer_refusals
+
+_SERVERS = "bootstrap.servers"
+# More is not read by anybody, and a request may have a hundred thousand.
+_NAMED = 20
+
+
+def worker_client_problems(worker: WorkerConfig) -> Iterator[Problem]:
+    """Of the worker's own clients, and of those that its connectors begin with."""
+    yield from _connection_problems(worker.connection())
+    yield from _producer_problems(worker.client("producer"), worker, prefix="producer.")
+    admin = worker.under("admin.")
+    yield from _own(admin, _connection_problems(worker.client("admin")), prefix="admin.")
+
+
+def connector_client_problems(
+    props: Mapping[str, str],
+    worker: WorkerConfig,
+    *,
+    producer: Mapping[str, str],
+    admin: Mapping[str, str],
+) -> Iterator[Problem]:
+    """Of the clients of a connector with *props*, whose overrides are in *producer* and *admin* already."""
+    yield from _producer_problems(producer, worker, prefix="producer.override.")
+    overrides = under(props, "admin.override.")
+    if overrides:
+        yield from _own(overrides, _connection_problems(admin), prefix="admin.override.")
+
+
+def worker_client_warnings(worker: WorkerConfig) -> tuple[str, ...]:
+    """Sentences about settings of the worker's clients that have no effect, and of its connectors' producers."""
+    return tuple(
+        dict.fromkeys((*client_config(worker.connection()).warnings, *_of_producers(worker)))
+    )
+
+
+def connector_client_warnings(
+    props: Mapping[str, str], worker: WorkerConfig, producer: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Sentences about its own settings of a connector's clients that have no effect."""
+    of_worker = _of_producers(worker)
+    # Its only consumer reads its own topic of offsets.
+    idle = {} if props.get("offsets.storage.topic") else under(props, "consumer.override.")
+    consumer = (
+        f"{keys} has no effect: a source connector has no consumers here."
+        for keys in (
+            [f"consumer.override.{key}" for key in idle]
+            if len(idle) <= _NAMED
+            else [f"Each of {len(idle)} settings consumer.override.*"]
+        )
+    )
+    own = (each for each in _producer(producer, worker).warnings if each not in of_worker)
+    return (*own, *consumer)
+
+
+def _of_producers(worker: WorkerConfig) -> tuple[str, ...]:
+    return _producer(worker.client("producer"), worker).warnings
+
+
+def _own(
+    given: Mapping[str, str], problems: Iterator[Problem], *, prefix: str
+) -> Iterator[Problem]:
+    """Those of *problems* whose keys are *given* with the *prefix*; the others are told elsewhere."""
+    for key, sentence in problems:
+        if key in given:
+            yield f"{prefix}{key}", sentence
+
+
+def _connection_problems(settings: Mapping[str, str]) -> Iterator[Problem]:
+    """What is wrong with how a client that is no producer reaches Kafka."""
+    try:
+        yield from producer_refusals(client_config(settings), settings)
+    except ConfigError as error:
+        yield from error.problems
+
+
+def _producer_problems(
+    settings: Mapping[str, str], worker: WorkerConfig, *, prefix: str
+) -> Iterator[Problem]:
+    try:
+        problems = producer_refusals(_producer(settings, worker), settings)
+    except ConfigError as error:
+        problems = error.problems
+    for key, sentence in problems:
+        yield f"{prefix}{key}", sentence
+    if worker.exactly_once and not shares_servers(settings[_SERVERS], worker):
+        yield (
+            f"{prefix}{_SERVERS}",
+            (
+                "With exactly-once, records and offsets are in one transaction, and this worker keeps offsets in its "
+                f"own cluster only: name one of the worker's {_SERVERS} ({','.join(worker.bootstrap_servers)}), too. "
+                "For records in another cluster, run a worker there, or one with "
+                "exactly.once.source.support=disabled."
+            ),
+        )
+
+
+def shares_servers(servers: str, worker: WorkerConfig) -> bool:
+    """Whether *servers* are of the worker's cluster, as far as can be seen without asking them."""
+    own = {_address(each) for each in worker.bootstrap_servers}
+    return any(_address(each) in own for each in servers.split(","))
+
+
+def _address(server: str) -> str:
+    # A protocol before it is passed over, as in Java.
+    return server.strip().rpartition("//")[2]
+
+
+def _producer(settings: Mapping[str, str], worker: WorkerConfig) -> ClientConfig:
+    # Each task has an id of its own; here only whether there is one counts.
+    return producer_config(
+        settings, transactional_id="one per task" if worker.exactly_once else None
+    )
+
+
+KEY: Final = "offsets.storage.topic"
+_BOOTSTRAP: Final = "bootstrap.servers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnOffsets:
+    """A topic of source offsets besides the worker's, in the cluster that the connector's tasks write to.
+
+    *partitions* and *replication* are for making it, as the worker's is made. *reader*, *writer* and *admin* are
+    the settings of clients, in the Java client's names. *namesake* is those of a client of the worker's cluster, where
+    the worker's own topic has the same name: seen from other addresses it may be the same topic.
+    """
+
+    topic: str
+    partitions: int
+    replication: int
+    reader: Mapping[str, str] = field(repr=False)
+    writer: Mapping[str, str] = field(repr=False)
+    admin: Mapping[str, str] = field(repr=False)
+    namesake: Mapping[str, str] | None = field(default=None, repr=False)
+
+
+def own_offsets(config: ConnectorConfig, worker: WorkerConfig, group_id: str) -> OwnOffsets | None:
+    """The connector's own topic; ``None`` where it names none, or the worker's in the worker's cluster."""
+    topic = config.offsets_storage_topic
+    if topic is None:
+        return None
+    worker_topic = worker.offsets_topic(group_id) if worker.offsets_in_topic else None
+    producer = config.producer(worker)
+    if topic == worker_topic and shares_servers(producer[_BOOTSTRAP], worker):
+        return None
+    servers = {_BOOTSTRAP: producer[_BOOTSTRAP]}
+    readers = {**worker.under("consumer."), **config.under("consumer.override.")}
+    admins = {**config.admin(worker), **servers, **config.under("admin.override.")}
+    return OwnOffsets(
+        topic=topic,
+        partitions=worker.offset_storage_partitions,
+        replication=worker.offset_storage_replication_factor,
+        reader={**connection_settings(producer), **servers, **connection_settings(readers)},
+        writer=producer,
+        admin=admins,
+        namesake=worker.connection() if topic == worker_topic else None,
+    )
+
+
+def own_offsets_problems(config: ConnectorConfig) -> Iterator[Problem]:
+    """Other uses of the connector's own topic that would mix offsets with something else. Pure."""
+    topic = config.offsets_storage_topic
+    if topic is None:
+        return
+    used = {
+        "topic": "The connector's records go",
+        "errors.deadletterqueue.topic.name": "The connector's dead letters go",
+    }
+    for key, what in used.items():
+        if topic == config.originals.get(key, "").strip():
+            yield (
+                KEY,
+                f"{what} to {topic} ({key}). Name a topic that holds nothing but source offsets.",
+            )

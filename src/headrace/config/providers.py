@@ -1,0 +1,234 @@
+"""Configuration providers: where values are kept that ``${provider:path:key}`` stands for."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from headrace.config.properties_file import parsed_properties
+from headrace.connect.config import Problem, under
+from headrace.connect.setting import SettingType, parsed
+
+
+class LookupFailedError(ValueError):
+    """There is no such value, or it may not be read; the message is for the user."""
+
+
+class Provider(Protocol):
+    """Looks values up, again each time. Any thread may call."""
+
+    def value(self, path: str, key: str) -> str:
+        """The value of *key* in *path*. May read files. Raises :class:`LookupFailedError`."""
+        ...
+
+    def file(self, path: str, key: str) -> Path | None:
+        """The file with that value, there or not; ``None`` when it is in none. Pure."""
+        ...
+
+
+def readable_path(path: str, allowed: tuple[str, ...]) -> Path:
+    """*path*, which must lie in one of *allowed* if there are any; links are followed first.
+
+    Raises :class:`LookupFailedError`.
+    """
+    if not path:
+        raise LookupFailedError("it names no path")
+    found = Path(path).resolve()
+    if allowed and not any(found.is_relative_to(Path(each).resolve()) for each in allowed):
+        raise LookupFailedError(f"{path} is not within allowed.paths of the provider")
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentProvider:
+    """``${env:PASSWORD}``, as Kafka's ``EnvVarConfigProvider``; only names that *pattern* matches as a whole."""
+
+    pattern: re.Pattern[str] = re.compile(".*", re.DOTALL)
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+
+    def value(self, path: str, key: str) -> str:
+        """See :class:`~headrace.config.providers.Provider`."""
+        if path:
+            raise LookupFailedError(f"variables have no path, and here it is {path}")
+        if not self.pattern.fullmatch(key):
+            raise LookupFailedError(f"{key} does not match allowlist.pattern of the provider")
+        if key not in self.environment:
+            raise LookupFailedError(f"the worker's environment has no variable {key}")
+        return self.environment[key]
+
+    def file(self, path: str, key: str) -> Path | None:
+        """None: a process's environment stays as it is."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileProvider:
+    """``${file:/etc/secrets.properties:password}``, as Kafka's ``FileConfigProvider``."""
+
+    allowed: tuple[str, ...] = ()
+
+    def value(self, path: str, key: str) -> str:
+        """See :class:`~headrace.config.providers.Provider`."""
+        content = _content(readable_path(path, self.allowed), path)
+        try:
+            found = parsed_properties(content)
+        except ValueError:
+            # What is wrong with a line would show the line.
+            raise LookupFailedError(f"{path} is not a properties file") from None
+        if key not in found:
+            raise LookupFailedError(f"there is no key {key} in {path}")
+        return found[key]
+
+    def file(self, path: str, key: str) -> Path | None:
+        """See :class:`~headrace.config.providers.Provider`."""
+        return Path(path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryProvider:
+    """``${directory:/run/secrets:password}``: a file's whole content, as Kafka's ``DirectoryConfigProvider``."""
+
+    allowed: tuple[str, ...] = ()
+
+    def value(self, path: str, key: str) -> str:
+        """See :class:`~headrace.config.providers.Provider`."""
+        folder = readable_path(path, self.allowed)
+        if not key or key in (".", "..") or "/" in key:
+            raise LookupFailedError(f"{key!r} is not the name of a file in {path}")
+        # A link out of the allowed folders is no way around them.
+        file = readable_path(str(folder / key), self.allowed)
+        try:
+            return _content(file, f"{path}/{key}").decode()
+        except UnicodeDecodeError:
+            raise LookupFailedError(f"{path}/{key} is not text in UTF-8") from None
+
+    def file(self, path: str, key: str) -> Path | None:
+        """See :class:`~headrace.config.providers.Provider`."""
+        return Path(path) / key
+
+
+def _content(file: Path, named: str) -> bytes:
+    try:
+        return file.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a path"
+        raise LookupFailedError(f"{named} cannot be read: {reason}") from error
+
+
+NAMES: Final = "config.providers"
+_PACKAGE = "org.apache.kafka.common.config.provider"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kind:
+    """A kind of providers: its *parameter*, what is wrong with one, and how a provider is made of it."""
+
+    parameter: str
+    problem: Callable[[str], str | None]
+    made: Callable[[str], Provider]
+
+
+def providers_of(props: Mapping[str, str]) -> Mapping[str, Provider]:
+    """The providers of a worker's *props*, by their names; those with problems are left out. Pure."""
+    made = dict[str, Provider]()
+    for name in _names(props):
+        kind = _KINDS.get(_class(name, props))
+        if kind is not None and not list(_problems(name, props)):
+            made[name] = kind.made(_parameters(name, props).get(kind.parameter, ""))
+    return made
+
+
+def provider_problems(props: Mapping[str, str]) -> Iterator[Problem]:
+    """What is wrong with the providers of a worker's *props*. Looks whether allowed paths are there."""
+    names = _names(props)
+    for name in names:
+        yield from _problems(name, props)
+    for key in props:
+        named = key.removeprefix(f"{NAMES}.")
+        if named != key and not any(named.startswith(f"{name}.") for name in names):
+            yield (
+                key,
+                f"{key} is of no provider that {NAMES} names; add it there, or leave this out.",
+            )
+
+
+def _problems(name: str, props: Mapping[str, str]) -> Iterator[Problem]:
+    key = f"{NAMES}.{name}.class"
+    if key not in props:
+        yield key, f'Missing required configuration "{key}" which has no default value.'
+        return
+    kind = _KINDS.get(_class(name, props))
+    if kind is None:
+        told = f"Invalid value {props[key]} for configuration {key}: Class {props[key]}"
+        yield key, f"{told} could not be found. There are: file, env, directory."
+        return
+    for parameter, value in _parameters(name, props).items():
+        where = f"{NAMES}.{name}.param.{parameter}"
+        if parameter != kind.parameter:
+            yield where, f"{where} is not a parameter of this provider; it has {kind.parameter}."
+        elif problem := kind.problem(value):
+            yield where, f"Invalid value {value} for configuration {where}: {problem}"
+
+
+def _names(props: Mapping[str, str]) -> tuple[str, ...]:
+    return _items(props.get(NAMES, ""))
+
+
+def _class(name: str, props: Mapping[str, str]) -> str:
+    return props.get(f"{NAMES}.{name}.class", "").strip()
+
+
+def _parameters(name: str, props: Mapping[str, str]) -> dict[str, str]:
+    return under(props, f"{NAMES}.{name}.param.")
+
+
+def _items(text: str) -> tuple[str, ...]:
+    items = parsed(text, SettingType.LIST)
+    assert isinstance(items, tuple)
+    return items
+
+
+def _paths_problem(text: str) -> str | None:
+    for each in map(Path, _items(text)):
+        if not each.is_absolute():
+            return f"Path {each} is not absolute"
+        if not each.exists():
+            return f"Path {each} does not exist"
+    return None
+
+
+def _pattern_problem(text: str) -> str | None:
+    try:
+        re.compile(text)
+    except re.error as error:
+        return f"Syntax error in regular expression: {error}"
+    return None
+
+
+def _environment(text: str) -> Provider:
+    return EnvironmentProvider(pattern=re.compile(text)) if text else EnvironmentProvider()
+
+
+_FILE = _Kind(
+    parameter="allowed.paths",
+    problem=_paths_problem,
+    made=lambda text: FileProvider(allowed=_items(text)),
+)
+_DIRECTORY = _Kind(
+    parameter="allowed.paths",
+    problem=_paths_problem,
+    made=lambda text: DirectoryProvider(allowed=_items(text)),
+)
+_ENVIRONMENT = _Kind(parameter="allowlist.pattern", problem=_pattern_problem, made=_environment)
+_KINDS: Mapping[str, _Kind] = {
+    "file": _FILE,
+    f"{_PACKAGE}.FileConfigProvider": _FILE,
+    "directory": _DIRECTORY,
+    f"{_PACKAGE}.DirectoryConfigProvider": _DIRECTORY,
+    "env": _ENVIRONMENT,
+    f"{_PACKAGE}.EnvVarConfigProvider": _ENVIRONMENT,
+}

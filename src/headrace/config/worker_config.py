@@ -1,0 +1,560 @@
+"""The settings of a worker: as declared, what they mean together, and sentences about those it starts with all the same."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+from headrace.config.providers import provider_problems
+from headrace.config.unknown_keys import (
+    REST_KEYS,
+    REST_PREFIXES,
+    WORKER_DEFAULTS,
+    nearest,
+    unknown_key_warnings,
+    worker_refusals,
+)
+from headrace.connect.config import Config, Problem, setting, under
+from headrace.connect.errors import ConfigError
+from headrace.connect.setting import SettingType
+from headrace.kafka.client_config import CONNECTION_PREFIXES, DEFAULT_TRANSACTION_TIMEOUT_MS
+from headrace.task.work import Delivery, PluginChoice
+
+# Slots are given this address, so it has to be one that can be connected to.
+_ANYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 (refused, not bound)
+_LAST_PORT = 65_535
+# As Kafka's own clients read it: a protocol before it is passed over.
+_SERVER = re.compile(r"([a-zA-Z][a-zA-Z\d+.-]*://)?(\[[0-9a-zA-Z.%:]+\]|[0-9a-zA-Z._%-]+):\d{1,5}")
+
+
+def topic_count(value: int) -> str | None:
+    """Partitions or replicas of a topic that is made."""
+    # Kafka's own sign for "what the broker says".
+    return (
+        None
+        if value == -1 or value > 0
+        else "Value must be positive, or -1 for the broker's default"
+    )
+
+
+def listener(value: str) -> str | None:
+    """Where the worker listens for its tasks."""
+    host, _, port = value.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > _LAST_PORT:
+        return "It must be host:port, with port 0 for a free one"
+    if host in _ANYWHERE:
+        return "Name an address at which tasks can reach this worker"
+    return None
+
+
+def servers(value: tuple[str, ...]) -> str | None:
+    """Brokers, each as host:port."""
+    # The client takes 9092 for a missing port, and waits for a host that no one meant.
+    wrong = next((each for each in value if not _SERVER.fullmatch(each)), None)
+    if wrong is None:
+        return None if value else "Name at least one broker as host:port"
+    return f"Invalid url in bootstrap.servers: {wrong}. It must be host:port"
+
+
+OVERRIDES: Final = ("producer.override.", "consumer.override.", "admin.override.")
+"""Beginnings of a connector's keys that override the worker's settings of its clients."""
+
+POLICIES: Final = ("All", "Allowlist", "None", "Principal")
+"""The policies by their short names."""
+
+_PACKAGE = "org.apache.kafka.connect.connector.policy"
+_SUFFIX = "ConnectorClientConfigOverridePolicy"
+_OF_PRINCIPALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
+
+
+def policy_name(named: str) -> str | None:
+    """The short name of the policy that *named* is the short name, or Java's class, of; else ``None``."""
+    short = named.strip().removeprefix(f"{_PACKAGE}.").removesuffix(_SUFFIX)
+    return short if short in POLICIES else None
+
+
+def policy_problem(named: str) -> str | None:
+    """What is wrong with a policy's name."""
+    if policy_name(named):
+        return None
+    return f"Class {named} could not be found. There are: {', '.join(POLICIES)}."
+
+
+def override_problems(
+    props: Mapping[str, str], policy: str, allowlist: tuple[str, ...]
+) -> Iterator[Problem]:
+    """The overrides in a connector's *props* that the *policy* refuses, in Kafka Connect's words.
+
+    *allowlist* are the settings that the policy Allowlist lets through.
+    """
+    name = policy_name(policy)
+    if name == "All":
+        return
+    allowed = {"Principal": _OF_PRINCIPALS, "Allowlist": frozenset(allowlist)}.get(name or "", ())
+    for prefix in OVERRIDES:
+        for key in under(props, prefix):
+            if key not in allowed:
+                told = f"The '{name}' policy does not allow '{key}' to be overridden in the connector configuration."
+                yield f"{prefix}{key}", told
+
+
+SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+
+
+class WorkerSettings(Config):
+    """What a worker's file may say; :class:`~headrace.config.worker_config.WorkerConfig` is what it means."""
+
+    bootstrap_servers: tuple[str, ...] = setting(
+        default=("localhost:9092",),
+        importance="high",
+        valid=servers,
+        doc="The Kafka cluster for records and offsets, as host:port, separated by commas.",
+    )
+    key_converter: str = setting(
+        kind=SettingType.CLASS,
+        importance="high",
+        doc="Converter of keys, for connectors that name none; its settings follow it with a dot.",
+    )
+    value_converter: str = setting(
+        kind=SettingType.CLASS,
+        importance="high",
+        doc="Converter of values, for connectors that name none; its settings follow it with a dot.",
+    )
+    header_converter: str = setting(
+        kind=SettingType.CLASS,
+        default=SIMPLE_HEADERS,
+        importance="low",
+        doc="Converter of headers, for connectors that name none; its settings follow it with a dot.",
+    )
+    group_id: str | None = setting(
+        default=None,
+        importance="high",
+        non_empty=True,
+        doc="The worker's name in Kafka: transactional ids and the offsets topic begin with it. "
+        "Without it, a name is made once and kept in the state file.",
+    )
+    exactly_once_source_support: str | None = setting(
+        default=None,
+        importance="high",
+        one_of=("disabled", "enabled", "preparing"),
+        doc="Whether records and offsets are written in one transaction. Not set means enabled.",
+    )
+    offset_storage_topic: str | None = setting(
+        default=None,
+        importance="high",
+        non_empty=True,
+        doc="The topic of source offsets. Default: the group id followed by -offsets.",
+    )
+    offset_storage_partitions: int = setting(
+        default=25,
+        importance="low",
+        valid=topic_count,
+        doc="Partitions of the topic of source offsets when it is made; -1 for the broker's default.",
+    )
+    offset_storage_replication_factor: int = setting(
+        default=-1,
+        kind=SettingType.SHORT,
+        importance="low",
+        valid=topic_count,
+        doc="Replicas of the topic of source offsets when it is made; -1 for the broker's default.",
+    )
+    offset_storage_file_filename: str | None = setting(
+        default=None,
+        importance="low",
+        non_empty=True,
+        doc="The offsets file of a standalone Java worker, whose place this one takes: it is read once, when "
+        "this worker has no offsets yet, and never written. A relative path begins at the working directory.",
+    )
+    state_file: str | None = setting(
+        default=None,
+        non_empty=True,
+        doc="The SQLite file of configurations and statuses, and of offsets when exactly-once is "
+        "off. A relative path begins at the worker file's folder. Default: a file of its own for "
+        "each worker file, in $XDG_STATE_HOME/headrace or ~/.local/state/headrace.",
+    )
+    offset_flush_interval_ms: int = setting(
+        default=60_000,
+        kind=SettingType.LONG,
+        importance="low",
+        at_least=1,
+        doc="How often offsets are committed when exactly-once is off, how often an idle connector "
+        "may move them, and how long a transaction is with transaction.boundary=interval.",
+    )
+    task_shutdown_graceful_timeout_ms: int = setting(
+        default=5_000,
+        kind=SettingType.LONG,
+        importance="low",
+        at_least=0,
+        doc="How long tasks may take to end when they are asked to.",
+    )
+    slots: int = setting(
+        "headrace.slots",
+        default=2,
+        at_least=1,
+        doc="How many tasks run at once, when headrace starts Spark by itself.",
+    )
+    batch_budget_ms: int = setting(
+        "headrace.batch.budget.ms",
+        default=10_000,
+        kind=SettingType.LONG,
+        at_least=100,
+        doc="How long a micro-batch stays open while other connectors wait for slots, or while one of its "
+        "own polled tasks has ended because it was idle.",
+    )
+    lease_ms: int = setting(
+        "headrace.lease.ms",
+        default=10_000,
+        kind=SettingType.LONG,
+        at_least=1_000,
+        doc="After how long without an answer from the worker a task gives up and aborts.",
+    )
+    channel_listener: str = setting(
+        "headrace.channel.listener",
+        default="127.0.0.1:0",
+        importance="low",
+        valid=listener,
+        doc="Where the worker listens for its tasks, as host:port; port 0 takes a free one.",
+    )
+    start_deadline_ms: int = setting(
+        "headrace.start.deadline.ms",
+        default=60_000,
+        kind=SettingType.LONG,
+        at_least=0,
+        doc="How long to wait for Kafka at the start before giving up.",
+    )
+    idle_poll_ms: int = setting(
+        "headrace.idle.poll.ms",
+        default=1_000,
+        kind=SettingType.LONG,
+        at_least=10,
+        doc="How often an idle connector is asked for new work: a planned one for a plan, a polled one whether "
+        "it has work, if it can tell.",
+    )
+    poll_linger_ms: int = setting(
+        default=1_000,
+        kind=SettingType.LONG,
+        at_least=0,
+        doc="How long a task of a polled connector goes on polling without records before its micro-batch ends. "
+        "The time in which poll waits counts.",
+    )
+    poll_idle_max_ms: int = setting(
+        default=30_000,
+        kind=SettingType.LONG,
+        at_least=0,
+        doc="The longest rest between two micro-batches of a polled connector that finds nothing. The first is a "
+        "quarter of a second, each one twice as long as the one before it, until something comes.",
+    )
+    spark_master: str | None = setting(
+        default=None,
+        non_empty=True,
+        doc="Spark's master. Default: local, with headrace.slots tasks at once; a local one with "
+        "fewer is refused. Every other spark.* key is passed to Spark as well.",
+    )
+    spark_remote: str | None = setting(
+        default=None,
+        non_empty=True,
+        doc="Address of a Spark Connect server, in place of spark.master.",
+    )
+    config_providers: tuple[str, ...] = setting(
+        default=(),
+        importance="low",
+        doc="Names of configuration providers: with config.providers.x.class set to file, env or directory (or "
+        "to Kafka's class), ${x:path:key} in a configuration stands for a value that is kept elsewhere.",
+    )
+    connector_client_config_override_policy: str = setting(
+        default="All",
+        valid=policy_problem,
+        doc="Which settings of their Kafka clients connectors may override: All, None, Principal (security.protocol, "
+        "sasl.mechanism and sasl.jaas.config), or Allowlist (those of connector.client.config.override.allowlist).",
+    )
+    connector_client_config_override_allowlist: tuple[str, ...] = setting(
+        default=(),
+        doc="The settings of Kafka clients that connectors may override with the policy Allowlist.",
+    )
+    topic_creation_enable: bool = setting(
+        default=True,
+        importance="low",
+        doc="Whether topics are made as the settings topic.creation.* of connectors say.",
+    )
+    topic_tracking_enable: bool = setting(
+        default=True,
+        importance="low",
+        doc="Whether it is kept, and answered, which topics each connector has written to.",
+    )
+    topic_tracking_allow_reset: bool = setting(
+        default=True,
+        importance="low",
+        doc="Whether a request may have these topics forgotten.",
+    )
+    rest_mask_passwords: bool = setting(
+        default=False,
+        importance="low",
+        doc="Whether answers show [hidden] in place of connectors' passwords. A changed configuration with "
+        "[hidden] then keeps the stored one.",
+    )
+    plugin_path: tuple[str, ...] = setting(
+        default=(),
+        doc="Folders of plugins in Python: modules, packages and installed distributions, in a folder itself or in "
+        "one directly below it. A relative path begins at the worker file's folder. Java's are passed over.",
+    )
+    plugin_discovery: str = setting(
+        default="hybrid_warn",
+        one_of=("only_scan", "hybrid_warn", "hybrid_fail", "service_load"),
+        ignore_case=True,
+        importance="low",
+        doc="service_load lists plugins of plugin.path only if they have entry points; otherwise its modules are "
+        "looked through for classes, too.",
+    )
+    plugin_modules: tuple[str, ...] = setting(
+        default=(),
+        doc="Python modules or packages from which classes of plugins may be loaded.",
+    )
+
+
+# As Spark reads it: local[threads] and local[threads,failures]. local-cluster is a cluster.
+_LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
+
+
+def local_cores(master: str, *, machine: int | None) -> int | None:
+    """How many tasks Spark runs at once with this *master*; ``None`` when that cannot be told from it.
+
+    *machine* is how many cores Spark's machine has, ``None`` when that is not known.
+    """
+    found = _LOCAL.fullmatch(master.strip())
+    if found is None:
+        return None
+    threads = found[1] or "1"
+    return machine if threads == "*" else int(threads)
+
+
+def shortage(master: str, *, slots: int, machine: int | None) -> str | None:
+    """A sentence that says what is wrong and what to change when slots would wait for ever; else ``None``."""
+    cores = local_cores(master, machine=machine)
+    if cores is None or cores >= slots:
+        return None
+    tasks = "task" if cores == 1 else "tasks"
+    lower = f", or lower headrace.slots to {cores}" if cores else ""
+    where = " on this machine" if "*" in master else ""
+    return (
+        f"{master.strip()} runs {cores} {tasks} at once{where}, fewer than headrace.slots says ({slots}): "
+        f"make it local[{slots}]{lower}."
+    )
+
+
+def machine_cores() -> int:
+    """The cores that this process may use, as Spark's Java counts them for ``local[*]``."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+Role = Literal["key", "value", "header"]
+
+ROLES: Final[tuple[Role, ...]] = ("key", "value", "header")
+"""What a record's converters convert."""
+
+
+class WorkerConfig(WorkerSettings):
+    """How a worker reaches Kafka and Spark, and how long things may take."""
+
+    def check(self) -> Iterator[Problem]:
+        """Rules across settings, and known keys that have no effect yet."""
+        yield from worker_refusals(self.originals, _known_keys())
+        yield from provider_problems(self.originals)
+        if self.exactly_once_source_support == "preparing":
+            yield (
+                "exactly.once.source.support",
+                "preparing is a step of upgrading Kafka Connect; here it is enabled or disabled.",
+            )
+        if self.originals.get("spark.speculation", "").strip().lower() == "true":
+            yield (
+                "spark.speculation",
+                "Speculative copies of a task would fence each other; leave it off.",
+            )
+        if self.spark_master and self.spark_remote:
+            yield "spark.remote", "Set spark.master or spark.remote, not both."
+        yield from self._slot_problems()
+        yield from self._timing_problems()
+
+    def _slot_problems(self) -> Iterator[Problem]:
+        # Spark takes local[…] as a remote, too: it then starts a server on this machine.
+        for key, place in (
+            ("spark.master", self.spark_master),
+            ("spark.remote", self.spark_remote),
+        ):
+            problem = shortage(place or "", slots=self.slots, machine=machine_cores())
+            if problem:
+                yield key, problem
+
+    def _timing_problems(self) -> Iterator[Problem]:
+        timeout = transaction_timeout_ms(self.client("producer"))
+        if self.exactly_once and timeout is not None and self.lease_ms >= timeout:
+            yield (
+                "headrace.lease.ms",
+                (
+                    f"It must be less than the producer's transaction.timeout.ms ({timeout}), so that "
+                    "a task that is cut off gives up before the broker does."
+                ),
+            )
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether source tasks write in transactions."""
+        return self.exactly_once_source_support != "disabled"
+
+    @property
+    def delivery(self) -> Delivery:
+        """The guarantee that connectors run with."""
+        return Delivery.EXACTLY_ONCE if self.exactly_once else Delivery.AT_LEAST_ONCE
+
+    @property
+    def offsets_in_topic(self) -> bool:
+        """Whether source offsets are in Kafka, and not in the state file."""
+        return self.exactly_once or self.offset_storage_topic is not None
+
+    def offsets_topic(self, group_id: str) -> str:
+        """The topic of source offsets of the worker that *group_id* names."""
+        return self.offset_storage_topic or f"{group_id}-offsets"
+
+    def converter(self, role: Role) -> PluginChoice:
+        """The worker's own converter of keys, values or headers, with its settings."""
+        return PluginChoice(
+            class_name=getattr(self, f"{role}_converter"), config=self.under(f"{role}.converter.")
+        )
+
+    def connection(self) -> dict[str, str]:
+        """How to reach Kafka, for the worker's own clients."""
+        kept = {
+            key: value
+            for key, value in self.originals.items()
+            if key.startswith(CONNECTION_PREFIXES)
+            and key not in WORKER_DEFAULTS
+            and key not in REST_KEYS
+        }
+        return {"bootstrap.servers": ",".join(self.bootstrap_servers), **kept}
+
+    def client(self, kind: Literal["producer", "admin"]) -> dict[str, str]:
+        """The settings of connectors' clients of this *kind*, as in Connect: security keys need the prefix.
+
+        Only admin clients begin with how the worker itself reaches Kafka.
+        """
+        servers = {"bootstrap.servers": ",".join(self.bootstrap_servers)}
+        begin = self.connection() if kind == "admin" else servers
+        return {**begin, **self.under(f"{kind}.")}
+
+    def spark(self) -> dict[str, str]:
+        """Everything that Spark is given, the master included unless there is a remote."""
+        given = {key: value for key, value in self.originals.items() if key.startswith("spark.")}
+        return given if self.spark_remote else {"spark.master": f"local[{self.slots}]", **given}
+
+
+def transaction_timeout_ms(producer: Mapping[str, str]) -> int | None:
+    """How long a transaction of a producer with these settings may stay open; ``None`` if it is no number."""
+    given = producer.get("transaction.timeout.ms", str(DEFAULT_TRANSACTION_TIMEOUT_MS)).strip()
+    return int(given) if given.isdecimal() else None
+
+
+def _known_keys() -> frozenset[str]:
+    return frozenset(each.name for each in WorkerConfig.settings())
+
+
+_PASSED_ON = (
+    *CONNECTION_PREFIXES,
+    *(f"{role}.converter." for role in ROLES),
+    *REST_PREFIXES,
+    "admin.",
+    "config.providers.",
+    "consumer.",
+    "producer.",
+    "spark.",
+)
+_SERVERS = "bootstrap.servers"
+_IGNORED = ("internal.key.converter", "internal.value.converter")
+
+
+def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:
+    """Sentences about keys that have no effect, such as misspelt ones."""
+    known = _known()
+    unknown = (
+        key for key in props if key not in known and not key.startswith((*_PASSED_ON, *_IGNORED))
+    )
+    ignored = (
+        f"{key} is ignored: internal records are always JSON without schemas."
+        for key in _IGNORED
+        if any(each.startswith(key) for each in props)
+    )
+    return (*unknown_key_warnings(unknown, known), *ignored, *_delivery_warnings(props))
+
+
+def servers_problems(props: Mapping[str, str]) -> Iterator[Problem]:
+    """A misspelt ``bootstrap.servers``: its default would be another cluster than the one that was meant."""
+    meant = nearest(_SERVERS, props.keys() - _known())
+    if _SERVERS not in props and meant:
+        yield (
+            _SERVERS,
+            f"It is not set, but '{meant}' is, which isn't a known config. Did you mean '{_SERVERS}'?",
+        )
+
+
+def _known() -> frozenset[str]:
+    settings = frozenset(each.name for each in WorkerConfig.settings())
+    return settings | WORKER_DEFAULTS.keys() | REST_KEYS
+
+
+def _delivery_warnings(props: Mapping[str, str]) -> Iterator[str]:
+    if props.get("exactly.once.source.support", "").strip() == "disabled":
+        yield (
+            "exactly.once.source.support=disabled: after a failure, records are sent again that Kafka has "
+            "already. Leave it out for exactly-once."
+        )
+
+
+def state_path(config: WorkerConfig, worker_file: Path, environ: Mapping[str, str]) -> Path:
+    """Where the SQLite file is: as configured, or one of its own for *worker_file* below the user's state.
+
+    Pure; makes no folder.
+    """
+    if config.state_file:
+        return worker_file.parent / Path(config.state_file).expanduser()
+    home = Path(environ.get("HOME", "~")).expanduser()
+    states = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
+    mark = hashlib.sha256(str(worker_file.absolute()).encode()).hexdigest()[:8]
+    return states / "headrace" / f"{worker_file.stem}-{mark}.db"
+
+
+def make_folder(config: WorkerConfig, path: Path) -> None:
+    """Make the folder of the state file at *path*, unless *config* names that file.
+
+    A folder that was named and is not there is a mistake in the name: a new state file would mean a new
+    worker, which sends everything again. Raises :class:`~headrace.connect.errors.ConfigError` for it, and
+    when a folder cannot be made. Called once, before the file is opened.
+    """
+    folder = path.parent
+    if config.state_file:
+        if not folder.is_dir():
+            raise _refused(f"There is no folder {folder}. Make it, or correct the path.")
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        told = f"Its folder {folder} cannot be made: {error.strerror}."
+        raise _refused(f"{told} Set state.file to a path that can be written.") from error
+
+
+def new_identity(config: WorkerConfig, group_id: str, path: Path) -> str:
+    """What to tell when a worker's progress begins again because its state file was not there before."""
+    ways = [f"state.file={path}"]
+    if config.offsets_in_topic:
+        ways.insert(0, f"group.id={group_id}")
+    return (
+        f"This worker is new: it has made the state file {path} and is called group.id={group_id}. "
+        f"Nothing counts as sent yet. Set {' or '.join(ways)} to keep its progress when its "
+        "configuration file is moved or renamed."
+    )
+
+
+def _refused(sentence: str) -> ConfigError:
+    return ConfigError([("state.file", sentence)], where="The worker's configuration")

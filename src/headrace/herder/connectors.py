@@ -1,0 +1,254 @@
+"""Requests that change what connectors there are and what they are wanted to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeVar
+
+from headrace.herder.answers import ConnectorStatus, Created, TargetState
+from headrace.herder.errors import AlreadyExistsError, ConflictError, NotFoundError, ServerError
+from headrace.herder.protocol import Config
+from headrace.herder.queries import ConnectorQueries, Passwords, patched, refuse_invalid
+from headrace.herder.reconciler import Reconciler
+from headrace.herder.request_queue import RequestQueue
+from headrace.herder.requests import CreateRequest, RestartRequest, named
+from headrace.herder.restarts import restart_plan
+from headrace.herder.services import LocalServices
+from headrace.herder.statuses import HerderStatuses
+from headrace.runtime.runs import LEAVE_SECONDS
+from headrace.storage.protocols import StoredConnector
+
+Answer = TypeVar("Answer")
+
+UNKNOWN: Final = "Unknown connector {}"
+# A distributed worker's words where it restarts.
+_NOT_THERE: Final = "Unknown connector: {}"
+# Distributed mode's words: there, no one is the leader of a task that no one has.
+_NOBODY_S: Final = (
+    "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was "
+    "underway."
+)
+
+
+class ConnectorRequests:
+    """Validates in the thread of whoever asks; stores and acts in the herder's. Any thread may call."""
+
+    def __init__(
+        self,
+        local: LocalServices,
+        queue: RequestQueue,
+        reconciler: Reconciler,
+        queries: ConnectorQueries,
+    ) -> None:
+        self._local = local
+        self._queue = queue
+        self._reconciler = reconciler
+        self._queries = queries
+        self._statuses = HerderStatuses(local)
+        self._passwords = Passwords(local.admission, are_masked=local.masks_passwords)
+
+    def checked(
+        self, request: CreateRequest, before: StoredConnector | None = None
+    ) -> StoredConnector:
+        """What *request* would store in place of *before*, whose passwords it may keep.
+
+        Raises ``BadRequestError`` with all that is wrong with it.
+        """
+        stored = None if before is None else before.config
+        config = self._passwords.kept(named(request.name, request.config), stored)
+        refuse_invalid(self._local.admission.validate(config))
+        return StoredConnector(
+            name=request.name, config=config, target_state=request.initial_state.value
+        )
+
+    def create(self, request: CreateRequest) -> Created:
+        """Store a new connector without offsets."""
+        stored = self.checked(request)
+
+        def act() -> Created:
+            self.refuse_existing(stored.name)
+            return self._store(stored)
+
+        return self._ask(
+            stored.name, f"writing a config for connector {stored.name} to the state file", act
+        )
+
+    def refuse_existing(self, name: str) -> None:
+        """Raise ``AlreadyExistsError`` when there is a connector of that name."""
+        if self._local.configs.connector(name) is not None:
+            raise AlreadyExistsError(name)
+
+    def put_config(self, name: str, config: Config) -> Created:
+        """Replace the configuration, or create the connector."""
+        while True:
+            known = self._local.configs.connector(name)
+            stored = self.checked(CreateRequest(name=name, config=config), known)
+            keeps = known if stored.config != named(name, config) else None
+            created = self._ask(
+                name,
+                f"writing a config for connector {name} to the state file",
+                partial(self._put, stored, keeps),
+            )
+            if created is not None:
+                return created
+
+    def patch_config(self, name: str, changes: Config) -> Created:
+        """Merge *changes* into the configuration, whatever others do to it meanwhile."""
+        return self._changed(name, lambda before: patched(before, changes))
+
+    def with_kept_passwords(self, config: Config) -> dict[str, str | None]:
+        """*config* as its connector would have it, for whoever only looks what is wrong with it."""
+        stored = self._local.configs.connector(config.get("name") or "")
+        return self._passwords.tried(config, None if stored is None else stored.config)
+
+    def _changed(self, name: str, changed: Callable[[Config], Config]) -> Created:
+        while True:
+            before = self._queries.stored(name)
+            config = changed(before.config)
+            if "name" not in config:
+                # One that a patch takes out is missing, and not filled in from the URL.
+                refuse_invalid(self._local.admission.validate(config))
+            request = CreateRequest(name=name, config=config)
+            after = self.checked(request, before)
+            created = self._ask(
+                name,
+                f"writing a config for connector {name} to the state file",
+                self._unless_changed(before, after),
+            )
+            if created is not None:
+                return created
+
+    def delete(self, name: str) -> None:
+        """Forget the connector; returns when nothing of it runs.
+
+        Raises ``ServerError`` when that takes too long: it is deleted by then all the same.
+        """
+
+        def act() -> Future[None]:
+            self._queries.stored(name)
+            self._local.configs.delete_connector(name)
+            ended = self._reconciler.quiet(name)
+            self._reconciler.want(name, None)
+            self._statuses.forget(name)
+            return ended
+
+        ended = self._ask(name, f"deleting connector {name}", act)
+        self.await_end(name, ended, "It is deleted")
+
+    def await_end(self, name: str, ended: Future[None], told: str) -> None:
+        """Return when nothing of the connector runs; ``ServerError`` when that takes too long.
+
+        *told* is how the error's sentence begins.
+        """
+        seconds = self._local.grace + LEAVE_SECONDS
+        try:
+            ended.result(seconds)
+        except TimeoutError as error:
+            raise ServerError(
+                f"{told}, but what runs of connector {name} has not ended within {seconds:g} s. It has "
+                "been asked to, and ends by itself as soon as its source or Kafka answers."
+            ) from error
+
+    def want(self, name: str, target: TargetState) -> None:
+        """Pause, resume or stop."""
+
+        def act() -> None:
+            stored = self._queries.stored(name, unknown=UNKNOWN)
+            self._local.configs.put_connector(replace(stored, target_state=target.value))
+            self._reconciler.want(name, target)
+
+        self._ask(name, f"writing the target state of connector {name} to the state file", act)
+
+    def restart(self, request: RestartRequest) -> ConnectorStatus | None:
+        """Restart those parts that *request* chooses; their standing when it has flags.
+
+        Without flags it returns when the connector has started, and raises ``ServerError`` when it cannot start.
+        """
+        has_flags = request.include_tasks or request.only_failed
+
+        def act() -> tuple[ConnectorStatus, Future[Exception | None] | None]:
+            stored = self._queries.stored(request.name, unknown=_NOT_THERE)
+            plan = restart_plan(request, self._queries.status(request.name))
+            if plan.is_empty:
+                return plan.status, None
+            return plan.status, self._restart(stored, connector=plan.connector, tasks=plan.tasks)
+
+        status, started = self._ask(request.name, f"restarting connector {request.name}", act)
+        if has_flags:
+            return status
+        if started is not None:
+            self._await_start(request.name, started)
+        return None
+
+    def restart_task(self, name: str, task: int) -> None:
+        """Restart a task, and with it the run that it is a part of.
+
+        Raises ``ConflictError`` for a STOPPED connector, which has none, and ``NotFoundError`` for a task
+        that is not there.
+        """
+
+        def act() -> None:
+            stored = self._queries.stored(name, unknown=_NOT_THERE)
+            if task >= 0 and stored.target_state == TargetState.STOPPED:
+                raise ConflictError(_NOBODY_S)
+            if task not in (each.id.task for each in self._queries.tasks(name)):
+                raise NotFoundError(f"Unknown task: {name}-{task}")
+            self._restart(stored, connector=False, tasks=[task])
+
+        self._ask(name, f"restarting task {name}-{task}", act)
+
+    def run_stored(self, stored: StoredConnector) -> None:
+        """Begin the life of a connector that has just been stored; called on the herder's thread."""
+        self._reconciler.want(stored.name, TargetState(stored.target_state), again=True)
+
+    def _await_start(self, name: str, started: Future[Exception | None]) -> None:
+        """Raise ``ServerError`` when the connector could not start; a start that takes long continues."""
+        try:
+            failure = started.result(self._local.grace + LEAVE_SECONDS)
+        except TimeoutError:
+            return
+        if failure is not None:
+            raise ServerError(f"Failed to start connector: {name}") from failure
+
+    def _restart(
+        self, stored: StoredConnector, *, connector: bool, tasks: Sequence[int]
+    ) -> Future[Exception | None]:
+        target = TargetState(stored.target_state)
+        if target is TargetState.RUNNING:
+            self._statuses.restarting(stored.name, connector=connector, tasks=tasks)
+        return self._reconciler.restart(stored.name, target)
+
+    def _store(self, stored: StoredConnector) -> Created:
+        self._local.configs.put_connector(stored)
+        created = Created(info=self._queries.shown(stored))
+        self.run_stored(stored)
+        return created
+
+    def _put(self, stored: StoredConnector, keeps: StoredConnector | None) -> Created | None:
+        """``None`` when the passwords that *stored* keeps are those of a configuration that is gone."""
+        before = self._local.configs.connector(stored.name)
+        if keeps is not None and (before is None or before.config != keeps.config):
+            return None
+        if before is None:
+            return self._store(stored)
+        return self._replace(replace(stored, target_state=before.target_state))
+
+    def _replace(self, stored: StoredConnector) -> Created:
+        return replace(self._store(stored), is_new=False)
+
+    def _ask(self, name: str, stage: str, act: Callable[[], Answer]) -> Answer:
+        return self._queue.ask(stage, act, connector=name)
+
+    def _unless_changed(
+        self, before: StoredConnector, after: StoredConnector
+    ) -> Callable[[], Created | None]:
+        def act() -> Created | None:
+            now = self._queries.stored(before.name)
+            if now.config != before.config:
+                return None
+            return self._replace(replace(now, config=after.config))
+
+        return act

@@ -1,0 +1,115 @@
+"""What is to be done next about a connector, from what is wanted and what is seen; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Final
+
+from headrace.herder.answers import TargetState
+
+
+class Phase(Enum):
+    """What is seen of a connector."""
+
+    NOTHING = auto()
+    RUNNING = auto()
+    ENDING = auto()
+    """Its run was asked to stop and has not ended yet."""
+    FAILED = auto()
+    PAUSED = auto()
+    STOPPED = auto()
+    GONE = auto()
+
+
+class Act(Enum):
+    """What the executor is to do."""
+
+    NOTHING = auto()
+    START = auto()
+    ASK_TO_STOP = auto()
+    SHOW_PAUSED = auto()
+    SHOW_STOPPED = auto()
+    FORGET = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifecycle:
+    """One connector: what is wanted of it, *target* (``None``: deleted), and what is seen, *phase*.
+
+    *revision* grows with each configuration and each restart; *running* is the one of the last run.
+    """
+
+    target: TargetState | None
+    revision: int = 1
+    phase: Phase = Phase.NOTHING
+    running: int = 0
+
+
+_SHOWN: Final = {
+    Phase.PAUSED: TargetState.PAUSED,
+    Phase.STOPPED: TargetState.STOPPED,
+    Phase.GONE: None,
+}
+_TOWARDS: Final = {
+    TargetState.RUNNING: Act.START,
+    TargetState.PAUSED: Act.SHOW_PAUSED,
+    TargetState.STOPPED: Act.SHOW_STOPPED,
+    None: Act.FORGET,
+}
+_AFTER: Final = {
+    Act.ASK_TO_STOP: Phase.ENDING,
+    Act.SHOW_PAUSED: Phase.PAUSED,
+    Act.SHOW_STOPPED: Phase.STOPPED,
+    Act.FORGET: Phase.GONE,
+}
+
+
+def wanted(lifecycle: Lifecycle, target: TargetState | None) -> Lifecycle:
+    """Something else is wanted: resume, pause, stop, delete or create."""
+    return replace(lifecycle, target=target)
+
+
+def renewed(lifecycle: Lifecycle) -> Lifecycle:
+    """A new configuration, or a restart: whatever runs, or has failed, is followed by a new run."""
+    return replace(lifecycle, revision=lifecycle.revision + 1)
+
+
+def ended(lifecycle: Lifecycle, *, failed: bool) -> Lifecycle:
+    """The run has ended. One that was asked to stop has ended as it should, however it did."""
+    has_failed = failed and lifecycle.phase is Phase.RUNNING
+    return replace(lifecycle, phase=Phase.FAILED if has_failed else Phase.NOTHING)
+
+
+def next_act(lifecycle: Lifecycle, *, can_start: bool = True) -> Act:
+    """What is to be done now; *can_start* is false while what runs need is not there yet."""
+    if lifecycle.phase is Phase.RUNNING:
+        return Act.NOTHING if _is_as_wanted(lifecycle) else Act.ASK_TO_STOP
+    if lifecycle.phase is Phase.ENDING or _rests(lifecycle):
+        return Act.NOTHING
+    act = _TOWARDS[lifecycle.target]
+    return Act.NOTHING if act is Act.START and not can_start else act
+
+
+def done(lifecycle: Lifecycle, act: Act) -> Lifecycle:
+    """*act* has been done."""
+    if act is Act.START:
+        return replace(lifecycle, phase=Phase.RUNNING, running=lifecycle.revision)
+    return replace(lifecycle, phase=_AFTER.get(act, lifecycle.phase))
+
+
+def has_run(lifecycle: Lifecycle) -> bool:
+    """Whether there is a run that has not ended."""
+    return lifecycle.phase in (Phase.RUNNING, Phase.ENDING)
+
+
+def _is_as_wanted(lifecycle: Lifecycle) -> bool:
+    return lifecycle.target is TargetState.RUNNING and lifecycle.running == lifecycle.revision
+
+
+def _rests(lifecycle: Lifecycle) -> bool:
+    if lifecycle.phase is Phase.FAILED:
+        # As in Kafka Connect: pause and resume leave a failed connector failed, until it is restarted.
+        is_same = lifecycle.running == lifecycle.revision
+        return is_same and lifecycle.target in (TargetState.RUNNING, TargetState.PAUSED)
+    return lifecycle.phase in _SHOWN and _SHOWN[lifecycle.phase] is lifecycle.target

@@ -1,0 +1,228 @@
+"""Answers that change nothing, read from the stores in the thread of whoever asks, passwords masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from headrace.config.connector_config import KEYS, aliases
+from headrace.config.secret_values import is_secret_key
+from headrace.connect.setting import HIDDEN, SettingType
+from headrace.herder.answers import (
+    ConfigInfos,
+    ConnectorInfo,
+    ConnectorStatus,
+    Standing,
+    State,
+    TargetState,
+    TaskId,
+    TaskInfo,
+)
+from headrace.herder.errors import BadRequestError, NotFoundError, RequestError, refusal
+from headrace.herder.protocol import Config
+from headrace.herder.services import Admission, LocalServices
+from headrace.observe.secret_masking import Secrets
+from headrace.storage.protocols import Status, StoredConnector
+
+_CLASS: Final = "connector.class"
+# Of a class that cannot be found no one knows which keys are passwords; these are none.
+_NEVER_SECRET: Final = frozenset({"name", _CLASS, "tasks.max", "task.class"})
+
+
+class Passwords:
+    """Masks passwords and puts them back; does neither unless *are_masked*. Any thread may call."""
+
+    def __init__(self, admission: Admission, *, are_masked: bool) -> None:
+        self._admission = admission
+        self._are_masked = are_masked
+
+    def masked(self, config: Config, *, connector: Config) -> dict[str, str | None]:
+        """*config*, the *connector*'s or a task's of it, as it may be shown."""
+        if not self._are_masked:
+            return dict(config)
+        secret = self._secret_keys(connector, config)
+        return {
+            key: HIDDEN if key in secret and value is not None else value
+            for key, value in config.items()
+        }
+
+    def kept(self, config: Config, before: Config | None) -> dict[str, str | None]:
+        """*config* with the passwords of *before* where it has ``[hidden]``.
+
+        Raises ``BadRequestError`` where there is none to keep: no one means these words to be the password.
+        """
+        if not self._are_masked or HIDDEN not in config.values():
+            return dict(config)
+        stored = before or {}
+        secret = self._secret_keys({**stored, **config}, config)
+        asked = [key for key, value in config.items() if value == HIDDEN and key in secret]
+        for key in asked:
+            if stored.get(key) is None:
+                raise BadRequestError(
+                    f"Invalid value {HIDDEN} for configuration {key}: the connector has no value yet that "
+                    "could be kept; give it one"
+                )
+        return {**config, **{key: stored[key] for key in asked}}
+
+    def tried(self, config: Config, before: Config | None) -> dict[str, str | None]:
+        """As :meth:`kept`, with ``[hidden]`` left as it is where there is nothing to keep."""
+        stored = before or {}
+        known = {key for key, value in config.items() if value != HIDDEN or stored.get(key)}
+        found = self.kept({key: config[key] for key in known}, before)
+        return {key: found.get(key, value) for key, value in config.items()}
+
+    def _secret_keys(self, connector: Config, config: Config) -> frozenset[str]:
+        try:
+            settings = self._admission.plugin_settings(connector.get(_CLASS) or "")
+        except RequestError:
+            return frozenset(config) - _NEVER_SECRET
+        types = {each.name: each.type for each in settings} | dict(self._of_aliases(connector))
+        return frozenset(
+            key
+            for key in config
+            if types.get(key) is SettingType.PASSWORD or (key not in types and is_secret_key(key))
+        )
+
+    def _of_aliases(self, connector: Config) -> Iterator[tuple[str, SettingType]]:
+        """The settings of the connector's transformations and predicates; of a class that is none, nothing."""
+        texts = {key: value for key, value in connector.items() if value is not None}
+        for prefix in (f"{key}.{alias}." for key in KEYS for alias in aliases(key, texts)):
+            with suppress(RequestError):
+                for each in self._admission.plugin_settings(texts.get(f"{prefix}type", "")):
+                    yield f"{prefix}{each.name}", each.type
+
+
+_NOTHING: Final = Secrets()
+
+
+def patched(config: Config, changes: Config) -> dict[str, str | None]:
+    """*config* with *changes* merged into it; ``None`` takes a key out (KIP-477)."""
+    merged = {**config, **changes}
+    return {key: value for key, value in merged.items() if changes.get(key, "") is not None}
+
+
+def texts(config: Config) -> dict[str, str]:
+    """*config* without the keys whose value is null, which are as good as not there."""
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def unresolved(
+    task: Mapping[str, str],
+    *,
+    submitted: Config,
+    resolved: Mapping[str, str],
+    hidden: Secrets = _NOTHING,
+) -> dict[str, str]:
+    """A task's configuration with the connector's placeholders in place of what they stand for.
+
+    What the connector has put together of its secrets holds what is shown in place of the *hidden* ones.
+    """
+    by_value = {
+        resolved[key]: given
+        for key, given in submitted.items()
+        if given is not None and resolved.get(key, given) != given
+    }
+
+    def shown(key: str, value: str) -> str:
+        given = submitted.get(key)
+        if given is not None and resolved.get(key) == value:
+            return given
+        return by_value.get(value) or hidden.masked(value)
+
+    return {key: shown(key, value) for key, value in task.items()}
+
+
+def refuse_invalid(infos: ConfigInfos) -> None:
+    """Raise ``BadRequestError`` with all errors, in Kafka Connect's form, when there are any."""
+    problem = refusal(infos)
+    if problem is not None:
+        raise problem
+
+
+class ConnectorQueries:
+    """What is known of connectors. Any thread may call."""
+
+    def __init__(self, local: LocalServices) -> None:
+        self._local = local
+        self._passwords = Passwords(local.admission, are_masked=local.masks_passwords)
+        # Classes that were found once; one that is missing may be installed later.
+        self._sources = set[str]()
+
+    def names(self) -> Sequence[str]:
+        """The names of all connectors."""
+        return sorted(self._local.configs.connectors())
+
+    def stored(self, name: str, *, unknown: str = "Connector {} not found") -> StoredConnector:
+        """The connector; raises ``NotFoundError`` in these words when there is none."""
+        stored = self._local.configs.connector(name)
+        if stored is None:
+            raise NotFoundError(unknown.format(name))
+        return stored
+
+    def info(self, name: str) -> ConnectorInfo:
+        """The connector as it was submitted."""
+        return self.shown(self.stored(name))
+
+    def shown(self, stored: StoredConnector) -> ConnectorInfo:
+        """*stored* with the tasks that it has now."""
+        return ConnectorInfo(
+            name=stored.name,
+            config=self._passwords.masked(stored.config, connector=stored.config),
+            tasks=[each.id for each in self._tasks(stored)],
+            type=self._type(stored),
+        )
+
+    def tasks(self, name: str) -> Sequence[TaskInfo]:
+        """The connector's tasks with their configurations."""
+        return self._tasks(self.stored(name))
+
+    def status(self, name: str) -> ConnectorStatus:
+        """How the connector and its tasks are."""
+        stored = self.stored(name, unknown="No status found for connector {}")
+        statuses = self._local.statuses.statuses(name)
+        own = statuses.get(None)
+        return ConnectorStatus(
+            name=name,
+            connector=self._standing(own, None),
+            tasks=[
+                self._standing(status, task)
+                for task, status in statuses.items()
+                if task is not None
+            ],
+            type=self._type(stored),
+        )
+
+    def _tasks(self, stored: StoredConnector) -> list[TaskInfo]:
+        if stored.target_state == TargetState.STOPPED:
+            return []
+        configs = self._local.configs.task_configs(stored.name)
+        return [
+            TaskInfo(
+                id=TaskId(connector=stored.name, task=task),
+                config=texts(self._passwords.masked(config, connector=stored.config)),
+            )
+            for task, config in enumerate(configs)
+        ]
+
+    def _standing(self, status: Status | None, task: int | None) -> Standing:
+        if status is None:
+            # It is being created, or deleted.
+            return Standing(state=State.UNASSIGNED, worker_id=self._local.worker_id, task=task)
+        return Standing(
+            task=task,
+            state=State(status.state),
+            worker_id=status.worker_id,
+            version=status.version,
+            trace=status.trace,
+        )
+
+    def _type(self, stored: StoredConnector) -> str:
+        named = stored.config.get("connector.class") or ""
+        if named not in self._sources:
+            try:
+                self._local.admission.plugin_settings(named)
+            except RequestError:
+                return "unknown"
+            self._sources.add(named)
+        return "source"

@@ -1,0 +1,292 @@
+"""Brings each connector from what is seen of it to what is wanted: starts runs, ends them, tells states."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from headrace.config.secret_values import Resolution
+from headrace.connect.errors import ConnectorFencedError
+from headrace.herder.answers import State, TargetState
+from headrace.herder.lifecycle import (
+    Act,
+    Lifecycle,
+    Phase,
+    done,
+    ended,
+    has_run,
+    next_act,
+    renewed,
+    wanted,
+)
+from headrace.herder.queries import texts, unresolved
+from headrace.herder.request_queue import RequestQueue
+from headrace.herder.restarts import AutomaticRestarts
+from headrace.herder.services import KafkaServices, LocalServices
+from headrace.herder.statuses import HerderStatuses
+from headrace.observe.events import ConnectorFailed
+from headrace.observe.secret_masking import Secrets
+from headrace.runtime.runs import NewRun, Run
+
+_log = logging.getLogger(__name__)
+
+
+class Reconciler:
+    """The lifecycle of every connector. The herder's thread owns it; runs leave messages in the *inbox*."""
+
+    def __init__(self, local: LocalServices, queue: RequestQueue, new_run: NewRun) -> None:
+        self._local = local
+        self._queue = queue
+        self._new_run = new_run
+        self._statuses = HerderStatuses(local)
+        self._kafka: KafkaServices | None = None
+        self._lifecycles: dict[str, Lifecycle] = {}
+        self._runs: dict[str, Run] = {}
+        self._waiting: dict[str, list[Future[None]]] = {}
+        self._restarting: dict[str, Future[Exception | None]] = {}
+        self._automatic = AutomaticRestarts()
+        self._begun: dict[str, Resolution] = {}
+        self._acts = {
+            Act.START: self._start,
+            Act.ASK_TO_STOP: self._ask_to_stop,
+            Act.SHOW_PAUSED: self._statuses.paused,
+            Act.SHOW_STOPPED: self._statuses.stopped,
+            Act.FORGET: self._forget,
+        }
+
+    def opened(self, kafka: KafkaServices) -> None:
+        """Runs may be started from now on."""
+        self._kafka = kafka
+        for name in list(self._lifecycles):
+            self._go_on(name)
+
+    def want(self, name: str, target: TargetState | None, *, again: bool = False) -> None:
+        """Want the connector to be *target*, ``None`` for deleted; *again* for a new configuration."""
+        self._settle(name)
+        self._want(name, target, again=again)
+
+    def restart(self, name: str, target: TargetState) -> Future[Exception | None]:
+        """Let a new run follow, of a connector that is to be *target*.
+
+        Done when its connector has started or need not, with why it could not; at the latest when something else is
+        wanted of it.
+        """
+        answer = Future[Exception | None]()
+        self._settle(name)
+        self._restarting[name] = answer
+        self._want(name, target, again=True)
+        if target is not TargetState.RUNNING or self._kafka is None:
+            self._settle(name)
+        return answer
+
+    def has(self, name: str) -> bool:
+        """Whether the connector is looked after, or something of it still runs."""
+        return name in self._lifecycles
+
+    def quiet(self, name: str) -> Future[None]:
+        """Done when nothing of the connector runs that runs now."""
+        answer = Future[None]()
+        lifecycle = self._lifecycles.get(name)
+        if lifecycle is None or not has_run(lifecycle):
+            answer.set_result(None)
+        else:
+            self._waiting.setdefault(name, []).append(answer)
+        return answer
+
+    def failures(self) -> Sequence[str]:
+        """The connectors that have failed and stay so."""
+        return [name for name, each in self._lifecycles.items() if each.phase is Phase.FAILED]
+
+    def runs(self) -> Sequence[Run]:
+        """The runs that have not ended, for whoever ends the process."""
+        return list(self._runs.values())
+
+    def begun(self) -> Mapping[str, Resolution]:
+        """What each connector that wants to run, and takes values from files, was last started with."""
+        return {
+            name: began
+            for name, began in self._begun.items()
+            if began.files
+            and self._lifecycles[name].target is TargetState.RUNNING
+            and self._lifecycles[name].phase in (Phase.RUNNING, Phase.FAILED)
+        }
+
+    def has_tasks(self, watched: WatchedRun, configs: Sequence[Mapping[str, str]]) -> None:
+        """A run has found out which tasks its connector has."""
+        lifecycle = self._lifecycles.get(watched.name)
+        stored = self._local.configs.connector(watched.name)
+        if lifecycle is None or stored is None or not watched.is_of(lifecycle):
+            return
+        shown = [
+            unresolved(
+                each,
+                submitted=stored.config,
+                resolved=watched.resolved,
+                hidden=watched.hidden,
+            )
+            for each in configs
+        ]
+        self._local.configs.put_task_configs(watched.name, shown)
+        self._local.statuses.forget(watched.name, from_task=len(shown))
+
+    def has_begun(self, watched: WatchedRun) -> None:
+        """The connector of a run has started, or waits for what may pass."""
+        lifecycle = self._lifecycles.get(watched.name)
+        if lifecycle is not None and watched.is_of(lifecycle):
+            self._settle(watched.name)
+
+    def has_ended(self, watched: WatchedRun, failure: Exception | None) -> None:
+        """A run is over."""
+        name = watched.name
+        if watched.is_of(self._lifecycles[name]):
+            self._settle(name, failure)
+        self._runs.pop(name, None)
+        lifecycle = self._lifecycles[name] = ended(
+            self._lifecycles[name], failed=failure is not None
+        )
+        # One that another worker has taken over would take itself back, in turns without end.
+        if lifecycle.phase is Phase.FAILED and not isinstance(failure, ConnectorFencedError):
+            self._plan_restart(name, lifecycle.revision)
+        for answer in self._waiting.pop(name, ()):
+            answer.set_result(None)
+        self._go_on(name)
+
+    def _plan_restart(self, name: str, revision: int) -> None:
+        seconds = self._automatic.pause_after_failure(name)
+        if seconds is None:
+            self._tell_no_restart(name)
+            return
+        _log.warning("Connector %s has failed and is restarted in %g s", name, seconds)
+        timer = threading.Timer(
+            seconds, self._queue.post, args=[lambda: self._restart_if_failed(name, revision)]
+        )
+        timer.daemon = True
+        timer.start()
+
+    def _tell_no_restart(self, name: str) -> None:
+        attempts = self._automatic.attempts(name)
+        if attempts:
+            _log.warning(
+                "Connector %s has failed after the last of its restarts by itself "
+                "(headrace.restart.max.attempts is %d): it stays so until it is restarted or its "
+                "configuration changes",
+                name,
+                attempts,
+            )
+
+    def _restart_if_failed(self, name: str, revision: int) -> None:
+        lifecycle = self._lifecycles.get(name)
+        has_failed = lifecycle is not None and lifecycle.phase is Phase.FAILED
+        if lifecycle is None or not has_failed or lifecycle.revision != revision:
+            return
+        if lifecycle.target is TargetState.RUNNING:
+            self._lifecycles[name] = renewed(lifecycle)
+            self._go_on(name)
+
+    def _want(self, name: str, target: TargetState | None, *, again: bool) -> None:
+        lifecycle = self._lifecycles.get(name)
+        if lifecycle is None:
+            self._statuses.unassigned(name)
+            lifecycle = Lifecycle(target=target)
+        elif lifecycle.target is None:
+            # Its predecessor of the same name may still be ending.
+            self._statuses.unassigned(name)
+        if again or target is None:
+            self._automatic.forget(name)
+        lifecycle = wanted(lifecycle, target)
+        self._lifecycles[name] = renewed(lifecycle) if again else lifecycle
+        self._go_on(name)
+
+    def _go_on(self, name: str) -> None:
+        while (act := self._next(name)) is not Act.NOTHING:
+            self._lifecycles[name] = done(self._lifecycles[name], act)
+            self._acts[act](name)
+
+    def _next(self, name: str) -> Act:
+        lifecycle = self._lifecycles.get(name)
+        if lifecycle is None:
+            return Act.NOTHING
+        return next_act(lifecycle, can_start=self._kafka is not None)
+
+    def _start(self, name: str) -> None:
+        stored = self._local.configs.connector(name)
+        assert stored is not None
+        assert self._kafka is not None
+        try:
+            # Before they are used: a file that changes in between is seen as changed.
+            began = self._begun[name] = self._local.admission.resolved(stored.config)
+            spec = self._local.admission.admitted(texts(stored.config))
+            watched = WatchedRun(
+                name=name,
+                revision=self._lifecycles[name].running,
+                resolved=spec.props,
+                hidden=Secrets(values=began.secrets),
+                reconciler=self,
+                queue=self._queue,
+            )
+            self._automatic.begins(name, spec.props)
+            run = self._new_run(spec, self._kafka.services, watched)
+            run.start()
+        except Exception as error:  # noqa: BLE001 (whatever it was, the connector's status shows it)
+            self._fail(name, error)
+        else:
+            self._runs[name] = run
+
+    def _fail(self, name: str, error: Exception) -> None:
+        if self._kafka is not None:
+            reason = f"It could not be started: {error}"
+            self._kafka.services.emit(ConnectorFailed(connector=name, reason=reason))
+        self._lifecycles[name] = ended(self._lifecycles[name], failed=True)
+        self._settle(name, error)
+        trace = "".join(traceback.format_exception(error))
+        # A restart may have said of tasks that they are about to run.
+        self._statuses.unassigned(name)
+        self._statuses.put(name, State.FAILED, trace=trace)
+
+    def _settle(self, name: str, failure: Exception | None = None) -> None:
+        """Answer the restart that waits for the connector to start, if there is one."""
+        answer = self._restarting.pop(name, None)
+        if answer is not None:
+            answer.set_result(failure)
+
+    def _ask_to_stop(self, name: str) -> None:
+        run = self._runs[name]
+        run.silence()
+        run.ask_to_stop()
+
+    def _forget(self, name: str) -> None:
+        self._statuses.forget(name)
+        self._lifecycles.pop(name)
+        self._begun.pop(name, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedRun:
+    """One run of a connector; the run's thread tells it how it goes on."""
+
+    name: str
+    revision: int
+    resolved: Mapping[str, str] = field(repr=False)
+    hidden: Secrets
+    reconciler: Reconciler
+    queue: RequestQueue
+
+    def is_of(self, lifecycle: Lifecycle) -> bool:
+        """Whether this is the run that is wanted, and not one that is ending."""
+        return lifecycle.phase is Phase.RUNNING and lifecycle.running == self.revision
+
+    def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
+        """Pass it on."""
+        self.queue.post(lambda: self.reconciler.has_tasks(self, configs))
+
+    def has_begun(self) -> None:
+        """Pass it on."""
+        self.queue.post(lambda: self.reconciler.has_begun(self))
+
+    def has_ended(self, failure: Exception | None) -> None:
+        """Pass it on."""
+        self.queue.post(lambda: self.reconciler.has_ended(self, failure))

@@ -1,0 +1,293 @@
+"""The herder of a standalone worker: every request, and the way of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from headrace import __version__
+from headrace.config.secret_values import Resolution
+from headrace.connect.setting import Setting
+from headrace.herder.answers import (
+    ConfigInfos,
+    ConnectorInfo,
+    ConnectorOffset,
+    ConnectorStatus,
+    Created,
+    Health,
+    PartitionLag,
+    PastChange,
+    Plugin,
+    ServerInfo,
+    TargetState,
+    TaskInfo,
+    WorkerHealth,
+)
+from headrace.herder.connectors import ConnectorRequests
+from headrace.herder.errors import ServerError
+from headrace.herder.offsets import OffsetRequests
+from headrace.herder.protocol import Config
+from headrace.herder.queries import ConnectorQueries
+from headrace.herder.reconciler import Reconciler
+from headrace.herder.request_queue import KafkaReadiness, RequestQueue, Stages
+from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest
+from headrace.herder.restarts import LOOK_SECONDS, Reloads
+from headrace.herder.services import KafkaServices, LocalServices
+from headrace.herder.startup import Startup
+from headrace.herder.topics import TopicRequests
+from headrace.offsets.connector_stores import NamedConnector
+from headrace.runtime.connector_run import ConnectorRun
+from headrace.runtime.runs import NewRun, Run, stop_all
+from headrace.runtime.services import RunSpec, Services
+from headrace.runtime.task_status import RunWatcher
+
+_HEALTH_SECONDS = 10.0
+_READY = "Worker has completed startup and is ready to handle requests."
+_STARTING = "Worker is still starting up. {}"
+_UNHEALTHY = (
+    "Worker was unable to handle this request and may be unable to handle other requests. {}"
+)
+
+
+def _connector_run(spec: RunSpec, services: Services, watcher: RunWatcher) -> Run:
+    return ConnectorRun(spec, services, watcher=watcher)
+
+
+class StandaloneHerder:
+    """A :class:`~headrace.herder.protocol.Herder` over one state file, on this machine alone.
+
+    Connectors run once :meth:`ready` has said that all that a command line names has been asked for.
+    *opening* reaches Kafka and returns what stands on it; it is called once, on a thread of its own, and
+    what it opened is closed by its owner. Files behind placeholders are looked at every *look_seconds*.
+    Whoever makes a herder calls :meth:`start`, and :meth:`close` at the end.
+    """
+
+    def __init__(
+        self,
+        local: LocalServices,
+        opening: Callable[[], KafkaServices],
+        *,
+        new_run: NewRun = _connector_run,
+        health_seconds: float = _HEALTH_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._local = local
+        self._health_seconds = health_seconds
+        self._stages = Stages()
+        self._gate = KafkaReadiness()
+        self._queue = RequestQueue(self._stages)
+        self._queries = ConnectorQueries(local)
+        self._reconciler = Reconciler(local, self._queue, new_run)
+        self._connectors = ConnectorRequests(local, self._queue, self._reconciler, self._queries)
+        self._topics = TopicRequests(local)
+        self._offsets = OffsetRequests(
+            local,
+            self._gate,
+            self._queue,
+            stages=self._stages,
+            reconciler=self._reconciler,
+            queries=self._queries,
+            connectors=self._connectors,
+        )
+        self._reloads = Reloads(
+            begun=self._begun,
+            resolved=local.admission.resolved,
+            restart=self._reload,
+            seconds=look_seconds,
+        )
+        self._startup = Startup(
+            local,
+            opening,
+            self._gate,
+            self._queue,
+            stages=self._stages,
+            reconciler=self._reconciler,
+        )
+
+    # -- its own life -----------------------------------------------------------------------------------
+
+    def start(self, *, only: Collection[str] | None = None) -> None:
+        """Answer requests from now on, and run what is stored as soon as Kafka is there.
+
+        With *only*, connectors of other names are left alone until somebody asks something of them.
+        """
+        self._queue.start()
+        self._startup.begin(only)
+        self._reloads.start()
+
+    def ready(self) -> None:
+        """Let connectors run, as soon as Kafka is there; called once by whoever has started this."""
+        self._startup.ready()
+
+    def refuse_waiting(self) -> None:
+        """Answer requests that wait for Kafka: it will not come any more. Called before REST is closed."""
+        self._gate.refuse(ServerError("Worker is shutting down"))
+
+    def close(self) -> None:
+        """End everything: requests first, then runs within their grace."""
+        self._reloads.close()
+        self._startup.ready()
+        self._queue.close()
+        stop_all(self._reconciler.runs(), grace=self._local.grace)
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why nothing can ever run, such as Kafka that was not there in time; ``None`` while all is well."""
+        return self._gate.failure
+
+    @property
+    def is_open(self) -> bool:
+        """Whether Kafka has been reached, and connectors run."""
+        return self._startup.is_over
+
+    def failed(self) -> Sequence[str]:
+        """The connectors that have failed and stay so; for whoever has stopped this."""
+        return self._reconciler.failures()
+
+    def _begun(self) -> Mapping[str, Resolution]:
+        return self._queue.ask(None, self._reconciler.begun)
+
+    def _reload(self, name: str) -> None:
+        # No one waits for the outcome; the status shows it.
+        self.restart(RestartRequest(name=name, include_tasks=True))
+
+    # -- the worker -------------------------------------------------------------------------------------
+
+    def server(self) -> ServerInfo:
+        """Who this worker is."""
+        kafka = self._gate.peek()
+        return ServerInfo(
+            version=__version__,
+            commit="unknown",
+            kafka_cluster_id=None if kafka is None else kafka.cluster_id,
+        )
+
+    def health(self) -> WorkerHealth:
+        """Whether requests are answered, and whether connectors can run."""
+        try:
+            self._queue.submit(None, lambda: None).result(self._health_seconds)
+        except TimeoutError:
+            if self.is_open:
+                return WorkerHealth(
+                    status=Health.UNHEALTHY, message=_UNHEALTHY.format(self.stage() or "").strip()
+                )
+        if self.is_open:
+            return WorkerHealth(status=Health.HEALTHY, message=_READY)
+        return WorkerHealth(
+            status=Health.STARTING, message=_STARTING.format(self.stage() or "").strip()
+        )
+
+    def stage(self) -> str | None:
+        """What the worker is doing now, or did last."""
+        return self._stages.sentence()
+
+    # -- connectors -------------------------------------------------------------------------------------
+
+    def connectors(self) -> Sequence[str]:
+        """The names of all connectors."""
+        return self._queries.names()
+
+    def create(self, request: CreateRequest) -> Created:
+        """Validate and store a connector, with its offsets if it has any, and start it."""
+        if request.dry_run:
+            return self._offsets.try_creation(request)
+        if request.initial_offsets is None:
+            return self._connectors.create(request)
+        return self._offsets.create(request, request.initial_offsets)
+
+    def info(self, name: str) -> ConnectorInfo:
+        """The connector as it was submitted."""
+        return self._queries.info(name)
+
+    def put_config(self, name: str, config: Config) -> Created:
+        """Replace the configuration of a connector, or create it."""
+        return self._connectors.put_config(name, config)
+
+    def patch_config(self, name: str, changes: Config) -> Created:
+        """Merge *changes* into the configuration."""
+        return self._connectors.patch_config(name, changes)
+
+    def delete(self, name: str) -> None:
+        """Stop the connector and forget it."""
+        self._connectors.delete(name)
+        kafka = self._gate.peek()
+        if kafka is not None:
+            kafka.services.offsets.keep_only(NamedConnector(name=name))
+
+    def status(self, name: str) -> ConnectorStatus:
+        """How the connector and its tasks are."""
+        return self._queries.status(name)
+
+    def tasks(self, name: str) -> Sequence[TaskInfo]:
+        """The connector's tasks with their configurations."""
+        return self._queries.tasks(name)
+
+    def pause(self, name: str) -> None:
+        """Want the connector to be PAUSED."""
+        self._connectors.want(name, TargetState.PAUSED)
+
+    def resume(self, name: str) -> None:
+        """Want the connector to be RUNNING."""
+        self._connectors.want(name, TargetState.RUNNING)
+
+    def stop(self, name: str) -> None:
+        """Want the connector to be STOPPED."""
+        self._connectors.want(name, TargetState.STOPPED)
+
+    def restart(self, request: RestartRequest) -> ConnectorStatus | None:
+        """Restart the connector, or what the flags choose of it."""
+        return self._connectors.restart(request)
+
+    def restart_task(self, name: str, task: int) -> None:
+        """Restart one task."""
+        self._connectors.restart_task(name, task)
+
+    # -- topics and offsets -----------------------------------------------------------------------------
+
+    def topics(self, name: str) -> Sequence[str]:
+        """The topics that the connector has written to; none of a connector that is not there."""
+        return self._topics.topics(name)
+
+    def reset_topics(self, name: str) -> None:
+        """Forget which topics the connector has written to."""
+        self._topics.reset(name)
+
+    def offsets(self, name: str) -> Sequence[ConnectorOffset]:
+        """What is committed now."""
+        return self._offsets.offsets(name)
+
+    def offset_lag(self, name: str) -> Sequence[PartitionLag]:
+        """What is committed now, and how much there is behind it."""
+        return self._offsets.lag(name)
+
+    def alter_offsets(
+        self, name: str, changes: Sequence[OffsetChange], *, dry_run: bool = False
+    ) -> str:
+        """Change the offsets of a STOPPED connector."""
+        return self._offsets.alter(name, changes, dry_run=dry_run)
+
+    def reset_offsets(self, name: str, *, dry_run: bool = False) -> str:
+        """Forget all offsets of a STOPPED connector."""
+        return self._offsets.reset(name, dry_run=dry_run)
+
+    def offset_history(self, name: str) -> Sequence[PastChange]:
+        """The changes of its offsets, the newest first."""
+        return self._offsets.history(name)
+
+    def undo_offsets(self, request: UndoRequest) -> str:
+        """Put back what a change of the offsets of a STOPPED connector changed."""
+        return self._offsets.undo(request)
+
+    # -- plugins and validation -------------------------------------------------------------------------
+
+    def plugins(self) -> Sequence[Plugin]:
+        """Everything that a configuration may name."""
+        return self._local.admission.plugins()
+
+    def plugin_settings(self, name: str, version: str | None = None) -> Sequence[Setting]:
+        """The settings of a plugin."""
+        return self._local.admission.plugin_settings(name, version)
+
+    def validate(self, plugin: str, config: Config) -> ConfigInfos:
+        """Everything there is to say about *config*."""
+        tried = self._connectors.with_kept_passwords(config)
+        return self._local.admission.validate(tried, plugin)

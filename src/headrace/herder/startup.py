@@ -1,0 +1,154 @@
+"""A worker's start: stored connectors at once, running once Kafka is reached, and those that a command line names."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from headrace.config.config_files import ConnectorFile
+from headrace.herder.answers import TargetState
+from headrace.herder.errors import AlreadyExistsError
+from headrace.herder.protocol import Herder
+from headrace.herder.queries import texts
+from headrace.herder.reconciler import Reconciler
+from headrace.herder.request_queue import KafkaReadiness, RequestQueue, Stages
+from headrace.herder.requests import CreateRequest
+from headrace.herder.services import KafkaServices, LocalServices
+from headrace.herder.statuses import HerderStatuses
+from headrace.runtime.services import RunSpec
+from headrace.storage.protocols import StoredConnector
+
+_log = logging.getLogger(__name__)
+
+
+class Startup:
+    """Begun by the herder's owner; Kafka is waited for on a thread of its own, which *opening* may keep."""
+
+    def __init__(
+        self,
+        local: LocalServices,
+        opening: Callable[[], KafkaServices],
+        gate: KafkaReadiness,
+        queue: RequestQueue,
+        *,
+        stages: Stages,
+        reconciler: Reconciler,
+    ) -> None:
+        self._local = local
+        self._opening = opening
+        self._gate = gate
+        self._queue = queue
+        self._stages = stages
+        self._reconciler = reconciler
+        self._only: Collection[str] | None = None
+        self._is_ready = threading.Event()
+        self._is_over = threading.Event()
+
+    def begin(self, only: Collection[str] | None) -> None:
+        """Look after the stored connectors, or *only* these; return before Kafka is there."""
+        self._only = only
+        self._queue.ask("loading the stored connectors", self._load)
+        unsettled = self._local.unsettled()
+        for name in unsettled:
+            self._queue.hold(name, f"settling the offsets of connector {name}")
+        threading.Thread(
+            target=self._open, args=(unsettled,), name="headrace-opening", daemon=True
+        ).start()
+
+    def ready(self) -> None:
+        """Let connectors run, as soon as Kafka is there."""
+        self._is_ready.set()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether Kafka has been reached and connectors run."""
+        return self._is_over.is_set()
+
+    def _load(self) -> None:
+        # Requests are not answered before this: each write that waits for the disk by itself would be felt.
+        with self._local.together():
+            self._load_all()
+
+    def _load_all(self) -> None:
+        stored = self._local.configs.connectors()
+        statuses = HerderStatuses(self._local)
+        for ghost in set(self._local.statuses.connectors()) - stored.keys():
+            statuses.forget(ghost)
+        for name, each in stored.items():
+            if self._reconciler.has(name):
+                continue
+            statuses.unassigned(name)
+            target = TargetState(each.target_state)
+            # One that is not to run is left alone by being shown as it is.
+            if self._only is None or name in self._only or target is not TargetState.RUNNING:
+                self._reconciler.want(name, target)
+
+    def _open(self, unsettled: Sequence[str]) -> None:
+        try:
+            with self._stages.during("initializing and reading to the end of internal topics"):
+                kafka = self._opening()
+                self._settle(kafka)
+        except Exception as error:  # noqa: BLE001 (whoever waits for the worker is told)
+            self._gate.refuse(error)
+            return
+        self._gate.open(kafka)
+        # A creation that was half done may have become a connector.
+        self._queue.post(self._load)
+        for name in unsettled:
+            self._queue.let_go(name)
+        self._is_ready.wait()
+        self._queue.post(lambda: self._reconciler.opened(kafka))
+        self._queue.post(self._is_over.set)
+
+    def _settle(self, kafka: KafkaServices) -> None:
+        def admitted(stored: StoredConnector) -> RunSpec:
+            return self._local.admission.admitted(texts(stored.config))
+
+        for name, error in kafka.changes.recover(admitted).items():
+            _log.error(
+                "A change of the offsets of connector %s is not settled, which its next start tries "
+                "again: %s",
+                name,
+                error,
+            )
+
+
+def take_in(files: Iterable[ConnectorFile], herder: Herder) -> None:
+    """Create each connector, in order, or replace the configuration of one that is stored already.
+
+    Raises :class:`~headrace.herder.errors.RequestError` at the first one that is refused.
+    """
+    stored = set(herder.connectors())
+    for file in files:
+        if file.name in stored or not _created(file, herder):
+            _put(file, herder)
+
+
+def _created(file: ConnectorFile, herder: Herder) -> bool:
+    try:
+        herder.create(
+            CreateRequest(
+                name=file.name,
+                config=file.config,
+                initial_state=file.initial_state,
+                initial_offsets=file.initial_offsets,
+            )
+        )
+    except AlreadyExistsError:
+        # The same command was killed while it created the connector, which is finished when Kafka is reached.
+        return False
+    return True
+
+
+def _put(file: ConnectorFile, herder: Herder) -> None:
+    has_beginning = (
+        file.initial_offsets is not None or file.initial_state is not TargetState.RUNNING
+    )
+    if has_beginning:
+        _log.info(
+            "Connector %s is stored already: its initial_state and initial_offsets are ignored.",
+            file.name,
+        )
+    if herder.info(file.name).config != file.config:
+        herder.put_config(file.name, file.config)

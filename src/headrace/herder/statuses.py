@@ -1,0 +1,66 @@
+"""What the herder itself writes of connectors' states; their runs write the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.herder.answers import State
+from headrace.herder.services import LocalServices
+from headrace.storage.protocols import Status
+
+
+class HerderStatuses:
+    """Statuses of connectors of which nothing runs. Used by the herder's thread."""
+
+    def __init__(self, local: LocalServices) -> None:
+        self._local = local
+
+    def put(
+        self, name: str, state: State, *, task: int | None = None, trace: str | None = None
+    ) -> None:
+        """Write the state of a task, or of the connector itself."""
+        status = Status(
+            state=state.value,
+            worker_id=self._local.worker_id,
+            version=self._version(name),
+            trace=trace,
+        )
+        self._local.statuses.put(name, task, status)
+
+    def unassigned(self, name: str) -> None:
+        """Nobody runs it at the moment: it is new, or an earlier process did."""
+        for task in self._local.statuses.statuses(name):
+            if task is not None:
+                self.put(name, State.UNASSIGNED, task=task)
+        self.put(name, State.UNASSIGNED)
+
+    def paused(self, name: str) -> None:
+        """It is paused, with the tasks that it has."""
+        tasks = len(self._local.configs.task_configs(name))
+        self._local.statuses.forget(name, from_task=tasks)
+        for task in range(tasks):
+            self.put(name, State.PAUSED, task=task)
+        self.put(name, State.PAUSED)
+
+    def stopped(self, name: str) -> None:
+        """It is stopped, and has no tasks."""
+        self._local.configs.put_task_configs(name, ())
+        self._local.statuses.forget(name, from_task=0)
+        self.put(name, State.STOPPED)
+
+    def restarting(self, name: str, *, connector: bool, tasks: Iterable[int]) -> None:
+        """These parts of it are about to be restarted."""
+        for task in tasks:
+            self.put(name, State.RESTARTING, task=task)
+        if connector:
+            self.put(name, State.RESTARTING)
+
+    def forget(self, name: str) -> None:
+        """It is deleted; whatever its run still wrote goes, too."""
+        self._local.statuses.forget(name)
+        self._local.topics.forget(name)
+
+    def _version(self, name: str) -> str | None:
+        stored = self._local.configs.connector(name)
+        named = None if stored is None else stored.config.get("connector.class")
+        return None if named is None else self._local.admission.connector_version(named)

@@ -1,0 +1,1 @@
+"""What Java's classes mean: text of numbers, regular expressions, date patterns."""

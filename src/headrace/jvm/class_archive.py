@@ -1,0 +1,198 @@
+"""Class archives: what a JVM has loaded and checked once, in a file that its next starts map into memory.
+
+An archive fits one Java runtime and one list of jars, and is never needed: without one a JVM starts as it
+always did. Java 17 to 24 have dynamic class-data archives, newer ones AOT caches. An archive holds code, so it lies in
+a folder that only its owner may enter, is renamed into place when it is whole, and its name has its checksum.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shlex
+import stat
+import time
+import zlib
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from headrace.connect.errors import ConnectError
+from headrace.jvm.cache import cache_folder
+from headrace.jvm.java import Java
+
+# The first version whose cache is better than a class-data archive: it needs no archive of Java's own classes beneath
+# it, which trimmed runtimes lack, and is of use to every collector.
+_FIRST_WITH_AOT = 25
+# Counts what goes into an archive: another number makes new ones.
+_RECIPE = 1
+_CHUNK_BYTES = 1 << 20
+# A failure is the same at each try; a disk that was full, or memory that was short, deserves another one.
+_RETRY_SECONDS = 24 * 3600.0
+# Of a Java or a Spark that is not used any more. Each archive has 150 MB and more.
+_UNUSED_SECONDS = 30 * 24 * 3600.0
+
+
+class ClassArchive:
+    """The archive of one Java runtime and the jars in one folder, whether it is there or not.
+
+    Raises ConnectError where there can be none: the cache folder cannot be written, or others can.
+    """
+
+    def __init__(self, java: Java, jars: Path) -> None:
+        self._folder = _private(cache_folder("archives"))
+        self._has_aot = java.major >= _FIRST_WITH_AOT
+        self._identity = _identity(java, jars)
+        self._ending = "aot" if self._has_aot else "jsa"
+
+    def options(self) -> Sequence[str]:
+        """What a JVM needs to start from the archive; nothing where none is there.
+
+        One whose content has changed is removed.
+        """
+        for file in self._files():
+            if _is_ours(file) and file == self._named(file):
+                # Whoever clears away archives that are not used any more looks at this.
+                with suppress(OSError):
+                    os.utime(file)
+                option = "AOTCache" if self._has_aot else "SharedArchiveFile"
+                # Java's own checks go on: it starts without an archive that does not fit, and need not say so.
+                return [f"-XX:{option}={shlex.quote(str(file))}", "-Xlog:disable"]
+            file.unlink(missing_ok=True)
+        return []
+
+    def discard(self, reason: str) -> None:
+        """Remove the archive, because of *reason*; another one is not made for a day."""
+        for file in self._files():
+            file.unlink(missing_ok=True)
+        self.failed(reason)
+
+    def is_wanted(self) -> bool:
+        """Whether there is none, and it is worth a try to make one."""
+        if any(self._files()):
+            return False
+        with suppress(OSError):
+            return time.time() > self._failure.stat().st_mtime + _RETRY_SECONDS
+        return True
+
+    @property
+    def folder(self) -> Path:
+        """Where archives are. Only its owner may enter it."""
+        return self._folder
+
+    @contextmanager
+    def making(self) -> Generator[Path | None]:
+        """The file to write, for the one process that makes it now; ``None`` for every other, and where it is not wanted.
+
+        That file is the archive when the block ends; when the block raises, or has written nothing, which raises ConnectError, it is
+        removed, and :meth:`failed`. A second process that is killed in the block counts as a failure, too: where memory is
+        short, each would be.
+        """
+        with (self._folder / "lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield None
+                return
+            for left in self._folder.glob("new-*"):
+                left.unlink(missing_ok=True)
+            if not self.is_wanted():
+                yield None
+                return
+            self._remove_unused()
+            self._begin()
+            file = self._folder / f"new-{os.getpid()}.{self._ending}"
+            try:
+                yield file
+                self._put(file)
+            except Exception as error:
+                file.unlink(missing_ok=True)
+                self.failed(str(error))
+                raise
+
+    def recording(self, file: Path) -> Sequence[str]:
+        """What a JVM needs to write *file* when it ends."""
+        option = "AOTCacheOutput" if self._has_aot else "ArchiveClassesAtExit"
+        return [f"-XX:{option}={shlex.quote(str(file))}", "-Xlog:disable"]
+
+    def failed(self, reason: str) -> None:
+        """It could not be made, or not be started from, and is not made for a day."""
+        self._failure.write_text(f"{reason}\n")
+        self._begun.unlink(missing_ok=True)
+
+    def _begin(self) -> None:
+        interrupted = self._begun.exists()
+        self._begun.touch()
+        if interrupted:
+            self._failure.write_text("It was killed twice while it was made.\n")
+
+    def _put(self, file: Path) -> None:
+        if not file.is_file() or not file.stat().st_size:
+            raise ConnectError("Java ended without writing a class archive.")
+        file.chmod(0o600)
+        with file.open("rb") as written:
+            os.fsync(written.fileno())
+        file.replace(self._named(file))
+        for mark in (self._failure, self._begun):
+            mark.unlink(missing_ok=True)
+
+    @property
+    def _failure(self) -> Path:
+        return self._folder / f"{self._identity}.failed"
+
+    @property
+    def _begun(self) -> Path:
+        return self._folder / f"{self._identity}.begun"
+
+    def _files(self) -> Iterator[Path]:
+        return self._folder.glob(f"{self._identity}-*.{self._ending}")
+
+    def _named(self, file: Path) -> Path:
+        return self._folder / f"{self._identity}-{_checksum(file):08x}.{self._ending}"
+
+    def _remove_unused(self) -> None:
+        oldest = time.time() - _UNUSED_SECONDS
+        for pattern in ("*.jsa", "*.aot", "*.failed", "*.begun"):
+            for file in self._folder.glob(pattern):
+                if file.stat().st_mtime < oldest:
+                    file.unlink(missing_ok=True)
+
+
+def _private(folder: Path) -> Path:
+    try:
+        folder.chmod(0o700)
+    except OSError as error:
+        raise ConnectError(f"{folder} cannot be made private: {error.strerror}.") from error
+    return folder
+
+
+def _is_ours(file: Path) -> bool:
+    found = file.lstat()
+    return found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o022
+
+
+def _identity(java: Java, jars: Path) -> str:
+    """What an archive has to fit, in one short name. Java itself compares most of it, too."""
+    home = java.executable.parent.parent
+    told = [str(_RECIPE), str(java.major), str(home), str(jars), *_files_in(jars)]
+    modules = home / "lib" / "modules"
+    told += [_told(modules)] if modules.is_file() else []
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+
+
+def _files_in(folder: Path) -> Iterator[str]:
+    yield from (_told(each) for each in sorted(folder.iterdir()))
+
+
+def _told(file: Path) -> str:
+    found = file.stat()
+    return f"{file.name} {found.st_size} {found.st_mtime_ns}"
+
+
+def _checksum(file: Path) -> int:
+    found = 0
+    with file.open("rb") as content:
+        while chunk := content.read(_CHUNK_BYTES):
+            found = zlib.crc32(chunk, found)
+    return found

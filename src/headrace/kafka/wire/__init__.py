@@ -1,0 +1,1 @@
+"""Kafka's protocol on sockets, for what the client library has no call for."""

@@ -1,0 +1,260 @@
+"""librdkafka's settings of a connection as what a socket needs: addresses, a TLS context, a login."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import ssl
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+from base64 import b64encode
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kafka.net.sasl.oauth import AbstractTokenProvider
+
+from headrace.connect.errors import ConfigError
+from headrace.kafka.client_config import Settings
+from headrace.key_stores import Pkcs12
+
+_OAUTH: Final = "sasl.oauthbearer"
+_WITH_TLS: Final = ("SSL", "SASL_SSL")
+_WITH_LOGIN: Final = ("SASL_PLAINTEXT", "SASL_SSL")
+_WITH_PASSWORD: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_TOKEN_SECONDS: Final = 10.0
+# A token that ends sooner than this is replaced by the next login.
+_SPARE_SECONDS: Final = 30.0
+_DEFAULT_PORT: Final = 9092
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireSettings:
+    """How a cluster is reached.
+
+    *login* are the arguments of kafka-python's SASL mechanisms, ``None`` without a login; *tls* is ``None`` without TLS.
+    """
+
+    addresses: tuple[tuple[str, int], ...]
+    client_id: str
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    login: dict[str, Any] | None = field(default=None, repr=False)
+    token_endpoint: str = ""
+
+
+def wire_settings(settings: Settings) -> WireSettings:
+    """How the cluster that *settings*, which are librdkafka's, reach is reached by a socket.
+
+    Reads the files of keys. Raises :class:`~headrace.connect.errors.ConfigError` for what has no counterpart; no
+    sentence shows a secret.
+    """
+    protocol = str(settings.get("security.protocol", "plaintext")).strip().upper()
+    return WireSettings(
+        addresses=_addresses(str(settings.get("bootstrap.servers", ""))),
+        client_id=str(settings.get("client.id", "headrace")),
+        tls=_context(settings) if protocol in _WITH_TLS else None,
+        login=_login(settings) if protocol in _WITH_LOGIN else None,
+        token_endpoint=str(settings.get(f"{_OAUTH}.token.endpoint.url", "")),
+    )
+
+
+def _addresses(servers: str) -> tuple[tuple[str, int], ...]:
+    named = (each.strip() for each in servers.split(","))
+    return tuple(_address(each) for each in named if each)
+
+
+def _address(server: str) -> tuple[str, int]:
+    host, _, port = server.rpartition(":")
+    # An IPv6 address without brackets has colons of its own.
+    is_host = ":" not in host or host.endswith("]")
+    if not (host and port.isdecimal() and is_host):
+        return server.rstrip(":").strip("[]"), _DEFAULT_PORT
+    return host.strip("[]"), int(port)
+
+
+def _login(settings: Settings) -> dict[str, Any]:
+    mechanism = str(settings.get("sasl.mechanisms", settings.get("sasl.mechanism", "GSSAPI")))
+    # The last is only for warnings of passwords that are sent in the clear, which whoever configures it knows.
+    found: dict[str, Any] = {"sasl_mechanism": mechanism, "security_protocol": "SASL_SSL"}
+    if mechanism in _WITH_PASSWORD:
+        found["sasl_plain_username"] = settings.get("sasl.username", "")
+        found["sasl_plain_password"] = settings.get("sasl.password", "")
+    elif mechanism == "OAUTHBEARER":
+        found["sasl_oauth_token_provider"] = _ClientCredentials(settings)
+    elif mechanism == "GSSAPI":
+        _require_gssapi()
+        found["sasl_kerberos_service_name"] = settings.get("sasl.kerberos.service.name", "kafka")
+    else:
+        raise _refusal("sasl.mechanism", f"{mechanism} is not supported with exactly-once.")
+    return found
+
+
+def _require_gssapi() -> None:
+    try:
+        importlib.import_module("gssapi")
+    except (ImportError, OSError):
+        raise _refusal(
+            "sasl.mechanism",
+            "GSSAPI needs the Python package gssapi with exactly-once (pip install gssapi), and a ticket in the "
+            "cache of the user who runs the worker (kinit).",
+        ) from None
+
+
+def _context(settings: Settings) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    authority, inline = settings.get("ssl.ca.location"), settings.get("ssl.ca.pem")
+    try:
+        if authority and str(authority) != "probe":
+            _trust_only(context := ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), str(authority))
+        elif inline:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.load_verify_locations(cadata=str(inline))
+    except (OSError, ValueError) as error:
+        raise _refusal("ssl.truststore.location", f"It cannot be used: {error}.") from error
+    algorithm = str(settings.get("ssl.endpoint.identification.algorithm", "https"))
+    if algorithm.strip().lower() in ("", "none"):
+        context.check_hostname = False
+    if _is_false(settings.get("enable.ssl.certificate.verification", True)):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if "ssl.crl.location" in settings:
+        context.load_verify_locations(cafile=str(settings["ssl.crl.location"]))
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+    if "ssl.cipher.suites" in settings:
+        context.set_ciphers(str(settings["ssl.cipher.suites"]))
+    _load_own(context, settings)
+    return context
+
+
+def _trust_only(context: ssl.SSLContext, location: str) -> None:
+    is_folder = Path(location).is_dir()
+    context.load_verify_locations(
+        cafile=None if is_folder else location, capath=location if is_folder else None
+    )
+
+
+def _load_own(context: ssl.SSLContext, settings: Settings) -> None:
+    """The client's own certificate and key, if it has one."""
+    password = str(settings.get("ssl.key.password", ""))
+    pem = _own_pem(settings, password)
+    if pem is None:
+        return
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        # OpenSSL reads private keys from files only; no one else may read this one.
+        file.write(pem)
+        file.flush()
+        try:
+            # Without a password OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(file.name, password=password)
+        except ssl.SSLError as error:
+            raise _refusal(
+                "ssl.keystore.location",
+                f"There is no usable key with its certificate in it ({error.reason or 'bad PEM'}); is "
+                "ssl.key.password right?",
+            ) from None
+
+
+def _own_pem(settings: Settings, password: str) -> bytes | None:
+    store = settings.get("ssl.keystore.location")
+    if store:
+        return _from_pkcs12(str(store), str(settings.get("ssl.keystore.password", "")), password)
+    if "ssl.key.pem" in settings:
+        return f"{settings['ssl.key.pem']}\n{settings.get('ssl.certificate.pem', '')}\n".encode()
+    if "ssl.key.location" not in settings:
+        return None
+    key = _content(str(settings["ssl.key.location"]))
+    certificate = _content(str(settings.get("ssl.certificate.location", "")))
+    return key if key == certificate else key + b"\n" + certificate
+
+
+def _content(location: str) -> bytes:
+    try:
+        return Path(location).read_bytes()
+    except OSError as error:
+        told = f"The file {location!r} cannot be read: {error.strerror}."
+        raise _refusal("ssl.keystore.location", told) from error
+
+
+def _from_pkcs12(location: str, store_password: str, key_password: str) -> bytes:
+    try:
+        store = Pkcs12(_content(location), store_password.encode() or None)
+    except ImportError:
+        raise _refusal(
+            "ssl.keystore.location",
+            "A key store in PKCS12 needs, with exactly-once: pip install 'headrace[pkcs12]'. Or convert it to PEM.",
+        ) from None
+    except ValueError:
+        raise _refusal(
+            "ssl.keystore.location",
+            f"The file {location!r} cannot be opened as PKCS12 with ssl.keystore.password.",
+        ) from None
+    return store.key(key_password) + b"\n" + store.certificates()
+
+
+class _ClientCredentials(AbstractTokenProvider):
+    """Tokens from ``sasl.oauthbearer.token.endpoint.url``, by the client's id and secret; one is kept until it ends."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._url = str(settings.get("sasl.oauthbearer.token.endpoint.url", ""))
+        self._id, self._secret = (
+            str(settings.get(f"{_OAUTH}.client.credentials.client.{each}", ""))
+            or str(settings.get(f"{_OAUTH}.client.{each}", ""))
+            for each in ("id", "secret")
+        )
+        self._scope = str(settings.get("sasl.oauthbearer.scope", ""))
+        self._extensions = str(settings.get("sasl.oauthbearer.extensions", ""))
+        authority = str(settings.get("https.ca.location", "probe"))
+        try:
+            self._tls = ssl.create_default_context(
+                cafile=None if authority == "probe" else authority
+            )
+        except OSError as error:
+            raise _refusal("https.ca.location", f"It cannot be used: {error}.") from error
+        self._token, self._ends_at = "", 0.0
+        if not (self._url and self._id and self._secret):
+            raise _refusal(
+                "sasl.mechanism",
+                "OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url, and a client's id and secret, with exactly-once; "
+                "other ways to get a token are not supported.",
+            )
+
+    def token(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride] (it is documented so)
+        """A token that is valid now."""
+        if time.monotonic() >= self._ends_at:
+            answer = self._asked()
+            if "access_token" not in answer:
+                raise ValueError(f"{self._url} answered without an access_token")
+            self._token = str(answer["access_token"])
+            lasts = float(answer.get("expires_in", 0.0))
+            self._ends_at = time.monotonic() + lasts - _SPARE_SECONDS
+        return self._token
+
+    def extensions(self) -> dict[str, str]:
+        """Those of the login, as configured."""
+        pairs = (each.partition("=") for each in self._extensions.split(",") if each)
+        return {key: value for key, _, value in pairs}
+
+    def _asked(self) -> dict[str, Any]:
+        form = {
+            "grant_type": "client_credentials",
+            **({"scope": self._scope} if self._scope else {}),
+        }
+        login = b64encode(f"{self._id}:{self._secret}".encode()).decode()
+        request = urllib.request.Request(  # noqa: S310 (the worker's own configuration names it)
+            self._url,
+            data=urllib.parse.urlencode(form).encode(),
+            headers={"Authorization": f"Basic {login}", "Accept": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=_TOKEN_SECONDS, context=self._tls) as answer:  # noqa: S310
+            return json.load(answer)
+
+
+def _is_false(value: object) -> bool:
+    return str(value).strip().lower() in ("false", "f", "0")
+
+
+def _refusal(key: str, told: str) -> ConfigError:
+    return ConfigError([(key, told)], where="The Kafka client's configuration")

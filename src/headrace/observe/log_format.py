@@ -1,0 +1,194 @@
+"""The form of log lines: words and key=value, or JSON, each of a bounded length; in the worker and in its tasks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from headrace.observe.log_levels import own_levels
+from headrace.observe.secret_masking import Secrets
+
+# Of a field, at its beginning and at its end: more than nearly every traceback has, and a screen or two each.
+_KEPT = 8 * 1024
+
+
+def bounded(mask: Callable[[str], str]) -> Processor:
+    """Shortens long values in the middle, and says by how much; *mask* takes secrets from each before."""
+
+    def shorten(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
+        for name, value in line.items():
+            line[name] = _shortened(value, mask)
+        return line
+
+    return shorten
+
+
+def _shortened(value: object, mask: Callable[[str], str]) -> object:
+    if value is None or isinstance(value, int | float):
+        return value
+    text = value if isinstance(value, str) else repr(value)
+    if len(text) <= 2 * _KEPT:
+        return value
+    # Half of a secret would not be found any more.
+    shown = mask(text)
+    left_out = len(shown) - 2 * _KEPT
+    if left_out <= 0:
+        return shown
+    return (
+        f"{shown[:_KEPT]} … ({left_out} of {len(shown)} characters are left out) … {shown[-_KEPT:]}"
+    )
+
+
+WORDS = "words"
+"""The field with a line's words alone, where its message repeats other fields for plain logging."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogForm:
+    """*level* is the least that is logged, as ``logging`` counts; *as_json* writes one object a line.
+
+    *levels* are those of single loggers, by name, and of all below each that have none.
+
+    *worker* is the worker's id, for logs in which lines of several come together: a field of each object.
+    """
+
+    level: int = logging.WARNING
+    as_json: bool = False
+    worker: str | None = None
+    levels: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+class FormHandler(logging.StreamHandler[TextIO]):
+    """Writes lines of one *form* to *stream* (default: stderr), each with *fields* besides its own.
+
+    What is *hidden* is in none of them; more may be added by any thread. Long values are shortened.
+    """
+
+    def __init__(
+        self,
+        form: LogForm,
+        stream: TextIO | None = None,
+        *,
+        fields: Mapping[str, object] | None = None,
+        hidden: Secrets | None = None,
+    ) -> None:
+        super().__init__(stream or sys.stderr)
+        self.form = form
+        self.hidden = hidden or Secrets()
+        self._fields = dict(fields or {})
+        self.setFormatter(
+            _formatter(
+                as_json=form.as_json,
+                colors=_shows_colors(self.stream),
+                mask=self._masked,
+            )
+        )
+
+    def format(self, record: logging.LogRecord) -> str:
+        """*record* as a line; what it tells of itself wins over the handler's fields."""
+        for name, value in self._fields.items():
+            record.__dict__.setdefault(name, value)
+        if self.form.as_json and self.form.worker is not None:
+            record.__dict__.setdefault("worker", self.form.worker)
+        return self.hidden.masked(super().format(record), as_json=self.form.as_json)
+
+    def _masked(self, text: str) -> str:
+        """*text* without what is hidden by now."""
+        return self.hidden.masked(text)
+
+
+def hide_in_logs(values: Mapping[str, str]) -> None:
+    """Show in all later lines of this process the text of *values* in place of its key; from any thread.
+
+    Where somebody else has set logging up, lines are theirs.
+    """
+    for each in _handlers():
+        each.acquire()
+        try:
+            each.hidden = each.hidden.together(values)
+        finally:
+            each.release()
+
+
+def as_logged(text: str) -> str:
+    """*text* as a log line of this process would show it, for whatever else is told to people; from any thread."""
+    for each in _handlers():
+        text = each.hidden.masked(text)
+    return text
+
+
+def name_in_logs(worker: str) -> None:
+    """Tell in later lines, where they are JSON, that they are *worker*'s; called when its id is known."""
+    for each in _handlers():
+        each.form = replace(each.form, worker=worker)
+
+
+def form_in_use() -> LogForm:
+    """The form in which this process logs; plain words where somebody else has set its logging up."""
+    forms = [each.form for each in _handlers()]
+    return LogForm(
+        level=logging.getLogger().level,
+        as_json=any(form.as_json for form in forms),
+        worker=next((form.worker for form in forms if form.worker), None),
+        levels=own_levels(),
+    )
+
+
+def _handlers() -> list[FormHandler]:
+    return [each for each in logging.getLogger().handlers if isinstance(each, FormHandler)]
+
+
+def _shows_colors(stream: TextIO) -> bool:
+    """Whether *stream* is a terminal of somebody who has not asked for none (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _formatter(*, as_json: bool, colors: bool, mask: Callable[[str], str]) -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.ExtraAdder(),
+            _words_alone,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+        ],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            bounded(mask),
+            *(_JSON if as_json else (_trace_last, _console(colors=colors))),
+        ],
+    )
+
+
+_JSON: tuple[Processor, ...] = (
+    structlog.processors.EventRenamer("message"),
+    structlog.processors.JSONRenderer(),
+)
+
+
+def _console(*, colors: bool) -> Processor:
+    return structlog.dev.ConsoleRenderer(
+        colors=colors, pad_event_to=0, exception_formatter=structlog.dev.plain_traceback
+    )
+
+
+def _words_alone(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
+    """Fields are shown as fields here, so the message need not repeat them."""
+    line["event"] = line.pop(WORDS, line["event"])
+    return line
+
+
+def _trace_last(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
+    """A traceback in lines of its own, not as one long quoted value."""
+    trace = line.pop("trace", None)
+    if trace is not None:
+        line["stack"] = trace
+    return line

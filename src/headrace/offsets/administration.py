@@ -1,0 +1,260 @@
+"""Offsets of connectors as people read and change them (KIP-875, KIP-995), with a history, and undo."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+
+from headrace.config.client_settings import OwnOffsets
+from headrace.connect.errors import (
+    ConnectError,
+    ConnectorFencedError,
+    ReplanError,
+    RetriableError,
+)
+from headrace.herder.answers import ConnectorOffset
+from headrace.herder.errors import NotFoundError, ServerError
+from headrace.herder.requests import OffsetChange
+from headrace.offsets.alteration import (
+    Change,
+    ChangeMaker,
+    CreationStep,
+    OffsetHooks,
+    OffsetWriter,
+    Wanted,
+    creation_step,
+    verdict,
+)
+from headrace.offsets.connector_stores import NamedConnector
+from headrace.offsets.documents import (
+    Known,
+    altered,
+    difference,
+    preset,
+    preview,
+    shows,
+    success,
+    unchanged,
+    wiped,
+)
+from headrace.offsets.history import refuse_undo, undoable
+from headrace.runtime.services import RunSpec, Services
+from headrace.storage.protocols import (
+    ChangeStore,
+    HistoryEntry,
+    Operation,
+    Retention,
+    StoredConnector,
+)
+
+_log = logging.getLogger(__name__)
+# What Kafka Connect gives to a whole request.
+_HOOK_SECONDS = 90.0
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class OffsetChanges:
+    """Reads, alters, resets, presets and restores the offsets of a worker's connectors.
+
+    Called by the herder from any thread, for one connector by one thread at a time, and for changes only
+    while nothing of that connector runs: whether it exists and is STOPPED, the herder knows. The *spec* of a
+    change holds a fresh connector, which is used up by the call. Calls block on Kafka. Each raises
+    :class:`~headrace.herder.errors.RequestError` with the words of Kafka Connect, and has changed
+    nothing then, except where it says so. A *dry_run* writes nothing, fences no one and does not call
+    ``alter_offsets``; it answers what would change and what the connector says.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        store: ChangeStore,
+        *,
+        keep: Retention | None = None,
+        hook_seconds: float = _HOOK_SECONDS,
+        now_ms: Callable[[], int] = _now_ms,
+    ) -> None:
+        self._services = services
+        self._store = store
+        self._keep = keep or Retention()
+        self._hook_seconds = hook_seconds
+        self._now_ms = now_ms
+
+    def read(self, name: str, own: OwnOffsets | None = None) -> Sequence[ConnectorOffset]:
+        """What is committed for *name* now; works in every state, and for names without a connector.
+
+        *own* is the connector's own topic of offsets, if it has one.
+        """
+        try:
+            known = (
+                self._services.offsets.of(NamedConnector(name=name, own_offsets=own))
+                .current()
+                .known()
+            )
+        except ConnectError as error:
+            told = f"Failed to retrieve offsets for source connector {name}: {error}"
+            _log.error("%s", told)
+            raise ServerError(told) from error
+        return [
+            ConnectorOffset(partition=partition, offset=offset)
+            for partition, offset in known.items()
+        ]
+
+    def history(self, name: str) -> Sequence[HistoryEntry]:
+        """The changes of the offsets of *name*, the newest first; also of a connector that is gone."""
+        return self._store.entries(name)
+
+    def alter(
+        self,
+        spec: RunSpec,
+        changes: Sequence[OffsetChange],
+        *,
+        who: str | None,
+        dry_run: bool = False,
+    ) -> str:
+        """Change the offsets that *changes* name, and leave the others; the sentence of success."""
+        offsets = altered(changes)
+        hooks = self._hooks(spec)
+        hooks.validate(offsets)
+        change = Change(
+            operation=Operation.ALTER,
+            who=who,
+            wanted=lambda known: Wanted(store=offsets, ask=offsets, visible=known),
+        )
+        return self._made(spec, hooks, change, dry_run=dry_run)
+
+    def reset(self, spec: RunSpec, *, who: str | None, dry_run: bool = False) -> str:
+        """Forget all offsets; the sentence of success. May be repeated."""
+        hooks = self._hooks(spec)
+
+        def nothing_left(known: Known) -> Wanted:
+            offsets = dict.fromkeys(known)
+            hooks.validate(offsets)
+            return Wanted(store=offsets, ask=offsets, visible=known)
+
+        change = Change(operation=Operation.RESET, who=who, wanted=nothing_left)
+        return self._made(spec, hooks, change, dry_run=dry_run)
+
+    def create(
+        self,
+        spec: RunSpec,
+        stored: StoredConnector,
+        initial_offsets: Sequence[OffsetChange],
+        *,
+        who: str | None,
+        dry_run: bool = False,
+    ) -> str:
+        """Steps 2 to 5 of a creation: preset the offsets and store *stored*; ``initial_offsets_response``.
+
+        The caller has validated the configuration, holds the name, and starts the connector afterwards,
+        with another *spec*. Errors tell their step. What the name had is wiped. When the configuration
+        cannot be stored (step 5) it has no offsets then; what it had stays in the history.
+        """
+        in_step = partial(creation_step, spec.name)
+        hooks = self._hooks(spec)
+        with in_step(CreationStep.VALIDATING_OFFSETS):
+            offsets = preset(initial_offsets)
+            hooks.validate(offsets)
+        change = Change(
+            operation=Operation.CREATE,
+            who=who,
+            wanted=lambda known: Wanted(store=wiped(known, offsets), ask=offsets),
+            stored=stored,
+            in_step=in_step,
+        )
+        return self._made(spec, hooks, change, dry_run=dry_run)
+
+    def undo(
+        self,
+        spec: RunSpec,
+        entry: int,
+        *,
+        who: str | None,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> str:
+        """Put back what the partitions of change *entry* had before it; the sentence of success.
+
+        Refused when they have moved since, or the change is undone already, unless *force*; and whatever it says
+        for what was never done, for creations, and for changes of an earlier connector of the same name. Is a
+        change itself, which can be undone; none where the offsets are back already, which the sentence says.
+        """
+        entries = self._store.entries(spec.name)
+        undone = undoable(spec.name, entry, entries)
+        hooks = self._hooks(spec)
+
+        def as_before(known: Known) -> Wanted | None:
+            refuse_undo(undone, entries, known, force=force)
+            if shows(known, undone.before):
+                return None
+            hooks.validate(undone.before)
+            return Wanted(store=undone.before, ask=undone.before, visible=known)
+
+        change = Change(operation=Operation.UNDO, who=who, wanted=as_before, undoes=undone.id)
+        return self._made(spec, hooks, change, dry_run=dry_run) or unchanged(undone.id)
+
+    def settle(self, spec: RunSpec) -> None:
+        """Bring a change that failed and could not be taken back to its end; nothing when there is none.
+
+        Called on the run's thread before the connector starts, which *spec*'s connector is not part of.
+        Every change of the same connector begins with it, too. Raises
+        :class:`~headrace.connect.errors.RetriableError` for what may go well a little later.
+        """
+        self._settle(spec, may_create=False)
+
+    def recover(self, admitted: Callable[[StoredConnector], RunSpec]) -> Mapping[str, ConnectError]:
+        """Bring what an earlier process left unfinished to its end; called once, before anything starts.
+
+        *admitted* makes a connector ready, as the herder does. What cannot be settled is returned by its
+        connector's name, with the reason: that connector must not start.
+        """
+        failures = dict[str, ConnectError]()
+        connectors = self._services.configs.connectors()
+        for intent in self._store.open_intents():
+            name = intent.entry.connector
+            try:
+                stored = connectors.get(name) or intent.stored
+                if stored is None:
+                    raise NotFoundError(f"Connector {name} not found")
+                self._settle(admitted(stored), may_create=name not in connectors)
+            except ConnectError as error:
+                failures[name] = error
+        return failures
+
+    def _settle(self, spec: RunSpec, *, may_create: bool) -> None:
+        try:
+            with closing(self._maker(spec, self._hooks(spec))) as maker:
+                maker.settle(may_create=may_create)
+        except ServerError as error:
+            if isinstance(error.__cause__, RetriableError | ReplanError):
+                raise RetriableError(str(error)) from error
+            if isinstance(error.__cause__, ConnectorFencedError):
+                raise error.__cause__ from error
+            raise
+
+    def _made(self, spec: RunSpec, hooks: OffsetHooks, change: Change, *, dry_run: bool) -> str:
+        """The sentence of success; empty if there was nothing to do."""
+        if dry_run:
+            return self._tried(spec, change)
+        with closing(self._maker(spec, hooks)) as maker:
+            handled = maker.make(change, now_ms=self._now_ms(), keep=self._keep)
+        return "" if handled is None else success(change.operation, handled=handled)
+
+    def _tried(self, spec: RunSpec, change: Change) -> str:
+        with change.in_step(CreationStep.WIPING_OFFSETS):
+            known = OffsetWriter(spec, self._services).known()
+        wanted = change.wanted(known)
+        if wanted is None:
+            return ""
+        return preview(difference(known, wanted.store), verdict(spec.connector))
+
+    def _hooks(self, spec: RunSpec) -> OffsetHooks:
+        return OffsetHooks(spec, seconds=self._hook_seconds)
+
+    def _maker(self, spec: RunSpec, hooks: OffsetHooks) -> ChangeMaker:
+        return ChangeMaker(spec, self._services, self._store, hooks)

@@ -1,0 +1,457 @@
+"""One change of offsets, while it is made: fence, ask the connector, note it, write, store; and one that was interrupted."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import queue
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+
+from headrace.connect.connector import SourceConnector
+from headrace.connect.errors import ConnectError, ConnectorFencedError, RetriableError
+from headrace.connect.task import Offsets
+from headrace.herder.answers import ConnectorOffset, PartitionLag
+from headrace.herder.errors import RequestError, ServerError
+from headrace.observe.secret_masking import told_without
+from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.documents import Difference, Known, difference, shows
+from headrace.offsets.target import DriverStore
+from headrace.runtime.fencing import Ownership
+from headrace.runtime.services import RunSpec, Services
+from headrace.storage.protocols import (
+    ChangeStore,
+    HistoryEntry,
+    Intent,
+    Operation,
+    Phase,
+    Retention,
+    StoredConnector,
+)
+
+_Answer = bool | Exception
+
+
+class OffsetHooks:
+    """The hooks of one connector, a fresh instance that is never started; used for one change.
+
+    Every method raises :class:`~headrace.herder.errors.ServerError`: with the hook's own words where
+    it refuses, with Kafka Connect's where it fails.
+    """
+
+    def __init__(self, spec: RunSpec, *, seconds: float) -> None:
+        self._spec = spec
+        self._seconds = seconds
+
+    def validate(self, offsets: Offsets) -> None:
+        """Let the connector refuse *offsets*; changes nothing, here or outside."""
+        try:
+            self._spec.connector.validate_offsets(self._spec.props, offsets)
+        except Exception as error:  # noqa: BLE001 (whatever it is, whoever asked hears of it)
+            raise self._refusal(error) from told_without(self._spec.hidden, error)
+
+    def alter(self, offsets: Offsets, known: Known) -> bool:
+        """Let the connector act before *offsets* are written; whether it says that they are all there is to do.
+
+        *known* are the offsets that it may look at, those of its name. Waits so long as this was made with.
+        """
+        # A thread of its own, because nothing else ends the wait for a hook that hangs; its late answer
+        # finds no one.
+        answers = queue.SimpleQueue[_Answer]()
+        threading.Thread(
+            target=lambda: answers.put(self._answer(offsets, known)),
+            name=f"headrace-{self._spec.name}-hook",
+            daemon=True,
+        ).start()
+        try:
+            answer = answers.get(timeout=self._seconds)
+        except queue.Empty:
+            raise ServerError(
+                f"Timed out while calling the 'alterOffsets' method for source connector {self._spec.name}"
+            ) from None
+        if isinstance(answer, Exception):
+            raise self._refusal(answer) from told_without(self._spec.hidden, answer)
+        return answer
+
+    def _answer(self, offsets: Offsets, known: Known) -> _Answer:
+        connector = self._spec.connector
+        try:
+            connector.initialize(_HookContext(known))
+            return bool(connector.alter_offsets(self._spec.props, offsets))
+        except Exception as error:  # noqa: BLE001 (whatever it is, the one who waits for it raises it)
+            return error
+
+    def _refusal(self, error: Exception) -> ServerError:
+        name = self._spec.name
+        if isinstance(error, ConnectError):
+            return ServerError(self._spec.hidden.masked(str(error)))
+        if isinstance(error, NotImplementedError):
+            return ServerError(
+                f"Failed to modify offsets for connector {name} because it doesn't support external "
+                "modification of offsets"
+            )
+        return ServerError(f"Failed to modify offsets for source connector {name}")
+
+
+def verdict(connector: SourceConnector) -> str:
+    """What the silence of *connector*'s pure hook means, for somebody who tries offsets. Pure."""
+    if _has(connector, SourceConnector.validate_offsets):
+        return "The connector accepts these offsets."
+    if _has(connector, SourceConnector.alter_offsets):
+        return (
+            "The connector cannot tell whether it accepts these offsets: it judges them only when they are "
+            "about to be written."
+        )
+    return "The connector does not judge offsets."
+
+
+def _has(connector: SourceConnector, hook: Callable[..., object]) -> bool:
+    name = hook.__name__
+    return getattr(type(connector), name) is not getattr(SourceConnector, name)
+
+
+class _HookContext:
+    """What a connector that is not running gets from the runtime: its offsets."""
+
+    def __init__(self, known: Known) -> None:
+        self.offsets = OffsetSnapshot(known)
+
+    def request_task_reconfiguration(self) -> None:
+        """There are no tasks."""
+
+    def raise_error(self, error: Exception) -> None:
+        """Nothing runs that could fail; the hook raises instead."""
+        raise error
+
+
+_log = logging.getLogger(__name__)
+
+
+def partition_lags(spec: RunSpec, offsets: Sequence[ConnectorOffset]) -> Sequence[PartitionLag]:
+    """Each of *offsets* with its lag; *spec* holds a fresh connector, which is used up.
+
+    Blocks as long as the connector looks at its source. Raises
+    :class:`~headrace.herder.errors.ServerError` when that fails.
+    """
+    known = {each.partition: each.offset for each in offsets}
+    try:
+        lags = spec.connector.lag(spec.props, known)
+    except Exception as error:
+        told = f"Failed to tell the lag of source connector {spec.name}"
+        _log.exception("%s", told)
+        # What is no error of the contract may show anything.
+        raise ServerError(
+            f"{told}: {error}" if isinstance(error, ConnectError) else told
+        ) from error
+    return [
+        PartitionLag(partition=partition, offset=offset, lag=lags.get(partition))
+        for partition, offset in known.items()
+    ]
+
+
+class OffsetWriter:
+    """One connector's, for one change; used by the thread that makes it.
+
+    Every method raises :class:`~headrace.herder.errors.ServerError`, caused by what went wrong.
+    """
+
+    def __init__(self, spec: RunSpec, services: Services) -> None:
+        self._spec = spec
+        self._services = services
+        self._ownership = Ownership(spec, services)
+        self._read = OffsetSnapshot({})
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the offsets are in the same storage as what is kept of their changes."""
+        return isinstance(self._spec.offsets, DriverStore)
+
+    def fence(self) -> None:
+        """Make everybody who may still write for the connector unable to."""
+        failed = "Failed to perform zombie fencing for source connector prior to modifying offsets"
+        with self._told(late=failed, failed=failed):
+            self._ownership.fence(give_up=lambda: False)
+
+    def known(self) -> Known:
+        """All offsets that are committed now."""
+        late = (
+            "Timed out while trying to read to the end of the offsets topic prior to modifying offsets "
+            f"for source connector {self._spec.name}"
+        )
+        with self._told(late=late, failed=self._failed):
+            self._read = self._services.offsets.of(self._spec).current()
+            return self._read.known()
+
+    def write(self, offsets: Offsets) -> None:
+        """Commit *offsets*, which follow from what was :meth:`known`: all or none where there are transactions."""
+        late = (
+            "Timed out while attempting to modify offsets for source connector " + self._spec.name
+        )
+        with self._told(late=late, failed=self._failed):
+            self._ownership.commit(offsets, planned_from=self._read)
+
+    @contextmanager
+    def storing(self) -> Generator[None]:
+        """For what is written into the worker's own storage."""
+        with self._told(late=self._failed, failed=self._failed):
+            yield
+
+    def let_go(self) -> None:
+        """Say that no one writes for the connector now. When that fails, the next start fences."""
+        try:
+            self._ownership.let_go()
+        except ConnectError:
+            _log.exception(
+                "Connector %s: its end as a writer of offsets was not stored.", self._spec.name
+            )
+
+    def close(self) -> None:
+        """Close the connections to Kafka."""
+        self._ownership.close()
+
+    @property
+    def _failed(self) -> str:
+        return f"Failed to modify offsets for source connector {self._spec.name}"
+
+    @contextmanager
+    def _told(self, *, late: str, failed: str) -> Generator[None]:
+        try:
+            yield
+        except RequestError:
+            raise
+        except RetriableError as error:
+            raise self._caused(late, error) from error
+        except Exception as error:
+            raise self._caused(failed, error) from error
+
+    def _caused(self, sentence: str, error: Exception) -> ServerError:
+        cause = self._spec.hidden.masked(str(error))
+        _log.error("%s: %s", sentence, cause)
+        # Kafka Connect's words do not say why. What is no error of the contract may show anything.
+        return ServerError(f"{sentence}: {cause}" if isinstance(error, ConnectError) else sentence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """What is left to do: *write* first, if there is any; then the change is done, or abandoned."""
+
+    is_done: bool
+    write: Offsets = field(default_factory=dict)
+
+
+def settlement(intent: Intent, known: Known) -> Settlement:
+    """The end of *intent*, whose connector has the offsets *known*, read after every writer was fenced.
+
+    One that was being written is done if the store shows it. Of everything else is taken back what the store still
+    shows of it: without transactions a part may have arrived. Where it shows something else, the change was not written,
+    or another worker has written since; what that one has done must not be done again.
+    """
+    entry = intent.entry
+    if intent.phase is Phase.WRITING and shows(known, entry.after):
+        return Settlement(is_done=True)
+    written = [each for each, offset in entry.after.items() if shows(known, {each: offset})]
+    is_wiped = intent.phase is Phase.WIPING
+    target = {each: None if is_wiped else entry.before[each] for each in written}
+    return Settlement(is_done=False, write=difference(known, target).after)
+
+
+class CreationStep(Enum):
+    """A step's number and what it does."""
+
+    VALIDATING_CONFIG = (1, "validating the config")
+    VALIDATING_OFFSETS = (2, "validating the offsets")
+    WIPING_OFFSETS = (3, "wiping existing offsets")
+    SETTING_OFFSETS = (4, "setting the initial offsets")
+    WRITING_CONFIG = (5, "writing the config")
+
+
+InStep = Callable[[CreationStep], AbstractContextManager[None]]
+"""Tells errors with the step in which they happen."""
+
+
+@contextmanager
+def creation_step(connector: str, step: CreationStep) -> Generator[None]:
+    """Have every request error in the block say that it happened in *step* of creating *connector*.
+
+    Its status and text stay. Called by the herder for step 1, and by the change of offsets for the others;
+    only for creations with offsets.
+    """
+    try:
+        yield
+    except RequestError as error:
+        raise told_with_step(error, connector, step) from error
+
+
+def told_with_step(error: RequestError, connector: str, step: CreationStep) -> RequestError:
+    """*error* with the step in which creating *connector* failed."""
+    number, doing = step.value
+    told = copy.copy(error)
+    told.args = (f"{error} (creating connector {connector} failed at step {number}: {doing})",)
+    return told
+
+
+def no_step(_: CreationStep) -> AbstractContextManager[None]:
+    """For changes that are no creation: errors are told as they are."""
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be stored, and what the connector is asked about; they differ for creations, which wipe."""
+
+    store: Offsets
+    ask: Offsets
+    visible: Known = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change that somebody asks for. *wanted* says what it comes to once the offsets are known.
+
+    That is ``None`` when they are so already; the connector is not asked then.
+
+    *stored* is the connector that a creation stores, *in_step* tells its errors.
+    """
+
+    operation: Operation
+    who: str | None
+    wanted: Callable[[Known], Wanted | None]
+    stored: StoredConnector | None = None
+    undoes: int | None = None
+    in_step: InStep = no_step
+
+
+class ChangeMaker:
+    """Makes and settles changes of one connector; used by one thread at a time."""
+
+    def __init__(
+        self, spec: RunSpec, services: Services, store: ChangeStore, hooks: OffsetHooks
+    ) -> None:
+        self._name = spec.name
+        self._worker_offsets = services.offsets.worker
+        self._store = store
+        self._hooks = hooks
+        self._writer = OffsetWriter(spec, services)
+
+    def make(self, change: Change, *, now_ms: int, keep: Retention) -> bool | None:
+        """Make *change*, all of it or nothing; what the connector's hook answered, ``None`` if there was nothing to do.
+
+        Raises :class:`~headrace.herder.errors.RequestError`; then nothing has changed, as far as
+        the stores can be reached, or a creation that failed at its last step has left no offsets.
+        """
+        step = change.in_step
+        with step(CreationStep.WIPING_OFFSETS):
+            self.settle()
+            self._writer.fence()
+            known = self._writer.known()
+            wanted = change.wanted(known)
+        if wanted is None:
+            self._writer.let_go()
+            return None
+        with step(CreationStep.VALIDATING_OFFSETS):
+            handled = self._hooks.alter(wanted.ask, wanted.visible)
+        changing = difference(known, wanted.store)
+        if changing or change.stored is not None:
+            with step(CreationStep.WIPING_OFFSETS), self._writer.storing():
+                intent = self._store.begin(_intent(self._name, change, changing, now_ms), keep)
+            with step(CreationStep.SETTING_OFFSETS):
+                self._write(intent)
+            with step(CreationStep.WRITING_CONFIG):
+                self._finish(intent)
+        self._writer.let_go()
+        return handled
+
+    def close(self) -> None:
+        """Close the connections to Kafka."""
+        self._writer.close()
+
+    def settle(self, *, may_create: bool = False) -> None:
+        """Bring a change that was interrupted to its end, if there is one.
+
+        A creation is finished only by whoever *may_create*: later than that, its name may be another
+        connector's, and it is taken back.
+        """
+        with self._writer.storing():
+            found = self._store.open_intents()
+        for intent in found:
+            if intent.entry.connector == self._name:
+                self._settle(intent if may_create else self._without_creating(intent))
+
+    def _without_creating(self, intent: Intent) -> Intent:
+        if intent.stored is None or intent.phase is not Phase.WRITING:
+            return intent
+        with self._writer.storing():
+            return self._store.move(intent, Phase.UNDOING)
+
+    def _settle(self, intent: Intent) -> None:
+        self._writer.fence()
+        way = settlement(intent, self._writer.known())
+        if way.write:
+            self._writer.write(way.write)
+        with self._writer.storing():
+            if way.is_done:
+                self._store.finish(intent)
+            else:
+                self._store.abandon(intent)
+        self._writer.let_go()
+        _log.warning(
+            "Connector %s: change %d of its offsets was interrupted; it is %s now.",
+            self._name,
+            intent.entry.id,
+            "done" if way.is_done else "undone",
+        )
+
+    def _write(self, intent: Intent) -> None:
+        if self._writer.is_local or not intent.entry.after:
+            return
+        try:
+            self._writer.write(intent.entry.after)
+        except ConnectError:
+            self._back_out(intent, Phase.UNDOING)
+            raise
+
+    def _finish(self, intent: Intent) -> None:
+        try:
+            with self._writer.storing():
+                if self._writer.is_local:
+                    finish = partial(self._store.finish, intent)
+                    self._worker_offsets.change(self._name, intent.entry.after, finish)
+                else:
+                    self._store.finish(intent)
+        except ConnectError:
+            wipe = intent.stored is not None and not self._writer.is_local
+            self._back_out(intent, Phase.WIPING if wipe else Phase.UNDOING)
+            raise
+
+    def _back_out(self, intent: Intent, phase: Phase) -> None:
+        try:
+            self._settle(self._store.move(intent, phase))
+        except ConnectError as error:
+            # That another worker has taken over is no fault of ours, and the error that is answered says so.
+            is_expected = isinstance(error.__cause__, ConnectorFencedError)
+            _log.error(
+                "Connector %s: change %d of its offsets failed, and could not be taken back yet. That is "
+                "tried again before the connector starts or changes, and when the worker starts.",
+                self._name,
+                intent.entry.id,
+                exc_info=None if is_expected else error,
+            )
+
+
+def _intent(name: str, change: Change, changing: Difference, now_ms: int) -> Intent:
+    return Intent(
+        entry=HistoryEntry(
+            connector=name,
+            operation=change.operation,
+            who=change.who,
+            at_ms=now_ms,
+            before=changing.before,
+            after=changing.after,
+            undoes=change.undoes,
+        ),
+        stored=change.stored,
+    )

@@ -1,0 +1,128 @@
+"""The topic of source offsets that a connector has to itself, made when it is missing, and followed (KIP-618)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from headrace.config.client_settings import KEY, OwnOffsets
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.kafka.admin import CompactedTopic, KafkaAdmin
+from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.deadline import Deadline
+from headrace.offsets.connector_stores import CLOSED, LockedOffsetStore
+from headrace.offsets.kafka_store import KafkaOffsetStore
+
+# What is late is told and tried again.
+_PATIENCE_SECONDS = 15.0
+
+
+class KafkaOwnTopic:
+    """An :class:`~headrace.offsets.connector_stores.OwnTopic`. Any thread may call.
+
+    Raises :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time,
+    :class:`~headrace.connect.errors.ConfigError` for a topic that forgets, and
+    :class:`~headrace.connect.errors.TaskFailedError` for what no retry mends.
+    """
+
+    def __init__(self, own: OwnOffsets, *, refresh_seconds: float) -> None:
+        self._own = own
+        self._refresh_seconds = refresh_seconds
+        self._lock = threading.Lock()
+        self._desk: LockedOffsetStore | None = None
+        self._is_ensured = False
+        self._is_worker_s: bool | None = None
+        self._is_closed = False
+
+    def is_worker_s(self) -> bool:
+        """Whether it is the worker's own, reached by other addresses: its name, in the cluster of the same id.
+
+        Asks both clusters until both have answered.
+        """
+        with self._lock:
+            if self._is_worker_s is None:
+                self._is_worker_s = self._is_in_worker_s_cluster()
+            return self._is_worker_s
+
+    def desk(self) -> LockedOffsetStore | None:
+        """The store over it, ``None`` while there is no such topic."""
+        with self._lock:
+            self._refuse_closed()
+            if self._desk is None and self._asked(self._exists):
+                self._desk = self._opened()
+            return self._desk
+
+    def ensured(self) -> LockedOffsetStore:
+        """The store over it; the topic is made where it is missing."""
+        with self._lock:
+            self._refuse_closed()
+            if not self._is_ensured:
+                self._asked(self._ensure)
+                self._is_ensured = True
+            if self._desk is None:
+                self._desk = self._opened()
+            return self._desk
+
+    def close(self) -> None:
+        """Release the clients; from then on it is refused."""
+        with self._lock:
+            self._is_closed = True
+            desk, self._desk = self._desk, None
+        if desk is not None:
+            desk.close()
+
+    def _refuse_closed(self) -> None:
+        if self._is_closed:
+            raise RetriableError(CLOSED)
+
+    def _is_in_worker_s_cluster(self) -> bool:
+        if self._own.namesake is None:
+            return False
+        ids = [
+            KafkaAdmin(client_config(each)).cluster_id(_deadline())
+            for each in (self._own.admin, self._own.namesake)
+        ]
+        return ids[0] == ids[1] != ""
+
+    def _exists(self, admin: KafkaAdmin) -> bool:
+        return admin.exists(self._own.topic, _deadline())
+
+    def _ensure(self, admin: KafkaAdmin) -> bool:
+        return admin.ensure_compacted_topic(
+            CompactedTopic(
+                name=self._own.topic,
+                partitions=self._own.partitions,
+                replication=self._own.replication,
+                setting=KEY,
+                whose="connector",
+            ),
+            _deadline(),
+        )
+
+    def _asked(self, ask: Callable[[KafkaAdmin], bool]) -> bool:
+        try:
+            return ask(KafkaAdmin(client_config(self._own.admin)))
+        except TaskFailedError as error:
+            raise TaskFailedError(
+                f"{error} It is the connector's own topic of source offsets ({KEY}). {RIGHTS}"
+            ) from error
+
+    def _opened(self) -> LockedOffsetStore:
+        store = KafkaOffsetStore(
+            self._own.topic,
+            client=client_config(self._own.reader),
+            producer=producer_config(self._own.writer),
+            refresh_seconds=self._refresh_seconds,
+        )
+        return LockedOffsetStore(store)
+
+
+RIGHTS = (
+    "Its admin client (admin.override.*) needs Create, Describe and DescribeConfigs on it, its tasks' producers "
+    "(producer.override.*) Describe and Write, and its reader (these, or consumer.override.*) Describe and Read."
+)
+
+
+def _deadline() -> Deadline:
+    return Deadline.after(_PATIENCE_SECONDS, time.monotonic)

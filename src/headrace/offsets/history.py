@@ -1,0 +1,100 @@
+"""Past changes of offsets: as they are answered, which can be taken back, and why others cannot. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.connect.task import Offsets
+from headrace.herder.answers import ChangedOffset, PastChange
+from headrace.herder.errors import BadRequestError, NotFoundError
+from headrace.offsets.documents import Known, difference, moved, remnant, shows
+from headrace.storage.protocols import HistoryEntry, Operation
+
+
+def undoable(connector: str, number: int, entries: Sequence[HistoryEntry]) -> HistoryEntry:
+    """Change *number* of *connector*, whose history are *entries*, the newest first.
+
+    Raises :class:`~headrace.herder.errors.RequestError` for what cannot be undone whatever the
+    offsets are.
+    """
+    entry = next((each for each in entries if each.id == number), None)
+    if entry is None:
+        raise NotFoundError(
+            f"Connector {connector} has no change {number} of its offsets; its history lists those that "
+            "are kept"
+        )
+    if entry.of_deleted:
+        raise BadRequestError(
+            f"Change {number} cannot be undone: it belongs to an earlier connector {connector}, which has "
+            "been deleted since. The history has its offsets, which can be set by hand."
+        )
+    if entry.operation is Operation.CREATE and entry.done:
+        raise BadRequestError(
+            f"Change {number} is the creation of connector {connector}. To undo it, reset the connector's "
+            f"offsets and delete it.{remnant(entry)}"
+        )
+    # What a creation wiped before it failed can be put back.
+    if not entry.done and not _may_have_wiped(entry):
+        raise _not_done(number)
+    return entry
+
+
+def refuse_undo(
+    entry: HistoryEntry, entries: Sequence[HistoryEntry], known: Known, *, force: bool
+) -> None:
+    """Raise ``BadRequestError`` when *entry* is taken back already, or taking it back would do more than that.
+
+    *known* are the offsets now, *entries* the connector's history, the newest first. With *force* only what was
+    never done is refused. Offsets that came back in another way are no error: nothing is to be done then.
+    """
+    if not entry.done and shows(known, entry.before):
+        raise _not_done(entry.id)
+    if force:
+        return
+    if shows(known, entry.before):
+        by = _undone_by(entry, entries)
+        if by is not None:
+            raise BadRequestError(
+                f"Change {entry.id} of connector {entry.connector} is undone already, by change {by}"
+            )
+        return
+    left = _left(entry)
+    if not shows(known, left):
+        raise BadRequestError(moved(entry, left, known, list(difference(known, left).after)))
+
+
+def _may_have_wiped(entry: HistoryEntry) -> bool:
+    had_any = any(offset is not None for offset in entry.before.values())
+    return entry.operation is Operation.CREATE and had_any
+
+
+def _left(entry: HistoryEntry) -> Offsets:
+    return entry.after if entry.done else dict.fromkeys(entry.before)
+
+
+def _not_done(number: int) -> BadRequestError:
+    return BadRequestError(f"Change {number} was not done, so there is nothing to undo")
+
+
+def _undone_by(entry: HistoryEntry, entries: Sequence[HistoryEntry]) -> int | None:
+    """The undo of *entry* after which no change has touched the same partitions."""
+    touching = (each for each in entries if each.done and each.before.keys() & entry.before.keys())
+    last = next(touching, None)
+    return last.id if last is not None and last.undoes == entry.id else None
+
+
+def past_change(entry: HistoryEntry) -> PastChange:
+    """*entry* as it is answered."""
+    return PastChange(
+        id=entry.id,
+        operation=entry.operation.value,
+        who=entry.who,
+        at_ms=entry.at_ms,
+        done=entry.done,
+        undoes=entry.undoes,
+        of_deleted=entry.of_deleted,
+        offsets=[
+            ChangedOffset(partition=partition, before=entry.before.get(partition), after=after)
+            for partition, after in entry.after.items()
+        ],
+    )

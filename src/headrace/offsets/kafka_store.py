@@ -1,0 +1,146 @@
+"""Source offsets in a compacted Kafka topic, byte-compatible with Kafka Connect's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from headrace.connect.errors import ConnectError, RetriableError
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.task import Offsets
+from headrace.kafka.client_config import ClientConfig
+from headrace.kafka.client_sender import make_sender
+from headrace.kafka.compacted_topic import CompactedLog, LogRecord
+from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.sender import OffsetEntry, Sender
+from headrace.offsets.index import LogPosition, OffsetIndex
+
+REFRESH_SECONDS = 60.0
+
+
+class KafkaOffsetStore:
+    """An :class:`~headrace.storage.protocols.OffsetStore` on the existing *topic*; one thread owns it.
+
+    *producer* is made when ``put`` first needs it; with a transactional id ``put`` is atomic, without
+    one each record is safe by itself. ``refresh`` and ``put`` give up after *refresh_seconds* each, with
+    :class:`~headrace.connect.errors.RetriableError`: whoever shares the store waits no longer than that.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        *,
+        client: ClientConfig,
+        producer: ClientConfig,
+        refresh_seconds: float = REFRESH_SECONDS,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._index = OffsetIndex()
+        self._topic = topic
+        self._log = CompactedLog(topic, client, on_record=self._take)
+        self._sending: Callable[[], Sender] = lambda: make_sender(
+            producer,
+            owner=f"writer of {topic!r}",
+            open_seconds=refresh_seconds,
+            clock=clock,
+            waiting=self._give_up_late,
+        )
+        self._sender: Sender | None = None
+        self._is_atomic = producer.transactional_id is not None
+        self._has_read = False
+        self._refresh_seconds = refresh_seconds
+        self._clock = clock
+        self._writing = Deadline.after(0, clock)
+
+    def refresh(self) -> None:
+        """See everything committed before this call."""
+        before = self._log.partitions
+        self._log.read_to_end(Deadline.after(self._refresh_seconds, self._clock))
+        self._index.replayed(self._log.partitions)
+        if self._log.partitions != before:
+            # It would go on for minutes to write keys where they belonged before.
+            self._drop_sender()
+        self._has_read = True
+
+    def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+        """All offsets of *connector* as of the last ``refresh``; a snapshot that does not change."""
+        return self._index.known(connector)
+
+    def is_empty(self) -> bool:
+        """Whether no connector has an offset, as of the last ``refresh``."""
+        return self._index.is_empty()
+
+    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+        """Those of ``known`` that are stored under other bytes than ours, alone or beside ours."""
+        return self._index.foreign(connector)
+
+    def put(self, connector: str, offsets: Offsets) -> None:
+        """Commit *offsets* atomically; ``None`` removes. Durable on return.
+
+        What this store sends with is replaced after any failure, so the same call may be tried again: a
+        :class:`~headrace.connect.errors.RetriableError` says that the broker did not answer in time.
+        """
+        if not self._has_read:
+            self.refresh()
+        entries = self.entries_for(connector, offsets)
+        if not entries:
+            return
+        try:
+            self._write(entries)
+        except ConnectError:
+            self._drop_sender()
+            raise
+
+    def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
+        """The records that store *offsets*, for whoever writes them in a transaction of its own.
+
+        Tombstones are among them where a partition was stored under other bytes than ours.
+        """
+        return self._index.entries_for(connector, offsets)
+
+    def close(self) -> None:
+        """Release the clients."""
+        self._drop_sender()
+        self._log.close()
+
+    def _write(self, entries: list[OffsetEntry]) -> None:
+        self._writing = Deadline.after(self._refresh_seconds, self._clock)
+        if self._sender is None:
+            self._sender = self._sending()
+            self._sender.open()
+        for step in steps(entries, atomic=self._is_atomic):
+            self._sender.begin()
+            self._sender.send_offsets(self._topic, step)
+            self._sender.commit()
+
+    def _give_up_late(self, what: str) -> None:
+        """Called by the sender about once a second while it waits."""
+        if self._writing.expired:
+            raise RetriableError(
+                f"Source offsets could not be stored in topic {self._topic!r} in time. The broker is slow "
+                f"or away; waited for: {what}."
+            )
+
+    def _drop_sender(self) -> None:
+        if self._sender is not None:
+            self._sender.close()
+            self._sender = None
+
+    def _take(self, record: LogRecord) -> None:
+        place = LogPosition(
+            partition=record.partition, offset=record.offset, timestamp=record.timestamp
+        )
+        self._index.apply(record.key, record.value, place)
+
+
+def steps(entries: Sequence[OffsetEntry], *, atomic: bool) -> list[list[OffsetEntry]]:
+    """*entries* in the steps in which they are written, each acknowledged before the next. Pure.
+
+    Without a transaction, tombstones wait for the offsets: they may lie in another partition of the
+    topic, and a writer that dies in between must leave two forms of an offset and not none.
+    """
+    if atomic:
+        return [list(entries)]
+    offsets = [entry for entry in entries if entry[1] is not None]
+    tombstones = [entry for entry in entries if entry[1] is None]
+    return [step for step in (offsets, tombstones) if step]

@@ -1,0 +1,201 @@
+"""Secondary offsets: copies of connectors' own in the worker's store, written after the commit (KIP-618)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from headrace.connect.errors import ConnectError, ConnectorFencedError, RetriableError
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.task import Offsets
+from headrace.kafka.sender import OffsetEntry
+from headrace.offsets.codec import decoded_entries
+
+_log = logging.getLogger(__name__)
+_RETRY_SECONDS = 5.0
+
+Put = Callable[[str, Offsets], None]
+"""Commits offsets of a connector in the worker's store; raises when that failed."""
+
+
+class SecondaryOffsetWriter:
+    """What connectors with topics of their own leave in the worker's store. Any thread may call.
+
+    Copies of one source partition are written in the order in which they were asked for, and of those that wait
+    only the last. A thread writes them; one that fails is told in the log and tried again with the next, at the
+    latest after *retry_seconds*. They go by *put*, unless the connector's driver has given another way. Those of a
+    connector that another worker has taken over are dropped: that one writes them.
+    """
+
+    def __init__(self, put: Put, *, retry_seconds: float = _RETRY_SECONDS) -> None:
+        self._put = put
+        self._retry_seconds = retry_seconds
+        # Held while one write goes on, so that they keep their order.
+        self._writing = threading.Lock()
+        self._changed = threading.Condition()
+        self._writers: dict[str, Put] = {}
+        self._waiting: dict[str, dict[SourcePartition, SourceOffset | None]] = {}
+        self._in_flight: str | None = None
+        self._failing = frozenset[str]()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def write_with(self, connector: str, put: Put) -> None:
+        """Write the copies of *connector* by *put* from now on; called by each driver that takes it over."""
+        with self._changed:
+            self._writers[connector] = put
+
+    def first(self, connector: str, offsets: Offsets) -> None:
+        """Write *offsets* now, instead of what waits for the same source partitions; raises when that failed.
+
+        For removals: what is removed elsewhere first would be read from here again.
+        """
+        if not offsets:
+            return
+        with self._writing:
+            with self._changed:
+                waiting = self._waiting.get(connector, {})
+                left = {each: waiting[each] for each in waiting if each not in offsets}
+                self._keep(connector, left)
+                self._changed.notify_all()
+            self._writer(connector)(connector, offsets)
+
+    def finish(self, connector: str) -> None:
+        """Write now what waits of *connector*; raises when that failed.
+
+        For one that has no topic of its own any more: a copy that comes later would set newer offsets back.
+        """
+        with self._writing:
+            with self._changed:
+                waiting = dict(self._waiting.get(connector, {}))
+            if not waiting:
+                return
+            self._writer(connector)(connector, waiting)
+            with self._changed:
+                self._keep(connector, {})
+                self._changed.notify_all()
+
+    def later(self, connector: str, offsets: Offsets) -> None:
+        """Have *offsets* written soon; returns at once."""
+        if not offsets:
+            return
+        with self._changed:
+            self._waiting.setdefault(connector, {}).update(offsets)
+            if self._thread is None and not self._closing:
+                self._thread = threading.Thread(
+                    target=self._work, name="headrace-offset-copies", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify_all()
+
+    def first_entries(self, entries: Sequence[OffsetEntry]) -> None:
+        """Like :meth:`first`, for records of an offsets topic; raises ``ValueError`` for unreadable ones."""
+        for connector, offsets in decoded_entries(entries).items():
+            self.first(connector, offsets)
+
+    def later_entries(self, entries: Sequence[OffsetEntry]) -> None:
+        """Like :meth:`later`, for records of an offsets topic; raises ``ValueError`` for unreadable ones."""
+        for connector, offsets in decoded_entries(entries).items():
+            self.later(connector, offsets)
+
+    def settle(self, connector: str, seconds: float) -> bool:
+        """Wait until nothing of *connector* waits any more, at most *seconds*; whether that is so."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._is_waiting(connector), seconds)
+
+    def close(self) -> None:
+        """Try once more to write what waits, and end; what is left is written at the connectors' next start."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _writer(self, connector: str) -> Put:
+        with self._changed:
+            return self._writers.get(connector, self._put)
+
+    def _is_waiting(self, connector: str) -> bool:
+        return connector in self._waiting or connector == self._in_flight
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closing)
+                is_last = self._closing
+            failed, is_away = self._write_all()
+            if is_last:
+                return
+            if failed:
+                self._pause(failed, is_away=is_away)
+
+    def _pause(self, failed: frozenset[str], *, is_away: bool) -> None:
+        """Until the next try; other connectors' copies end it, unless the store *is_away*."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closing or (not is_away and self._waiting.keys() - failed),
+                self._retry_seconds,
+            )
+
+    def _write_all(self) -> tuple[frozenset[str], bool]:
+        """Write what waits; the connectors whose copies failed, which wait again then, and whether the store is away.
+
+        A store that is away is asked once and not for each connector: whoever has something to remove waits for it.
+        """
+        with self._changed:
+            names = list(self._waiting)
+        failed = set[str]()
+        for name in names:
+            failure = self._write(name)
+            if failure is not None:
+                failed.add(name)
+            if isinstance(failure, RetriableError):
+                return frozenset(failed), True
+        return frozenset(failed), False
+
+    def _write(self, connector: str) -> Exception | None:
+        """Write what waits of *connector*; why that failed."""
+        with self._writing:
+            with self._changed:
+                taken = self._waiting.pop(connector, {})
+                self._in_flight = connector
+            failure = self._tried(connector, taken) if taken else None
+            with self._changed:
+                if failure is not None:
+                    self._keep(connector, {**taken, **self._waiting.pop(connector, {})})
+                self._in_flight = None
+                self._changed.notify_all()
+        return failure
+
+    def _tried(self, connector: str, offsets: Offsets) -> Exception | None:
+        try:
+            self._writer(connector)(connector, offsets)
+        except ConnectorFencedError:
+            _log.info("Connector %s: another worker runs it, and copies its offsets.", connector)
+            return None
+        except Exception as error:  # noqa: BLE001 (it is told, and tried again; the offsets are safe elsewhere)
+            self._tell(connector, error)
+            return error
+        if connector in self._failing:
+            _log.info("Connector %s: its offsets are copied to the worker's again.", connector)
+        self._failing -= {connector}
+        return None
+
+    def _tell(self, connector: str, error: Exception) -> None:
+        if connector in self._failing:
+            return
+        self._failing |= {connector}
+        _log.warning(
+            "Connector %s: its offsets could not be copied to the worker's: %s They are safe in the topic that "
+            "offsets.storage.topic names; the copies are tried again.",
+            connector,
+            error,
+            exc_info=None if isinstance(error, ConnectError) else error,
+        )
+
+    def _keep(self, connector: str, offsets: Mapping[SourcePartition, SourceOffset | None]) -> None:
+        if offsets:
+            self._waiting[connector] = dict(offsets)
+        else:
+            self._waiting.pop(connector, None)

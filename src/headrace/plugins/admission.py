@@ -1,0 +1,164 @@
+"""Judges configurations, lists plugins, and makes connectors: what a herder asks for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from headrace.config.aliases import JAVA_ALIASES, UnknownConnectorError
+from headrace.config.connector_config import connector_version
+from headrace.config.secret_values import Resolution, is_secret_key, resolved_in
+from headrace.config.worker_config import WorkerConfig
+from headrace.connect.connector import SourceConnector
+from headrace.connect.setting import HIDDEN, Setting
+from headrace.herder.answers import ConfigInfos, Plugin
+from headrace.herder.errors import BadRequestError, NotFoundError, RequestError, ServerError
+from headrace.plugins.config_def import framework_settings
+from headrace.plugins.connector_plugins import Plugins
+from headrace.plugins.connectors import checked_connector, run_spec
+from headrace.plugins.sql_step import SqlJudge, no_judge
+from headrace.plugins.validation import validation
+from headrace.plugins.versions import check_version, version_ranges
+from headrace.runtime.services import RunSpec
+
+_log = logging.getLogger(__name__)
+_CLASS: Final = "connector.class"
+_JAVA: Final = frozenset(JAVA_ALIASES)
+_WRAPPED: Final = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException"
+
+
+class ConnectorAdmission:
+    """See :class:`~headrace.herder.services.Admission`. Any thread may call.
+
+    *group_id* is the worker's name in Kafka, which specifications need. *sql* says what is wrong with expressions
+    of Spark SQL, as far as that can be told at once.
+    """
+
+    def __init__(
+        self,
+        worker: WorkerConfig,
+        group_id: str,
+        *,
+        plugins: Plugins | None = None,
+        sql: SqlJudge = no_judge,
+    ) -> None:
+        self._worker = worker
+        self._group_id = group_id
+        self._sql = sql
+        self._plugins = plugins or Plugins(worker)
+        self._warned = dict[str, tuple[str, ...]]()
+
+    def plugins(self) -> Sequence[Plugin]:
+        """See :class:`~headrace.herder.services.Admission`."""
+        return self._plugins.listed()
+
+    def plugin_settings(self, name: str, version: str | None = None) -> Sequence[Setting]:
+        """See :class:`~headrace.herder.services.Admission`.
+
+        The plugin's own come first. Raises ``NotFoundError`` for a name of none, ``BadRequestError`` for a
+        version that is not there, and ``ServerError`` for a class that is no plugin.
+        """
+        converters = self._plugins.converters
+        if converters.has(name):
+            full = converters.full_name(name)
+            check_version(full, version, converters.version(name))
+            return converters.settings(name)
+        for stages in (self._plugins.transforms, self._plugins.predicates):
+            config = stages.config(name)
+            if config is not None:
+                check_version(stages.full_name(name), version, stages.version(name))
+                return config.settings()
+        connector = self._named_plugin(name)
+        found = connector_version(connector)
+        check_version(self._plugins.full_name(name), version, found)
+        own = connector.config_class.settings()
+        names = {each.name for each in own}
+        shared = framework_settings(found)
+        return (*own, *(each for each in shared if each.name not in names))
+
+    def connector_version(self, name: str) -> str | None:
+        """See :class:`~headrace.herder.services.Admission`."""
+        try:
+            return connector_version(self._plugins.connector_class(name))
+        except UnknownConnectorError:
+            return None
+
+    def validate(self, config: Mapping[str, str | None], plugin: str | None = None) -> ConfigInfos:
+        """See :class:`~headrace.herder.services.Admission`."""
+        if plugin is not None:
+            self._refuse_mismatch(config, plugin)
+        try:
+            return self._validated(config)
+        except BadRequestError as error:
+            if plugin is None:
+                raise
+            raise ServerError(f"{_WRAPPED}: {error}") from error
+
+    def resolved(self, config: Mapping[str, str | None]) -> Resolution:
+        """See :class:`~headrace.herder.services.Admission`."""
+        return resolved_in(self._worker.originals, config)
+
+    def admitted(self, config: Mapping[str, str]) -> RunSpec:
+        """See :class:`~headrace.herder.services.Admission`.
+
+        What has no effect is told in the log, once for as long as it stays the same.
+        """
+        made = checked_connector(config, self._worker, self._plugins)
+        if self._warned.get(made.name) != made.warnings:
+            self._warned[made.name] = made.warnings
+            for warning in made.warnings:
+                _log.warning("Connector %s: %s", made.name, warning)
+        return run_spec(made, self._worker, self._group_id)
+
+    def _validated(self, config: Mapping[str, str | None]) -> ConfigInfos:
+        submitted = self.resolved(config)
+        named = submitted.resolved.get(_CLASS)
+        if named is None:
+            raise BadRequestError(f"Connector config {_shown(config)} contains no connector type")
+        try:
+            connector = self._plugins.connector(named)
+        except UnknownConnectorError as error:
+            raise BadRequestError(submitted.masked(str(error))) from None
+        try:
+            version_ranges(submitted.resolved.get("connector.plugin.version"))
+        except ValueError as error:
+            raise BadRequestError(submitted.masked(str(error))) from None
+        with submitted.kept_secret():
+            return validation(submitted, connector, self._worker, self._plugins, sql=self._sql)
+
+    def _named_plugin(self, name: str) -> type[SourceConnector]:
+        try:
+            return self._plugins.connector_class(name)
+        except UnknownConnectorError as error:
+            raise self._no_plugin(name) from error
+
+    def _no_plugin(self, name: str) -> RequestError:
+        # It may be loaded, and yet it is none.
+        if self._plugins.may_load(name):
+            return ServerError("Instantiation error")
+        return NotFoundError(f"Unknown plugin {name}.")
+
+    def _refuse_mismatch(self, config: Mapping[str, str | None], plugin: str) -> None:
+        named = config.get(_CLASS)
+        if named is None or _normal(named).endswith(_normal(plugin)):
+            return
+        # Kafka Connect has no short names, and no packages with colons.
+        if not {named, plugin} & _JAVA and self._plugins.same(named, plugin):
+            return
+        raise BadRequestError(
+            f"Included connector type {named} does not match request type {plugin}"
+        )
+
+
+def _normal(name: str) -> str:
+    return name.removesuffix("Connector")
+
+
+def _shown(config: Mapping[str, str | None]) -> str:
+    """*config* as Java shows a map. Nothing defines its keys, so those that look like secrets are hidden."""
+    texts = (
+        f"{key}={HIDDEN if is_secret_key(key) else 'null' if value is None else value}"
+        for key, value in config.items()
+    )
+    return f"{{{', '.join(texts)}}}"

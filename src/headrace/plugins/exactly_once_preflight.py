@@ -1,0 +1,100 @@
+"""What a connector itself says of exactly-once, transaction boundaries and schemas, against what is asked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+from headrace.config.connector_config import ConnectorConfig
+from headrace.config.worker_config import WorkerConfig
+from headrace.connect.config import Problem
+from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
+from headrace.converters import needs_schema
+from headrace.plugins.connector_plugins import Plugins
+from headrace.plugins.sql_step import makes_values
+from headrace.task.work import BoundaryKind
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+_SUPPORT = "exactly.once.support"
+_BOUNDARY = "transaction.boundary"
+_CANNOT_SAY = (
+    "The connector does not implement the API required for preflight validation of exactly-once "
+    "source support. Please consult the documentation for the connector to determine whether it "
+    "supports exactly-once semantics, and then consider reconfiguring the connector to use the value "
+    '"requested" for this property (which will disable this preflight check and allow the connector to '
+    "be created)."
+)
+_CANNOT = "The connector does not support exactly-once semantics with the provided configuration."
+_NO_BOUNDARIES = (
+    "The connector does not support connector-defined transaction boundaries with the given "
+    "configuration. Please reconfigure it to use a different transaction boundary definition."
+)
+_NULL_BOUNDARIES = (
+    "This connector has returned a null value from its canDefineTransactionBoundaries method, which is "
+    "not permitted. The connector will be treated as if it cannot define its own transaction boundaries, "
+    "and cannot be configured with 'transaction.boundary' set to 'connector'."
+)
+_SEE_LOGS = (
+    "An unexpected error occurred during validation; please see the worker logs for more details."
+)
+
+
+def promise_problems(
+    connector: SourceConnector,
+    props: Mapping[str, str],
+    config: ConnectorConfig,
+    worker: WorkerConfig,
+    *,
+    plugins: Plugins,
+) -> Iterator[Problem]:
+    """What is asked of *connector* that it does not promise with *props*, which are valid for its settings.
+
+    Calls the connector's hooks, which are pure; one that raises is told as a problem.
+    """
+    if config.requires_exactly_once:
+        yield from _support_problems(connector, props)
+    if config.boundary is BoundaryKind.CONNECTOR:
+        said, problem = _asked(lambda: connector.can_define_transaction_boundaries(props))
+        if problem or not said:
+            yield _BOUNDARY, problem or (_NULL_BOUNDARIES if said is None else _NO_BOUNDARIES)
+    named = config.converter("value", worker).class_name
+    if needs_schema(named) and not makes_values(props, plugins):
+        yield from _schema_problems(connector, props, named)
+
+
+def _support_problems(connector: SourceConnector, props: Mapping[str, str]) -> Iterator[Problem]:
+    said, problem = _asked(lambda: connector.exactly_once_support(props))
+    if problem:
+        yield _SUPPORT, problem
+    elif said is None:
+        yield _SUPPORT, _CANNOT_SAY
+    elif said is ExactlyOnceSupport.UNSUPPORTED:
+        yield _SUPPORT, _CANNOT
+
+
+def _asked(hook: Callable[[], _T]) -> tuple[_T | None, str | None]:
+    """What *hook* says, and the problem if it raises."""
+    try:
+        return hook(), None
+    except Exception as error:  # noqa: BLE001 (authors write hooks)
+        _log.exception("A connector's hook failed during validation.")
+        told = str(error)
+        return (
+            None,
+            f"An unexpected error occurred during validation: {told}" if told else _SEE_LOGS,
+        )
+
+
+def _schema_problems(
+    connector: SourceConnector, props: Mapping[str, str], named: str
+) -> Iterator[Problem]:
+    """The converter of values that is *named* would refuse each of them."""
+    schemaless = connector.schemaless(props)
+    if schemaless is not None:
+        told = (
+            f"The converter {named} needs values with a schema, and there is none for {schemaless}."
+        )
+        yield "value.converter", f"{told} Set value.converter to json, string or bytes."

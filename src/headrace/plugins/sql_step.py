@@ -1,0 +1,145 @@
+"""A SQL step in a connector's configuration: which records it gets, and what is wrong with where it stands."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from headrace.config.connector_config import TRANSFORMS, ConnectorConfig, aliases
+from headrace.connect.config import Problem
+from headrace.connect.connector import PlannedConnector, SourceConnector
+from headrace.connect.errors import ConnectError
+from headrace.plugins.connector_plugins import Plugins
+from headrace.plugins.transforms import AliasClass, alias_classes
+from headrace.task.chain import is_sql, sql_step
+from headrace.task.sql.planned_types import planned_types
+from headrace.task.sql.step import SqlStage
+from headrace.task.work import StageChoice
+from headrace.transforms.spark_sql import SPARK_SQL
+
+_log = logging.getLogger(__name__)
+
+SqlJudge = Callable[[SqlStage], Sequence[Problem]]
+"""Says what is wrong with a SQL step on such records: settings of SparkSql, each with a sentence."""
+
+
+def no_judge(_: SqlStage) -> Sequence[Problem]:
+    """Where no one knows expressions: Spark says it when the connector starts."""
+    return ()
+
+
+def between_of(
+    connector: SourceConnector, props: Mapping[str, str], stages: Sequence[StageChoice]
+) -> SqlStage | None:
+    """What is done between the *stages* before the SQL step and those behind it; ``None`` where there is none.
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError` when it cannot be told of which types records are.
+    """
+    step = sql_step(stages)
+    if step is None:
+        return None
+    before = list(itertools.takewhile(lambda each: not is_sql(each), stages))
+    carries = planned_types(connector.record_schemas(props), before)
+    return SqlStage(step=replace(step, prefix=_prefix(props, stages)), carries=carries)
+
+
+def between_problems(
+    connector: SourceConnector,
+    props: Mapping[str, str],
+    stages: Sequence[StageChoice],
+    judge: SqlJudge = no_judge,
+) -> Iterator[Problem]:
+    """Why a SQL step cannot be done where it stands, in a configuration that is valid otherwise."""
+    try:
+        between = between_of(connector, props, stages)
+        found = () if between is None else judge(between)
+    except Exception as error:  # noqa: BLE001 (authors write hooks)
+        if not isinstance(error, ConnectError):
+            _log.exception("A connector's hook failed during validation.")
+        found = (("type", str(error)),)
+    for name, sentence in found:
+        yield f"{_prefix(props, stages)}{name}", sentence
+
+
+def _prefix(props: Mapping[str, str], stages: Sequence[StageChoice]) -> str:
+    place = [is_sql(each) for each in stages].index(True)
+    return f"{TRANSFORMS}.{aliases(TRANSFORMS, props)[place]}."
+
+
+# The settings that ask for a value other than the one that was read.
+_OF_VALUES: Final = ("select", "function")
+
+
+def sql_problems(
+    props: Mapping[str, str],
+    plugins: Plugins,
+    connector: SourceConnector,
+) -> Iterator[Problem]:
+    """What is wrong with the SQL steps in the chain of *props*; may import the module of a function."""
+    steps = _steps(props, plugins)
+    yield from _of_places(steps, connector)
+    for each in steps:
+        yield from _of_step(each, props, plugins)
+
+
+def sql_warnings(
+    props: Mapping[str, str], plugins: Plugins, config: ConnectorConfig
+) -> Iterator[str]:
+    """What somebody may expect of a SQL step that it does not do."""
+    if config.errors_tolerance == "all" and _steps(props, plugins):
+        yield (
+            "errors.tolerance=all does not reach into SparkSql: a value that one of its expressions cannot take fails "
+            "the task. Use try_cast and the like."
+        )
+
+
+def makes_values(props: Mapping[str, str], plugins: Plugins) -> bool:
+    """Whether values become what Spark makes of them, which always has a schema; *props* need not be valid. Pure."""
+    return any(
+        props.get(f"{each.prefix}{key}", "").strip()
+        for each in _steps(props, plugins)
+        for key in _OF_VALUES
+    )
+
+
+def _steps(props: Mapping[str, str], plugins: Plugins) -> Sequence[AliasClass]:
+    return [
+        each
+        for each in alias_classes(props, plugins)
+        if each.key == TRANSFORMS and plugins.transforms.full_name(each.name) == SPARK_SQL
+    ]
+
+
+def _of_places(steps: Sequence[AliasClass], connector: SourceConnector) -> Iterator[Problem]:
+    for each in steps[1:]:
+        yield (
+            f"{each.prefix}type",
+            (
+                f"A chain has at most one SparkSql, and {steps[0].alias} is one already. Ask for all of it in "
+                "one select, where and function."
+            ),
+        )
+    if steps and not isinstance(connector, PlannedConnector):
+        yield (
+            f"{steps[0].prefix}type",
+            (
+                f"SparkSql needs a connector whose work is planned, such as files: {type(connector).__name__} "
+                "is polled, and may have to acknowledge what it has read. Use other transformations."
+            ),
+        )
+
+
+def _of_step(step: AliasClass, props: Mapping[str, str], plugins: Plugins) -> Iterator[Problem]:
+    if props.get(f"{step.prefix}predicate", "").strip():
+        yield (
+            f"{step.prefix}predicate",
+            "SparkSql takes no predicate: say in where which records stay, and use CASE WHEN in select.",
+        )
+    function = props.get(f"{step.prefix}function", "").strip()
+    # What has no place in a module is told by the setting itself.
+    told = plugins.function_problem(function) if ":" in function else None
+    if told is not None:
+        yield f"{step.prefix}function", told

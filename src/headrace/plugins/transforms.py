@@ -1,0 +1,259 @@
+"""Transformations and predicates in a connector's configuration: the keys of their aliases, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from headrace.config.connector_config import (
+    KEYS,
+    PREDICATES,
+    TRANSFORMS,
+    aliases,
+    own_settings,
+    stage_choices,
+)
+from headrace.config.secret_values import Resolution
+from headrace.connect.config import Config, Problem
+from headrace.connect.setting import Setting, SettingType
+from headrace.plugins.config_def import versioned
+from headrace.plugins.connector_plugins import Plugins
+from headrace.plugins.discovery import ABSTRACT, WRONG_KIND
+from headrace.plugins.transform_plugins import NoConfig, StagePlugins
+from headrace.plugins.validation_errors import reading
+from headrace.plugins.versions import version_problem
+from headrace.task.work import PluginChoice, StageChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasClass:
+    """What an *alias* of a configuration stands for: the *name* of its class, among *plugins*.
+
+    *key* is the setting that lists the alias, *kind* what Kafka Connect calls its class.
+    """
+
+    key: str
+    kind: str
+    alias: str
+    name: str
+    plugins: StagePlugins
+
+    @property
+    def prefix(self) -> str:
+        """What the keys of the alias begin with."""
+        return f"{self.key}.{self.alias}."
+
+    def config(self) -> type[Config] | None:
+        """The settings of the class; ``None`` when it cannot be used."""
+        return self.plugins.config(self.name)
+
+    def own_settings(self) -> Iterator[Setting]:
+        """The settings of the class, as the configuration has them."""
+        config = self.config()
+        for each in () if config is None else config.settings():
+            yield replace(each, name=f"{self.prefix}{each.name}", group=self.group)
+
+    @property
+    def group(self) -> str:
+        """What its settings are shown as."""
+        return f"{self.key.capitalize()}: {self.alias}"
+
+
+def alias_classes(props: Mapping[str, str], plugins: Plugins) -> Iterator[AliasClass]:
+    """Every alias of *props* once, transformations first. Pure."""
+    for key, kind, found in (
+        (TRANSFORMS, "Transformation", plugins.transforms),
+        (PREDICATES, "Predicate", plugins.predicates),
+    ):
+        for alias in dict.fromkeys(aliases(key, props)):
+            name = props.get(f"{key}.{alias}.type", "").strip()
+            yield AliasClass(key=key, kind=kind, alias=alias, name=name, plugins=found)
+
+
+def chain_props(submitted: Resolution) -> dict[str, str]:
+    """What the functions below are asked about: resolved, but for the lists of aliases. Pure.
+
+    Names of keys, groups and texts are made of aliases, and would show what a placeholder stands for.
+    """
+    props = submitted.props()
+    lists = {key: submitted.given.get(key) for key in KEYS}
+    return props | {
+        key: given for key, given in lists.items() if given is not None and aliases(key, props)
+    }
+
+
+def chain_settings(props: Mapping[str, str], plugins: Plugins) -> Iterator[Setting]:
+    """The settings of every alias in *props*; those beside its class only where there is such a class. Pure."""
+    for each in alias_classes(props, plugins):
+        of_class = tuple(_class_settings(each))
+        yield from of_class
+        others = [*each.own_settings()]
+        if each.key == TRANSFORMS and each.config() is not None:
+            others += _condition_settings(each)
+        for place, one in enumerate(sorted(others, key=_place), start=len(of_class)):
+            yield replace(one, order=place)
+
+
+def chosen_stages(props: Mapping[str, str], plugins: Plugins) -> tuple[StageChoice, ...]:
+    """The transformation chain of *props*, which are valid, with classes as a slot makes them. Pure."""
+    return tuple(
+        replace(
+            each,
+            transform=_placed(each.transform, plugins.transforms),
+            predicate=each.predicate and _placed(each.predicate, plugins.predicates),
+        )
+        for each in stage_choices(props)
+    )
+
+
+def is_passed_on(key: str, props: Mapping[str, str], plugins: Plugins) -> bool:
+    """Whether *key* is for a class that tells of no settings, and may know it all the same. Pure."""
+    return any(
+        key.startswith(each.prefix) and each.config() is NoConfig
+        for each in alias_classes(props, plugins)
+    )
+
+
+def shown_class(key: str, props: Mapping[str, str], plugins: Plugins) -> str | None:
+    """How the class at *key* of *props* is shown; ``None`` when *key* is for no class of an alias. Pure."""
+    return next(
+        (
+            each.plugins.full_name(each.name)
+            for each in alias_classes(props, plugins)
+            if key == f"{each.prefix}type"
+        ),
+        None,
+    )
+
+
+def in_chains(key: str, props: Mapping[str, str]) -> bool:
+    """Whether what there is to say about *key* is said at the class of an alias that *props* have. Pure."""
+    return any(
+        (key == list_key and bool(aliases(list_key, props)))
+        or any(key.startswith(f"{list_key}.{alias}.") for alias in aliases(list_key, props))
+        for list_key in KEYS
+    )
+
+
+def _class_settings(of: AliasClass) -> Iterator[Setting]:
+    yield Setting(
+        name=f"{of.prefix}type",
+        type=SettingType.CLASS,
+        importance="high",
+        doc=f"The class of the {of.kind.lower()} '{of.alias}'.",
+        group=of.group,
+        order=0,
+        width="LONG",
+        display_name=f"{of.kind} type for {of.alias}",
+        recommended=of.plugins.recommended(),
+    )
+    version = Setting(
+        name=f"{of.prefix}plugin.version",
+        default=None,
+        importance="high",
+        doc=f"Which version of the {of.kind.lower()} '{of.alias}' to use.",
+        group=of.group,
+        order=1,
+        width="LONG",
+        display_name=f"{of.kind} version for {of.alias}",
+    )
+    yield versioned(version, of.plugins.version(of.name))
+
+
+def _condition_settings(of: AliasClass) -> Iterator[Setting]:
+    yield Setting(
+        name=f"{of.prefix}negate",
+        type=SettingType.BOOLEAN,
+        default=False,
+        doc="Whether the transformation applies where its predicate is false.",
+        group=of.group,
+        display_name="negate",
+    )
+    yield Setting(
+        name=f"{of.prefix}predicate",
+        default=None,
+        doc="The alias of the predicate that says to which records the transformation applies.",
+        group=of.group,
+        display_name="predicate",
+    )
+
+
+def _place(setting: Setting) -> tuple[bool, int, str]:
+    """Kafka's order of settings that say none: what must be given first, then by importance and by name."""
+    return not setting.required, ("high", "medium", "low").index(setting.importance), setting.name
+
+
+def _placed(choice: PluginChoice, plugins: StagePlugins) -> PluginChoice:
+    return replace(choice, class_name=plugins.full_name(choice.class_name))
+
+
+def chain_problems(props: Mapping[str, str], plugins: Plugins) -> Iterator[Problem]:
+    """What is wrong with the aliases in *props*, their classes, and across the settings of these.
+
+    Single settings, a missing class among them, are told by :func:`setting_problems`.
+    """
+    for key in KEYS:
+        listed = aliases(key, props)
+        if len(set(listed)) < len(listed):
+            told = f"Invalid value [{', '.join(listed)}] for configuration {key}"
+            yield key, f"{told}: Duplicate alias provided."
+    for each in alias_classes(props, plugins):
+        if each.name:
+            yield from _class_problems(each, props)
+    for alias in aliases(TRANSFORMS, props):
+        yield from _condition_problems(alias, props)
+
+
+def setting_problems(props: Mapping[str, str], plugins: Plugins) -> Iterator[Problem]:
+    """What is wrong with each setting of an alias by itself."""
+    for setting in chain_settings(props, plugins):
+        for told in reading(setting, props).errors:
+            yield setting.name, told
+
+
+def _class_problems(of: AliasClass, props: Mapping[str, str]) -> Iterator[Problem]:
+    key, config = f"{of.prefix}type", of.config()
+    if config is not None:
+        yield from _problems_across(of, config, props)
+        yield from _version_problems(of, props)
+    else:
+        told = of.plugins.problem(of.name) or ""
+        as_it_is = told.startswith((ABSTRACT, WRONG_KIND))
+        yield key, told if as_it_is else f"Invalid value {of.name} for configuration {key}: {told}"
+
+
+def _problems_across(
+    of: AliasClass, config: type[Config], props: Mapping[str, str]
+) -> Iterator[Problem]:
+    """What is wrong between settings that are right for themselves."""
+    if any(reading(each, props).errors for each in of.own_settings()):
+        return
+    for name, sentence in config.problems(own_settings(of.key, of.alias, props)):
+        yield f"{of.prefix}{name}", sentence
+
+
+def _version_problems(of: AliasClass, props: Mapping[str, str]) -> Iterator[Problem]:
+    key = f"{of.prefix}plugin.version"
+    name = of.plugins.full_name(of.name)
+    told = version_problem(name, props.get(key), of.plugins.version(of.name))
+    if told is not None:
+        yield key, told
+
+
+def _condition_problems(alias: str, props: Mapping[str, str]) -> Iterator[Problem]:
+    negate, predicate = f"{TRANSFORMS}.{alias}.negate", f"{TRANSFORMS}.{alias}.predicate"
+    if negate in props and predicate not in props:
+        yield (
+            # Kafka Connect says it where it checks the class.
+            f"{TRANSFORMS}.{alias}.type",
+            (
+                f"Config '{negate}' was provided but there is no config '{predicate}' defining a "
+                "predicate to be negated."
+            ),
+        )
+    named = props.get(predicate, "").strip()
+    if named and named not in aliases(PREDICATES, props):
+        yield (
+            predicate,
+            f"Invalid value {named} for configuration {predicate}: It is none of predicates.",
+        )

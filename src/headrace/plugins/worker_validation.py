@@ -1,0 +1,77 @@
+"""Workers' configurations, checked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from headrace.class_path import make_importable
+from headrace.config.client_settings import worker_client_warnings
+from headrace.config.config_files import config_texts
+from headrace.config.rules import ConverterCheck, every_worker_problem
+from headrace.config.secret_values import resolved_in, spark_problems
+from headrace.config.worker_config import WorkerConfig, servers_problems, worker_warnings
+from headrace.connect.config import Problem
+from headrace.connect.errors import ConfigError
+from headrace.plugins.connector_plugins import Plugins
+from headrace.plugins.discovery import PluginPath, absolute_path
+
+_log = logging.getLogger(__name__)
+_SERVERS: Final = "bootstrap.servers"
+_PLUGIN_PATH: Final = "plugin.path"
+
+
+def checked_worker(
+    props: Mapping[str, object],
+    *,
+    where: str = "The worker's configuration",
+    folder: Path | None = None,
+    also: Callable[[Mapping[str, str]], Iterable[Problem]] | None = None,
+) -> WorkerConfig:
+    """The worker's configuration; *where* it was read, such as a file's path, is told with its problems.
+
+    Numbers and booleans are taken as text, and placeholders of its providers resolved. Relative folders of
+    ``plugin.path`` lie in *folder*, by default the working directory; from then on they are imported from. Raises
+    :class:`~headrace.connect.errors.ConfigError` with all problems, among them those that *also* finds in
+    what is resolved.
+    """
+    texts = config_texts(props, where=where)
+    submitted = resolved_in(texts, texts)
+    problems = [
+        *submitted.problems,
+        *spark_problems(texts, submitted.props()),
+        *servers_problems(texts),
+    ]
+    told = {key for key, _ in problems}
+    given = _placed(submitted.props(), folder or Path.cwd())
+    # What stands for a placeholder that cannot be resolved is wrong only because of that.
+    found = (*every_worker_problem(given, _converter_check), *(also(given) if also else ()))
+    problems += [(key, submitted.masked(what)) for key, what in found if key not in told]
+    if problems:
+        raise ConfigError(problems, where=where, warnings=worker_warnings(texts))
+    config = WorkerConfig.parse(given)
+    if _SERVERS not in texts:
+        servers = ",".join(config.bootstrap_servers)
+        _log.info("%s is not set: Kafka is looked for at %s, the default.", _SERVERS, servers)
+    plugin_path = PluginPath(config.plugin_path)
+    for warning in (
+        *worker_warnings(texts),
+        *worker_client_warnings(config),
+        *plugin_path.warnings(),
+        *Plugins(config).converters.unknown_key_warnings(texts),
+    ):
+        _log.warning("%s", warning)
+    return config
+
+
+def _converter_check(worker: WorkerConfig) -> ConverterCheck:
+    """What judges the converters of *worker*, among them those of its plugins."""
+    make_importable(PluginPath(worker.plugin_path).folders)
+    return Plugins(worker).converters.problems
+
+
+def _placed(props: Mapping[str, str], folder: Path) -> Mapping[str, str]:
+    placed = absolute_path(props.get(_PLUGIN_PATH, ""), folder)
+    return {**props, _PLUGIN_PATH: placed} if placed else props

@@ -1,0 +1,116 @@
+"""A plan, or task configurations, into the work of each slot; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from headrace.connect.connector import Plan, SourceConnector
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.task import Split
+from headrace.kafka.client_config import producer_config
+from headrace.runtime.fencing import transactional_id
+from headrace.runtime.services import RunSpec, Timing
+from headrace.task.work import SlotWork
+
+# A beat until it hears, another to abort and say so.
+_HEARS_LATE_SECONDS = 2.0
+
+_DISALLOWED = (
+    "This behaviour should be considered a bug and is disallowed. If necessary, it can be permitted by "
+    "reconfiguring the connector with 'tasks.max.enforce' set to false; however, this option will be removed "
+    "in a future release of Kafka Connect."
+)
+
+
+def planned_works(spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing) -> list[SlotWork]:
+    """One slot's work per share that is not empty."""
+    shares = [share for share in plan.shares if share]
+    return [
+        _work(
+            spec,
+            task,
+            group_id=group_id,
+            timing=timing,
+            config=spec.props,
+            splits=share,
+            planned=True,
+        )
+        for task, share in enumerate(shares)
+    ]
+
+
+def polled_works(spec: RunSpec, *, group_id: str, timing: Timing, once: bool) -> list[SlotWork]:
+    """One slot's work per task configuration; raises when there are more than may be (KIP-1004)."""
+    configs = spec.connector.task_configs(spec.max_tasks)
+    too_many = too_many_tasks(spec, len(configs))
+    if too_many and spec.enforces_max_tasks:
+        raise TaskFailedError(f"{too_many} {_DISALLOWED}")
+    return [
+        _work(
+            spec,
+            task,
+            group_id=group_id,
+            timing=timing,
+            config=config,
+            splits=(),
+            planned=False,
+            once=once,
+        )
+        for task, config in enumerate(configs)
+    ]
+
+
+def too_many_tasks(spec: RunSpec, tasks: int) -> str | None:
+    """That *tasks* are more than ``tasks.max``, or ``None``."""
+    if tasks <= spec.max_tasks:
+        return None
+    return (
+        f"The connector {spec.name} has generated {tasks} tasks, which is greater than "
+        f"{spec.max_tasks}, the maximum number of tasks it is configured to create."
+    )
+
+
+def check_room(connector: str, tasks: int, *, slots: int) -> None:
+    """Raise for a polled connector that could never run: all its tasks poll at the same time."""
+    if tasks > slots:
+        raise TaskFailedError(
+            f"Connector {connector} has {tasks} tasks that poll, but this worker has {slots} slots: "
+            "raise headrace.slots or lower tasks.max."
+        )
+
+
+def _slot_grace(seconds: float) -> float:
+    """How much of the driver's grace a slot may use up: it hears late, and has to abort and tell."""
+    return max(seconds / 2, seconds - _HEARS_LATE_SECONDS)
+
+
+def task_path(connector: SourceConnector) -> str:
+    """Where a slot finds the connector's task class."""
+    return f"{connector.task_class.__module__}:{connector.task_class.__qualname__}"
+
+
+def _work(  # noqa: PLR0913 - the two callers above are its only readers
+    spec: RunSpec,
+    task: int,
+    *,
+    group_id: str,
+    timing: Timing,
+    config: Mapping[str, str],
+    splits: Sequence[Split],
+    planned: bool,
+    once: bool = False,
+) -> SlotWork:
+    return SlotWork(
+        spec=spec,
+        task=task,
+        task_class=task_path(spec.connector),
+        config=dict(config),
+        planned=planned,
+        splits=tuple(splits),
+        transactional_id=transactional_id(group_id, spec.name, task) if spec.exactly_once else None,
+        lease_seconds=timing.lease,
+        grace_seconds=_slot_grace(timing.grace),
+        transaction_seconds=producer_config(spec.producer).transaction_timeout_seconds,
+        linger_seconds=None if planned else timing.linger,
+        once=once,
+    )

@@ -1,0 +1,237 @@
+"""The driver's side of the channel: a small server that answers slots about their own tokens."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import secrets
+import socket
+import socketserver
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from headrace import __version__
+from headrace.connect.errors import ConnectError, TaskFailedError
+from headrace.connect.partition import SourcePartition
+from headrace.kafka.sender import OffsetEntry
+from headrace.observe.log_format import LogForm
+from headrace.runtime.micro_batch import MicroBatch
+from headrace.task.channel import (
+    Message,
+    is_readable,
+    prove_to_client,
+    receive_message,
+    send_message,
+)
+from headrace.task.work import STALE, Outcome, SlotReport, SlotTicket
+
+_log = logging.getLogger(__name__)
+
+# How often a quiet connection is looked at: it is closed unless its slot is still to say its last word. A
+# slot whose machine is gone loses its token with its lease, so its connection does not stay for ever.
+_QUIET_SECONDS = 60.0
+
+TakeEntries = Callable[[Sequence[OffsetEntry]], None]
+
+
+def _no_one_copies(entries: Sequence[OffsetEntry]) -> None:
+    raise TaskFailedError(f"Nobody here copies offsets; {len(entries)} were handed over.")
+
+
+class Channel:
+    """Listens on *host* and *port* (0: any free one) for the slots of every micro-batch in flight.
+
+    *store* takes acknowledged offsets where the driver keeps them. Of offsets that are kept elsewhere,
+    *copy_first* stores what must not be there any more, before it returns, and *copy_later* takes what has been
+    committed. Each may take its time: heartbeats are answered meanwhile. *log* is how slots log, asked again for
+    each beat of theirs. Both sides prove who they are, but nothing is encrypted; a listener that other machines
+    reach is warned of, once. A connection that is quiet for *quiet_seconds* is closed when nothing more is expected
+    of its slot.
+    Threads: one that accepts, one per connected slot.
+    """
+
+    def __init__(
+        self,
+        store: TakeEntries,
+        *,
+        copy_first: TakeEntries = _no_one_copies,
+        copy_later: TakeEntries = _no_one_copies,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        log: Callable[[], LogForm] = LogForm,
+        quiet_seconds: float = _QUIET_SECONDS,
+    ) -> None:
+        self._quiet_seconds = quiet_seconds
+        self._log = log
+        self._secret = secrets.token_bytes(32)
+        self._lock = threading.Lock()
+        self._batches: dict[str, MicroBatch] = {}
+        self._server = _Server((host, port), self)
+        _warn_if_public(self._server.server_address[0], configured=host)
+        self._host = host
+        self._verbs: dict[str, Callable[[MicroBatch | None, str, Message], Message]] = {
+            "claim": self._claim,
+            "valid": self._valid,
+            "beat": self._beat,
+            "offsets": self._offsets,
+            "store": partial(self._take_offsets, store),
+            "copy_first": partial(self._copy_first, copy_first),
+            "copy_later": partial(self._take_offsets, copy_later),
+            "end": self._end,
+        }
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="headrace-channel", daemon=True
+        )
+        self._thread.start()
+
+    def open(self, batch: MicroBatch) -> list[SlotTicket]:
+        """Answer the slots of *batch* from now on; what each of them needs to find us."""
+        with self._lock:
+            self._batches.update(dict.fromkeys(batch.tokens(), batch))
+        port = self._server.server_address[1]
+        return [
+            SlotTicket(host=self._host, port=port, secret=self._secret, token=slot.token)
+            for slot in batch.slots
+        ]
+
+    def forget(self, batch: MicroBatch) -> None:
+        """Answer "stale" to whoever still speaks for *batch*."""
+        with self._lock:
+            for token in batch.tokens():
+                self._batches.pop(token, None)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def serve(self, connection: socket.socket) -> None:
+        """Answer one slot until it goes away. Called by the server, in a thread of its own."""
+        connection.settimeout(self._quiet_seconds)
+        try:
+            prove_to_client(connection, self._secret)
+            token = None
+            while True:
+                self._await_request(connection, token)
+                message = receive_message(connection)
+                token = str(message.get("token"))
+                send_message(connection, self._answer(message, token))
+        except OSError as gone:
+            _log.debug("A slot's connection ended: %s", gone)
+
+    def _await_request(self, connection: socket.socket, token: str | None) -> None:
+        """Wait for the slot of *token* to ask, however long it is expected to; raises ``OSError`` when it is not."""
+        while not is_readable(connection):
+            if token is None or not self._expects(token):
+                raise TimeoutError("It was quiet, and nothing more is expected of it.")
+
+    def _expects(self, token: str) -> bool:
+        batch = self._batch_of(token)
+        return batch is not None and batch.expects(token)
+
+    def _batch_of(self, token: str) -> MicroBatch | None:
+        with self._lock:
+            return self._batches.get(token)
+
+    def _answer(self, message: Message, token: str) -> Message:
+        batch = self._batch_of(token)
+        verb = self._verbs.get(str(message.get("verb")))
+        if verb is None:
+            return {"error": f"unknown verb {message.get('verb')!r}"}
+        try:
+            return verb(batch, token, message)
+        except Exception as error:  # noqa: BLE001 (the slot that asked hears of it)
+            _log.exception("The channel could not answer %r", message.get("verb"))
+            return {"error": str(error)}
+
+    def _claim(self, batch: MicroBatch | None, token: str, message: Message) -> Message:
+        if message["version"] != __version__:
+            reason = (
+                f"The slot on {message['host']} has headrace {message['version']}, the driver "
+                f"{__version__}: install the same version on the executors."
+            )
+            if batch is not None:
+                batch.refuse(token, SlotReport(outcome=Outcome.FAILED, reason=reason))
+            return {"granted": False, "reason": reason}
+        work = None
+        if batch is not None:
+            work = batch.claim(
+                token,
+                pid=message["pid"],
+                host=message["host"],
+                identity=message.get("identity"),
+            )
+        if work is None:
+            return {"granted": False, "reason": STALE}
+        return {"granted": True, "work": work.as_message(), "log": asdict(self._log())}
+
+    def _valid(self, batch: MicroBatch | None, token: str, _: Message) -> Message:
+        try:
+            return {"valid": batch is not None and batch.may_write(token)}
+        except ConnectError as error:
+            return {"valid": False, "reason": str(error)}
+
+    def _beat(self, batch: MicroBatch | None, token: str, message: Message) -> Message:
+        if batch is None:
+            return {"valid": False}
+        valid, end = batch.beat(token, message["progress"])
+        return {"valid": valid, "end": end, "log": asdict(self._log())}
+
+    def _offsets(self, batch: MicroBatch | None, _: str, message: Message) -> Message:
+        if batch is None:
+            return {"error": "stale"}
+        asked = [SourcePartition(each) for each in message["partitions"]]
+        found = [batch.offsets.get(each) for each in asked]
+        return {"offsets": [None if each is None else dict(each) for each in found]}
+
+    def _take_offsets(
+        self, take: TakeEntries, batch: MicroBatch | None, token: str, message: Message
+    ) -> Message:
+        entries = [
+            (key.encode(), None if value is None else value.encode())
+            for key, value in message["entries"]
+        ]
+        stored = batch is not None and batch.while_valid(
+            token, message["number"], lambda: take(entries)
+        )
+        return {"stored": stored, "reason": "The token was withdrawn."}
+
+    def _copy_first(
+        self, take: TakeEntries, batch: MicroBatch | None, token: str, message: Message
+    ) -> Message:
+        """As :meth:`_take_offsets`; who lost the token meanwhile must not go on to remove the offsets elsewhere."""
+        answer = self._take_offsets(take, batch, token, message)
+        return (
+            answer if batch is not None and batch.is_valid(token) else {**answer, "stored": False}
+        )
+
+    def _end(self, batch: MicroBatch | None, token: str, message: Message) -> Message:
+        if batch is not None:
+            batch.end(token, SlotReport.from_message(message["report"]))
+        return {}
+
+
+def _warn_if_public(address: object, *, configured: str) -> None:
+    if not ipaddress.ip_address(str(address)).is_loopback:
+        _log.warning(
+            "headrace.channel.listener is %s, which other machines reach. Slots prove who they are, but "
+            "what the worker sends them is not encrypted: connectors' settings and their producers' "
+            "passwords can be read on the network between them. Keep it a trusted one.",
+            configured,
+        )
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, address: tuple[str, int], channel: Channel) -> None:
+        self._channel = channel
+        super().__init__(address, socketserver.BaseRequestHandler)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as overridden)
+        self._channel.serve(request)

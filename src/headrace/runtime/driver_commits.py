@@ -1,0 +1,189 @@
+"""What the driver itself writes to Kafka: offsets that change without records, and copies of offsets."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from headrace.connect.errors import ConnectError, RetriableError
+from headrace.connect.task import Offsets
+from headrace.kafka.client_config import producer_config
+from headrace.kafka.client_sender import make_sender
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.sender import OffsetEntry, Sender
+from headrace.kafka.transaction_coordinator import TransactionCoordinator
+from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
+from headrace.offsets.target import OffsetTopic
+from headrace.runtime.fencing import giving_up, secondary_id, transactional_id
+from headrace.runtime.services import Coordinator, RunSpec
+
+# What is late is reported and tried again.
+_PATIENCE_SECONDS = 15.0
+
+# One that is held in the middle hides what others commit to the same topic.
+_SHORT = dict.fromkeys(("transaction.timeout.ms", "delivery.timeout.ms"), "15000")
+
+StillOurs = Callable[[], None]
+"""Raises when the connector has another driver by now, or the offsets are not those that were planned from."""
+
+
+def coordinator_of(spec: RunSpec) -> Coordinator:
+    """The transaction coordinators of the cluster that the connector's tasks write to."""
+    return TransactionCoordinator(producer_config(spec.producer))
+
+
+class DriverCommits:
+    """Commits offsets without records, as the slot of task 0 would; called while no slot is running."""
+
+    def __init__(self, homes: ConnectorOffsetStores, group_id: str) -> None:
+        self._homes = homes
+        self._group_id = group_id
+
+    def commit(self, spec: RunSpec, offsets: Offsets, still_ours: StillOurs) -> None:
+        """Commit *offsets* of the connector, all of them or none; ``None`` removes.
+
+        What others stored of the same partitions under bytes of their own is removed with it. In a transaction,
+        *still_ours* is asked after the id was initialised, which fences older writers, and before anything is written.
+        """
+        stored = self._homes.of(spec)
+        if not isinstance(spec.offsets, OffsetTopic) or not spec.exactly_once:
+            stored.put(offsets)
+        else:
+            topic = spec.offsets.name
+            stored.commit(
+                offsets, lambda entries: self._in_transaction(spec, topic, entries, still_ours)
+            )
+
+    def _in_transaction(
+        self, spec: RunSpec, topic: str, entries: Sequence[OffsetEntry], still_ours: StillOurs
+    ) -> None:
+        sender = make_sender(
+            producer_config(
+                spec.producer, transactional_id=transactional_id(self._group_id, spec.name, 0)
+            ),
+            owner=f"connector {spec.name}",
+            open_seconds=_PATIENCE_SECONDS,
+        )
+        try:
+            sender.open()
+            still_ours()
+            _write(sender, topic, entries)
+        finally:
+            sender.close()
+
+
+class SecondaryCommits:
+    """How copies of connectors' own offsets get into the worker's *topic*, which *desk* reads: in transactions.
+
+    Each connector's have a transactional id of their own, so that a worker that takes the connector over can fence
+    them: a copy that came later would bring back an offset that was reset since. *producer* are the worker's own
+    producer settings.
+    """
+
+    def __init__(
+        self, desk: LockedOffsetStore, topic: str, *, producer: Mapping[str, str], group_id: str
+    ) -> None:
+        self._desk = desk
+        self._topic = topic
+        self._producer = producer
+        self._group_id = group_id
+
+    def fence(self, connector: str, *, is_used: bool, give_up: Callable[[], bool]) -> None:
+        """Make every older writer of the connector's copies unable to write.
+
+        *is_used* says that this worker writes such copies; if not, they are fenced if the brokers know of any.
+        """
+        name, waiting = secondary_id(self._group_id, connector), giving_up(give_up)
+        deadline = Deadline.after(_PATIENCE_SECONDS, time.monotonic)
+        # With the worker's own login, as they were written.
+        coordinator = TransactionCoordinator(producer_config(self._producer))
+        try:
+            known = None if is_used else coordinator.transactional_ids(deadline, waiting=waiting)
+            if known is None or name in known:
+                coordinator.fence([name], deadline, waiting=waiting)
+        finally:
+            coordinator.close()
+
+    def writer(self, connector: str, prove: Callable[[], None]) -> TransactionalCopies:
+        """What writes the copies for the driver that *prove* proves to be the connector's."""
+        name = secondary_id(self._group_id, connector)
+        make = partial(
+            make_sender,
+            producer_config({**self._producer, **_SHORT}, transactional_id=name),
+            owner=f"the copies of connector {connector}",
+            open_seconds=_PATIENCE_SECONDS,
+        )
+        return TransactionalCopies(self._desk, self._topic, make=make, prove=prove)
+
+
+class TransactionalCopies:
+    """Writes the copies of one connector's offsets for one driver. Any thread may call."""
+
+    def __init__(
+        self,
+        desk: LockedOffsetStore,
+        topic: str,
+        *,
+        make: Callable[..., Sender],
+        prove: Callable[[], None],
+    ) -> None:
+        self._desk = desk
+        self._topic = topic
+        self._make = make
+        self._prove = prove
+        # A sender belongs to one thread at a time.
+        self._lock = threading.Lock()
+        self._sender: Sender | None = None
+        self._deadline = Deadline.after(0, time.monotonic)
+
+    def put(self, connector: str, offsets: Offsets) -> None:
+        """Commit *offsets*; ``None`` removes. Raises what the driver's proof raises, and what a sender does."""
+        with self._lock:
+            # Others read meanwhile; no one but this driver writes for the connector.
+            self._desk.current(connector)
+            entries = self._desk.entries_for(connector, offsets)
+            if entries:
+                self._write(entries)
+
+    def close(self) -> None:
+        """Release the sender; the next ``put`` makes another."""
+        with self._lock:
+            self._drop()
+
+    def _write(self, entries: Sequence[OffsetEntry]) -> None:
+        self._deadline = Deadline.after(_PATIENCE_SECONDS, time.monotonic)
+        try:
+            _write(self._opened(), self._topic, entries)
+        except ConnectError:
+            self._drop()
+            raise
+
+    def _opened(self) -> Sender:
+        if self._sender is None:
+            # One that is too late would fence the sender of whoever has taken over, and write nothing.
+            self._prove()
+            self._sender = self._make(waiting=self._give_up_late)
+            self._sender.open()
+            # Whoever takes the connector over from now on fences this sender.
+            self._prove()
+        return self._sender
+
+    def _give_up_late(self, waited_for: str) -> None:
+        """Called by the sender about once a second while it waits."""
+        if self._deadline.expired:
+            raise RetriableError(
+                f"The copies could not be stored in topic {self._topic!r} in time; waited for: {waited_for}."
+            )
+
+    def _drop(self) -> None:
+        if self._sender is not None:
+            self._sender.close()
+            self._sender = None
+
+
+def _write(sender: Sender, topic: str, entries: Sequence[OffsetEntry]) -> None:
+    sender.begin()
+    sender.send_offsets(topic, entries)
+    sender.commit()

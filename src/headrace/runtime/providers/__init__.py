@@ -1,1 +1,0 @@
-"""Configuration providers: ``${provider:path:key}`` stands for a value that is kept somewhere else."""

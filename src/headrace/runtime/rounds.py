@@ -1,0 +1,411 @@
+"""Rounds of a connector that has been started: read offsets, plan, run a micro-batch, or wait for work."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headrace.connect.connector import Plan, PlannedConnector, PlanRequest, SourceConnector
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
+from headrace.connect.task import Offsets, SourceTask, Split, TransactionContext
+from headrace.observe.events import ConnectorIdle, OffsetsMoved, Waiting
+from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.runtime.assignment import check_room, planned_works, polled_works
+from headrace.runtime.batch_runner import BatchResult, BatchSupervisor
+from headrace.runtime.run_context import RunContext
+from headrace.runtime.services import RunSpec
+from headrace.task.pending_offsets import changed, checked_update, raise_failed_update, read_only
+from headrace.task.transaction_boundary import BoundaryRequests
+from headrace.task.work import BoundaryKind
+
+
+def checked(plan: Plan, *, connector: str, slots: int) -> Plan:
+    """*plan*, if it is one that keeps "one source partition, one owner".
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError` naming the connector and the partition.
+    """
+    if len(plan.shares) > slots:
+        raise TaskFailedError(
+            f"Connector {connector} planned {len(plan.shares)} tasks, but it may have at most {slots}."
+        )
+    if plan.ask_again_after is not None and not plan.ask_again_after > 0:
+        raise TaskFailedError(
+            f"Connector {connector} wants to be asked again after {plan.ask_again_after} seconds, which is "
+            "no time to wait. Give more than 0, or None."
+        )
+    owners: dict[SourcePartition, int] = {}
+    for task, share in enumerate(plan.shares):
+        for split in share:
+            if split.partition in owners:
+                raise TaskFailedError(
+                    f"Connector {connector} planned {dict(split.partition)} twice (tasks "
+                    f"{owners[split.partition]} and {task}); a source partition belongs to one slot."
+                )
+            owners[split.partition] = task
+            _refuse_what_cannot_travel(split, connector)
+    both = owners.keys() & plan.offsets.keys()
+    if both:
+        raise TaskFailedError(
+            f"Connector {connector} planned to read {dict(next(iter(both)))} and to change its offset, "
+            "which are two owners."
+        )
+    return plan
+
+
+def _refuse_what_cannot_travel(split: Split, connector: str) -> None:
+    try:
+        json.dumps([dict(split.partition), dict(split.offset or {}), dict(split.details)])
+    except (TypeError, ValueError) as error:
+        raise TaskFailedError(
+            f"Connector {connector} planned a split that cannot be sent to its task: {error}. "
+            "Bytes come back from the store as base64 text: use text, too."
+        ) from error
+
+
+class PollBackoff:
+    """The rests of one polled connector: each twice as long as the one before, until something comes.
+
+    What comes is a record, also one that was passed over, or an offset that moves without one: a task that
+    reads on and on while nothing matches is not idle. Used by the connector's thread.
+    """
+
+    def __init__(self, *, first_seconds: float, longest_seconds: float) -> None:
+        self._first_seconds = first_seconds
+        self._longest_seconds = longest_seconds
+        self._seconds = 0.0
+        self._idle_since: Mapping[SourcePartition, SourceOffset] | None = None
+
+    def ended(self, result: BatchResult | None, began_at: OffsetSnapshot) -> None:
+        """Note how the micro-batch ended that began with the offsets *began_at*; ``None``: it did not begin.
+
+        One whose slots did not all end for want of records says nothing about how long to rest.
+        """
+        if result is None:
+            return
+        if result.brought_anything():
+            self._seconds = 0.0
+        elif result.idle():
+            self._idle_since = began_at.known()
+
+    def due(self, offsets: OffsetSnapshot) -> float | None:
+        """How many seconds to rest before the next micro-batch; ``None`` when it may begin.
+
+        A rest is due at most once for each micro-batch.
+        """
+        before, self._idle_since = self._idle_since, None
+        if before is None:
+            return None
+        if before != offsets.known():
+            self._seconds = 0.0
+            return None
+        self._seconds = min(max(self._seconds * 2, self._first_seconds), self._longest_seconds)
+        return self._seconds
+
+
+class NoProgressGuard:
+    """What the last micro-batch of a planned connector changed. Used by the connector's thread."""
+
+    def __init__(self) -> None:
+        self._fruitless_at: Mapping[SourcePartition, SourceOffset] | None = None
+        self._told = False
+
+    def ended(self, result: BatchResult | None, began_at: OffsetSnapshot) -> None:
+        """Note how the micro-batch ended that was planned with the offsets *began_at*; ``None``: it did not begin.
+
+        One that was cut short is planned again for that reason, and says nothing of the plan.
+        """
+        if result is None or result.wants_new_plan():
+            return
+        if result.committed_records:
+            self._told = False
+        elif result.clean:
+            self._fruitless_at = began_at.known()
+
+    def must_wait(self, offsets: OffsetSnapshot) -> bool:
+        """Whether the last micro-batch has changed nothing, so that more work now would be the same.
+
+        Asked when there is work; ``True`` at most once for each micro-batch.
+        """
+        before, self._fruitless_at = self._fruitless_at, None
+        if before is None:
+            return False
+        lasts = before == offsets.known()
+        self._told = self._told and lasts
+        return lasts
+
+    def is_news(self) -> bool:
+        """Whether it has not been told since the last progress; it counts as told from then on."""
+        told, self._told = self._told, True
+        return not told
+
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleContext:
+    """A ``TaskContext`` of a task that is only asked, never polled."""
+
+    connector: str
+    offsets: OffsetReader
+    task: int
+    transaction: TransactionContext | None = None
+    splits: tuple[Split, ...] = ()
+
+    def stopping(self) -> bool:
+        """Never: the task is asked one question."""
+        return False
+
+
+def idle_updates(
+    spec: RunSpec, offsets: OffsetSnapshot, configs: Sequence[Mapping[str, str]]
+) -> Mapping[int, Offsets]:
+    """What each of the connector's tasks moves while nothing is read; without those that move nothing.
+
+    There is one task for each of *configs*. It is started and stopped for it, unless it does not override the
+    hook. Where the connector places the ends of transactions, it is asked only if it asks for one while it is
+    started. What *offsets* have already is left out. What the hook raises is raised with exactly-once, and
+    logged without.
+    """
+    if spec.connector.task_class.update_offsets is SourceTask.update_offsets:
+        return {}
+    updates: dict[int, Offsets] = {}
+    for task, config in enumerate(configs):
+        requests = BoundaryRequests() if spec.boundary is BoundaryKind.CONNECTOR else None
+        context = IdleContext(connector=spec.name, offsets=offsets, task=task, transaction=requests)
+        asked = _asked(spec, context, config, requests)
+        moved = changed(asked, offsets.offsets(asked))
+        if moved:
+            updates[task] = moved
+    return updates
+
+
+def _asked(
+    spec: RunSpec,
+    context: IdleContext,
+    config: Mapping[str, str],
+    requests: BoundaryRequests | None,
+) -> Offsets:
+    task = spec.connector.task_class()
+    task.initialize(context)
+    try:
+        task.start(config)
+        return _update(spec, task) if requests is None or requests.take_any() else {}
+    finally:
+        task.stop()
+
+
+def _update(spec: RunSpec, task: SourceTask) -> Offsets:
+    try:
+        return checked_update(task.update_offsets(read_only({})))
+    except Exception as error:  # noqa: BLE001 (raised again, or told and tried again)
+        if spec.exactly_once:
+            raise_failed_update(error)
+        _log.exception("update_offsets of %s raised; it is asked again later", spec.name)
+        return {}
+
+
+# To ask for the end of the offsets topic costs more than all else that an idle round does. No one but this run
+# writes the connector's offsets while it has them, so this is only how soon an outage is seen.
+_KEEP_SECONDS = 10.0
+_STANDS_STILL = (
+    "what it planned was done without committing a record or an offset, and it plans work again; each "
+    "time it is tried less soon. Look why its tasks find nothing, or its plan is not empty."
+)
+
+
+class Rounds:
+    """The rounds of one connector. Used by its thread."""
+
+    def __init__(self, parts: RunContext, *, clock: Callable[[], float]) -> None:
+        self._parts = parts
+        self._spec = parts.spec
+        self._services = parts.services
+        self._batches = BatchSupervisor(parts)
+        self._standstill = NoProgressGuard()
+        timing = self._services.timing
+        self._rests = PollBackoff(
+            first_seconds=timing.first_rest, longest_seconds=timing.longest_rest
+        )
+        self._clock = clock
+        self._flushed_at = clock()
+        self._seen_at = clock()
+        self._kept: OffsetSnapshot | None = None
+        """What the round before has seen, if it was idle."""
+
+    def play(self) -> bool:
+        """One round; whether the connector is through."""
+        ownership = self._parts.ownership
+        if ownership.dirty:
+            ownership.take_over(give_up=self._parts.stopping.is_set)
+        ownership.prove_if_due()
+        is_kept = self._kept is not None and self._clock() < self._seen_at + _KEEP_SECONDS
+        offsets = self._kept if self._kept is not None and is_kept else self._seen()
+        # Only an idle round leaves something to keep, and none that ends with an error.
+        self._kept = None
+        if isinstance(self._spec.connector, PlannedConnector):
+            return self._planned(self._spec.connector, offsets, is_kept=is_kept)
+        return self._polled(self._spec.connector, offsets, is_kept=is_kept)
+
+    def _seen(self) -> OffsetSnapshot:
+        """The committed offsets, now, for the connector as well."""
+        offsets = self._services.offsets.of(self._spec).current()
+        self._parts.context.see(offsets)
+        self._seen_at = self._clock()
+        return offsets
+
+    def _have_moved(self, offsets: OffsetSnapshot) -> bool:
+        """Whether somebody has committed since: another process may have taken this one's place for a while."""
+        # A store makes a new snapshot only when there is something new.
+        return self._seen().known() is not offsets.known()
+
+    def _planned(
+        self, connector: PlannedConnector, offsets: OffsetSnapshot, *, is_kept: bool
+    ) -> bool:
+        slots = self._parts.ownership.slots
+        self._parts.context.answer_requests()
+        plan = checked(
+            connector.plan(PlanRequest(slots=slots, offsets=offsets)),
+            connector=self._spec.name,
+            slots=slots,
+        )
+        if is_kept and (plan.offsets or plan.has_work()) and self._have_moved(offsets):
+            return False
+        if plan.offsets:
+            # Before the work: slots commit on their own, and one of them must not be ahead of these.
+            self._parts.ownership.commit(plan.offsets, planned_from=offsets)
+        if plan.has_work():
+            self._work_off(plan, offsets)
+            return False
+        if plan.offsets:
+            return False
+        if plan.ask_again_after is not None:
+            return self._idle(offsets, at_most=plan.ask_again_after)
+        return self._services.once or self._idle(offsets)
+
+    def _placed(self) -> RunSpec:
+        """The spec with the place where its tasks commit offsets now."""
+        target = self._services.offsets.of(self._spec).target(self._spec.offsets)
+        return replace(self._spec, offsets=target)
+
+    def _work_off(self, plan: Plan, offsets: OffsetSnapshot) -> None:
+        if self._stands_still(offsets):
+            return
+        works = planned_works(
+            self._placed(),
+            plan,
+            group_id=self._services.group_id,
+            timing=self._services.timing,
+        )
+        seen = self._seen() if plan.offsets else offsets
+        if _have_moved_beside(plan, offsets, seen):
+            return
+        result = self._batches.run(
+            works,
+            seen,
+            total_bytes=plan.total_bytes,
+            has_more=plan.has_more,
+            objects=plan.objects,
+        )
+        self._standstill.ended(result, offsets)
+
+    def _stands_still(self, offsets: OffsetSnapshot) -> bool:
+        """Whether the last micro-batch changed nothing; another one has been put off by then."""
+        if not self._standstill.must_wait(offsets):
+            return False
+        if self._standstill.is_news():
+            self._services.emit(Waiting(connector=self._spec.name, reason=_STANDS_STILL))
+        self._parts.backoff.pause()
+        return True
+
+    def _polled(
+        self, connector: SourceConnector, offsets: OffsetSnapshot, *, is_kept: bool
+    ) -> bool:
+        rest = self._rests.due(offsets)
+        if rest is not None:
+            return self._rest(rest, offsets)
+        has_work = connector.has_work(offsets)
+        probed = has_work is not None
+        self._parts.context.answer_requests()
+        works = polled_works(
+            self._placed(),
+            group_id=self._services.group_id,
+            timing=self._services.timing,
+            once=self._services.once,
+        )
+        check_room(self._spec.name, len(works), slots=self._services.capacity.slots)
+        self._parts.tasks.report(connector, [work.config for work in works])
+        if not works or (probed and not has_work):
+            return self._services.once or self._idle(offsets)
+        if is_kept and self._have_moved(offsets):
+            return False
+        result = self._batches.run(works, offsets)
+        self._rests.ended(result, offsets)
+        if probed or self._parts.context.wants_reconfiguration:
+            return False
+        # Whoever can be probed is asked again; of others, an idle end is all that can be known.
+        return self._services.once and result is not None and result.idle()
+
+    def _rest(self, seconds: float, offsets: OffsetSnapshot) -> bool:
+        self._services.emit(ConnectorIdle(connector=self._spec.name))
+        until = self._clock() + seconds
+        while self._clock() < until:
+            if self._move_if_due(offsets):
+                offsets = self._seen()
+            now = self._clock()
+            # A flush interval of milliseconds must not make a rest a busy one.
+            until_flush = max(self._services.timing.idle_poll, self._next_flush_at() - now)
+            if self._wait_for_work(min(until - now, until_flush)):
+                break
+        return False
+
+    def _idle(self, offsets: OffsetSnapshot, *, at_most: float = math.inf) -> bool:
+        self._parts.statuses.is_idle()
+        self._services.emit(ConnectorIdle(connector=self._spec.name))
+        self._kept = None if self._move_if_due(offsets) else offsets
+        self._wait_for_work(min(at_most, self._services.timing.idle_poll))
+        return False
+
+    def _next_flush_at(self) -> float:
+        return self._flushed_at + self._services.timing.flush_interval
+
+    def _move_if_due(self, offsets: OffsetSnapshot) -> bool:
+        """Once per flush interval, commit what idle tasks move; whether *offsets* are old now."""
+        if self._clock() < self._next_flush_at():
+            return False
+        self._flushed_at = self._clock()
+        updates = idle_updates(self._spec, offsets, self._task_configs())
+        if not updates:
+            return False
+        self._parts.ownership.commit(
+            {partition: offset for each in updates.values() for partition, offset in each.items()},
+            planned_from=offsets,
+        )
+        for task, each in updates.items():
+            self._services.emit(
+                OffsetsMoved(connector=self._spec.name, task=task, offsets=len(each))
+            )
+        return True
+
+    def _task_configs(self) -> Sequence[Mapping[str, str]]:
+        connector = self._spec.connector
+        if isinstance(connector, PlannedConnector):
+            return [self._spec.props]
+        return connector.task_configs(self._spec.max_tasks)
+
+    def _wait_for_work(self, seconds: float) -> bool:
+        """Wait, unless there is a reason to look sooner; whether there was one."""
+        is_woken = self._parts.woken.wait(max(0.0, seconds))
+        if not self._parts.stopping.is_set():
+            self._parts.woken.clear()
+        return is_woken
+
+
+def _have_moved_beside(plan: Plan, before: OffsetSnapshot, now: OffsetSnapshot) -> bool:
+    """Whether an offset that a share of *plan* begins at has changed; the plan's own offsets are of others."""
+    partitions = (split.partition for share in plan.shares for split in share)
+    return before is not now and any(before.offset(each) != now.offset(each) for each in partitions)

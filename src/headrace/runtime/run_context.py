@@ -1,0 +1,107 @@
+"""What the parts of one connector's run share, and what its connector gets from the runtime on the driver."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from headrace.offsets.connector_stores import ConnectorOffsets, OffsetSnapshot
+from headrace.runtime.fencing import Ownership
+from headrace.runtime.services import RunSpec, Services
+from headrace.runtime.task_status import StatusBoard, TaskList
+
+
+class DriverContext:
+    """A ``ConnectorContext``; its methods may be called from any thread."""
+
+    def __init__(self, offsets: ConnectorOffsets, woken: threading.Event) -> None:
+        self._offsets = offsets
+        self._woken = woken
+        self._snapshot: OffsetSnapshot | None = None
+        self._error: Exception | None = None
+        self._reconfigure = threading.Event()
+
+    @property
+    def offsets(self) -> OffsetSnapshot:
+        """The committed offsets as of the last round; read from the store before the first."""
+        if self._snapshot is None:
+            self._snapshot = self._offsets.current()
+        return self._snapshot
+
+    def see(self, snapshot: OffsetSnapshot) -> None:
+        """Take newer offsets; called by the connector's run."""
+        self._snapshot = snapshot
+
+    def request_task_reconfiguration(self) -> None:
+        """Ask for new tasks or a new plan: an open micro-batch ends for it, and the next round asks."""
+        self._reconfigure.set()
+        self._woken.set()
+
+    def raise_error(self, error: Exception) -> None:
+        """Fail the connector with the first error that it reports; an open micro-batch ends for it."""
+        if self._error is None:
+            self._error = error
+        self._woken.set()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the connector has reported an error."""
+        return self._error is not None
+
+    @property
+    def wants_reconfiguration(self) -> bool:
+        """Whether new tasks or a new plan were asked for since :meth:`answer_requests`."""
+        return self._reconfigure.is_set()
+
+    def answer_requests(self) -> None:
+        """Count requests so far as answered; called by the connector's run directly before it asks."""
+        self._reconfigure.clear()
+
+    def raise_if_failed(self) -> None:
+        """Raise what the connector reported; called by the connector's run."""
+        if self._error is not None:
+            raise self._error
+
+
+# A second micro-batch right after a lost one often loses for the same reason.
+_FIRST_SECONDS = 0.25
+_LAST_SECONDS = 10.0
+
+
+class Backoff:
+    """The pauses of one connector's run, cut short when it is *stopping*. Used by its thread."""
+
+    def __init__(self, stopping: threading.Event) -> None:
+        self._stopping = stopping
+        self._seconds = 0.0
+
+    def pause(self) -> None:
+        """Wait before the next try."""
+        self._seconds = min(max(self._seconds * 2, _FIRST_SECONDS), _LAST_SECONDS)
+        self._stopping.wait(self._seconds)
+
+    def reset(self) -> None:
+        """Something has been got done: the next pause is a short one."""
+        self._seconds = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """Used by the run's thread.
+
+    Any thread may set *stopping*, which ends the run, and *woken*, which ends a wait for work.
+    """
+
+    spec: RunSpec = field(repr=False)
+    services: Services
+    context: DriverContext
+    ownership: Ownership
+    statuses: StatusBoard
+    tasks: TaskList
+    backoff: Backoff
+    stopping: threading.Event
+    woken: threading.Event
+
+    def is_ending(self) -> bool:
+        """Whether there is no next round: it is to stop, or the connector has reported an error."""
+        return self.stopping.is_set() or self.context.has_failed

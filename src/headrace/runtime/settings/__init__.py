@@ -1,1 +1,0 @@
-"""The settings of workers and connectors, the files they come from, and what is wrong with them."""

@@ -1,0 +1,152 @@
+"""What the store says of a connector and its tasks, and who else hears of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+from headrace.config.aliases import task_name
+from headrace.connect.connector import SourceConnector
+from headrace.herder.answers import State
+from headrace.observe.secret_masking import Secrets
+from headrace.runtime.assignment import task_path, too_many_tasks
+from headrace.runtime.services import RunSpec, Services
+from headrace.storage.protocols import Status
+from headrace.task.work import SlotReport
+
+
+class StatusBoard:
+    """Writes one run's statuses, in the states and at the times of Kafka Connect.
+
+    The run's thread writes; any thread may silence it. No trace shows what is *hidden*.
+    """
+
+    def __init__(
+        self,
+        connector: str,
+        services: Services,
+        *,
+        version: str | None = None,
+        hidden: Secrets | None = None,
+    ) -> None:
+        self._connector = connector
+        self._services = services
+        self._version = version
+        self._hidden = hidden or Secrets()
+        self._failed = set[int]()
+        self._tasks = 0
+        self._begun = set[int]()
+        self._is_silent = False
+        # So that nothing is written behind the back of whoever has silenced this.
+        self._guard = threading.Lock()
+
+    def silence(self) -> None:
+        """Write nothing from now on: somebody else says how the connector is."""
+        with self._guard:
+            self._is_silent = True
+
+    def put(self, task: int | None, state: State, trace: str | None = None) -> None:
+        """Write the state of *task*, or of the connector itself."""
+        status = Status(
+            state=state.value,
+            worker_id=self._services.worker_id,
+            version=self._version,
+            trace=None if trace is None else self._hidden.masked(trace),
+        )
+        with self._guard:
+            if not self._is_silent:
+                self._services.statuses.put(self._connector, task, status)
+
+    def has_tasks(self, tasks: int) -> None:
+        """The connector has so many tasks; one that has not begun in this run waits for Spark, or for a slot."""
+        self._tasks = tasks
+        for task in range(tasks):
+            self.put(task, State.RUNNING if task in self._begun else State.UNASSIGNED)
+
+    def has_begun(self, task: int, *, among: Collection[int]) -> None:
+        """The slot of *task* has begun; a task that is not *among* those with work now runs, too, as idle ones do."""
+        self._run({task, *range(self._tasks)} - (set(among) - {task}))
+
+    def is_idle(self) -> None:
+        """There is nothing to do for any task: all are in order, though no slot has to begin for that."""
+        self._run(set(range(self._tasks)))
+
+    def _run(self, tasks: AbstractSet[int]) -> None:
+        for task in sorted(tasks - self._begun):
+            self._begun.add(task)
+            self.put(task, State.RUNNING)
+
+    def failed(self, task: int, report: SlotReport) -> None:
+        """*task* has failed, and stays so until it runs again."""
+        self._failed.add(task)
+        self.put(task, State.FAILED, trace=report.trace)
+
+    def unassign_tasks(self) -> None:
+        """Say of every task that no one runs it any more, but of those that failed in this run."""
+        for task in self._services.statuses.statuses(self._connector):
+            if task is not None and task not in self._failed:
+                self.put(task, State.UNASSIGNED)
+
+
+class RunWatcher(Protocol):
+    """Hears from one run, on the run's thread; returns soon and never raises."""
+
+    def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
+        """The connector has these tasks now, each with its configuration, secrets resolved."""
+        ...
+
+    def has_begun(self) -> None:
+        """The connector has started, or what keeps it from starting may pass. May be said again."""
+        ...
+
+    def has_ended(self, failure: Exception | None) -> None:
+        """The run is over: nothing of it writes any more. Told once, last of all."""
+        ...
+
+
+class NoRunWatcher:
+    """A :class:`RunWatcher` for runs that somebody joins."""
+
+    def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
+        """Nothing."""
+
+    def has_begun(self) -> None:
+        """Nothing."""
+
+    def has_ended(self, failure: Exception | None) -> None:
+        """Nothing."""
+
+
+_log = logging.getLogger(__name__)
+
+
+class TaskList:
+    """The tasks of one connector's run. Used by its thread."""
+
+    def __init__(self, spec: RunSpec, statuses: StatusBoard, watcher: RunWatcher) -> None:
+        self._spec = spec
+        self._statuses = statuses
+        self._watcher = watcher
+        self._told: Sequence[Mapping[str, str]] | None = None
+
+    def report(self, connector: SourceConnector, configs: Sequence[Mapping[str, str]]) -> None:
+        """The *connector* has a task for each of *configs* now."""
+        shown = task_name(task_path(connector))
+        named = [{**each, "task.class": shown} for each in configs]
+        if named != self._told:
+            self._told = named
+            self._watcher.has_tasks(named)
+            self._statuses.has_tasks(len(named))
+            self._warn_of_too_many(len(named))
+
+    def _warn_of_too_many(self, tasks: int) -> None:
+        too_many = too_many_tasks(self._spec, tasks)
+        if too_many:
+            _log.warning(
+                "%s This behaviour should be considered a bug and will be disallowed in future releases of "
+                "Kafka Connect.",
+                too_many,
+            )

@@ -1,1 +1,0 @@
-"""What runs inside one Spark task: the task loop's two halves, and the channel's client."""

@@ -1,0 +1,99 @@
+"""What a failure of Spark says, short enough for one line, and which failures come again with the same value."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+from pyspark.errors import (
+    ArithmeticException,
+    ArrayIndexOutOfBoundsException,
+    DateTimeException,
+    IllegalArgumentException,
+    NumberFormatException,
+)
+
+_log = logging.getLogger(__name__)
+
+# py4j's own first line names an internal call; Java's exception is on the next one.
+_CALLING = re.compile(r"An error occurred while calling .*\.")
+_FRAME = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more")
+_PLACE = re.compile(r";? *line \d+ pos \d+;?$")
+
+
+def in_short(error: Exception) -> str:
+    """The first line of a long message, and its last, where Python's tracebacks have the reason.
+
+    The frames of Java's traces are left out.
+    """
+    lines = [line.strip().removeprefix(": ") for line in full_text(error).splitlines()]
+    kept = [each for each in lines if each and not _FRAME.fullmatch(each)]
+    if len(kept) > 1 and _CALLING.fullmatch(kept[0]):
+        del kept[0]
+    ends = kept[:1] + kept[1:][-1:]
+    return " … ".join(ends).rstrip(".") or type(error).__name__
+
+
+def of_analysis(error: Exception) -> str:
+    """What Spark says about an expression or a DataFrame that it refuses, without the plan behind it."""
+    lines = (line.strip() for line in full_text(error).splitlines())
+    return _PLACE.sub("", next(filter(None, lines), type(error).__name__)).rstrip(";.") + "."
+
+
+def full_text(error: Exception) -> str:
+    """The text of *error*, also when it cannot be had: Java's is asked for in a process that may be gone."""
+    try:
+        return str(error)
+    except Exception as gone:  # noqa: BLE001 - whatever it is, it is not the reason that is looked for
+        _log.debug("The text of a %s could not be read: %s", type(error).__name__, gone)
+        return f"{type(error).__name__}, and Spark's Java process has ended"
+
+
+# The classes of Standard SQL's states that are about data and expressions; P0001 is what raise_error says.
+# Others, such as 53 (resources), 58 (the system) and XX (Spark itself), may pass.
+_OF_DATA = re.compile(
+    r"\[[A-Z][A-Z0-9_.]+\] (?:(?!\[[A-Z][A-Z0-9_.]+\] |\n\s*at ).)*?SQLSTATE: (?:0A|2[123F]|39|42|54|P0)\w{3}",
+    re.DOTALL,
+)
+# What a task of Spark fails with where Java's own library refuses a value. Java's threads and files are not meant.
+_OF_JAVA = re.compile(
+    r"Lost task [^\n]*?\): (java\.(?:lang|math|text|time|util)\.(?!concurrent)[\w.]*Exception(?::[^\n]*)?)"
+)
+_MAY_PASS = ("IllegalState", "Interrupted")
+# What PySpark has classes for comes without the name of Java's.
+_CONVERTED = (
+    ArithmeticException,
+    ArrayIndexOutOfBoundsException,
+    DateTimeException,
+    IllegalArgumentException,
+    NumberFormatException,
+)
+_SQL = re.compile(r"== SQL(?: \([^)]*\))? ==\s*\n([^\n]+)")
+_ADVICE = (
+    "Use a form that gives null instead, such as try_cast, try_divide, try_to_timestamp or try_element_at, or leave "
+    "such records out with where."
+)
+
+
+def of_expression(error: Exception) -> str | None:
+    """What Spark says of a value that an expression of a job could not take, and what to do; else ``None``.
+
+    Tried again, such a job fails again.
+    """
+    text = full_text(error)
+    found, expression = _of_value(error, text), _SQL.search(text)
+    if found is None:
+        return None
+    where = "" if expression is None else f" The expression is {expression[1].strip()}."
+    return (
+        f"{' '.join(found.split()).rstrip('.')}.{where} errors.tolerance does not help. {_ADVICE}"
+    )
+
+
+def _of_value(error: Exception, text: str) -> str | None:
+    if found := _OF_DATA.search(text):
+        return found[0]
+    found = _OF_JAVA.search(text)
+    if found and not any(each in found[1] for each in _MAY_PASS):
+        return found[1]
+    return text.partition("\n")[0] if isinstance(error, _CONVERTED) else None

@@ -1,0 +1,303 @@
+"""Plain records into batches, and rows of batches as the records that transformations get; pure."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+
+from headrace.connect.batch import BatchOffsets, SourceBatch
+from headrace.connect.columns import column_of
+from headrace.connect.errors import RecordError
+from headrace.connect.header_columns import HeaderColumn, HeaderColumns
+from headrace.connect.json_document import JSON_NULL, document
+from headrace.connect.partition import OffsetValue, SourceOffset, checked_values
+from headrace.connect.record import BadRecord, Headers, SourceRecord
+from headrace.connect.schema import JSON_DOCUMENT, Schema
+from headrace.task.record_origin import position_told, source_name
+
+
+def batches_of(records: Sequence[SourceRecord]) -> Iterator[tuple[SourceBatch, list[SourceRecord]]]:
+    """The batches of *records*, in order, each with the records it was made from.
+
+    Raises :class:`~headrace.connect.errors.RecordError` with its index, source partition and offset for a
+    record that does not fit its schema, after the batches of all before it.
+    """
+    done = 0
+    for _, neighbours in itertools.groupby(records, _shared):
+        group = list(neighbours)
+        try:
+            batch = _batch(group)
+        except RecordError:
+            good = _good(group)
+            if good:
+                yield _batch(group[:good]), group[:good]
+            raise _refused(group[: good + 1], done + good) from None
+        yield batch, group
+        done += len(group)
+
+
+def without_value(record: SourceRecord) -> SourceBatch:
+    """The place of *record* as a batch of one row without key and value, which may be what fits no column."""
+    offset = record.source_offset
+    return SourceBatch(
+        topic=record.topic,
+        partition=record.partition,
+        source_partition=record.source_partition,
+        offsets=None if offset is None else BatchOffsets(constant=offset),
+        values=column_of(None, [None]),
+        headers=[record.headers] if record.headers else None,
+    )
+
+
+def _good(group: Sequence[SourceRecord]) -> int:
+    """How many records come before the first one with which *group* is no batch."""
+
+    def fails(count: int) -> int:
+        try:
+            _batch(group[:count])
+        except RecordError:
+            return 1
+        return 0
+
+    return bisect.bisect_left(range(1, len(group) + 1), 1, key=fails)
+
+
+def _refused(group: Sequence[SourceRecord], row: int) -> RecordError:
+    """The error of the last record of *group*, with its place and its index."""
+    record = group[-1]
+    try:
+        _batch(group)
+    except RecordError as error:
+        return RecordError(
+            error.reason,
+            native_key=source_name(record.source_partition),
+            position=position_told(record.source_offset),
+            row=row,
+            advice=error.advice,
+            bad=_bad(record),
+        )
+    raise RuntimeError("a record was refused once, and not again")
+
+
+def _bad(record: SourceRecord) -> BadRecord | None:
+    """*record* as one to be passed over; ``None`` where its offset cannot be stored, so that it cannot be."""
+    try:
+        checked_values(record.source_offset or {}, "source offset")
+    except (TypeError, ValueError):
+        return None
+    return BadRecord(
+        source_partition=record.source_partition,
+        source_offset=record.source_offset,
+        topic=record.topic,
+        raw=_raw(record.value),
+    )
+
+
+def _raw(value: object) -> bytes | None:
+    """*value* as bytes for a dead letter: as it is, or as JSON; ``None`` where it is neither."""
+    if isinstance(value, bytes):
+        return value
+    try:
+        text = value if isinstance(value, str) else document(value)
+        return None if value is None else text.encode()
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _shared(record: SourceRecord) -> tuple[object, ...]:
+    return (
+        record.topic,
+        record.partition,
+        record.source_partition,
+        _column_kind(record.value_schema, record.value),
+        _column_kind(record.key_schema, record.key),
+        record.timestamp is None,
+        _fixed_part(record.source_offset),
+    )
+
+
+def _column_kind(schema: Schema | None, value: object) -> object:
+    if schema is not None:
+        return repr(schema)
+    return dict if isinstance(value, Mapping | list | tuple) else type(value)
+
+
+def _fixed_part(offset: SourceOffset | None) -> object:
+    if offset is None:
+        return None
+    return tuple(
+        (key, type(value), None if _moves(value) else value)
+        for key, value in sorted(offset.items())
+    )
+
+
+def _moves(value: OffsetValue) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _batch(group: Sequence[SourceRecord]) -> SourceBatch:
+    first = group[0]
+    stamped = first.timestamp is not None
+    return SourceBatch(
+        topic=first.topic,
+        partition=first.partition,
+        source_partition=first.source_partition,
+        offsets=_offsets([record.source_offset for record in group]),
+        values=column_of(first.value_schema, [record.value for record in group]),
+        value_schema=first.value_schema,
+        keys=_keys(group),
+        key_schema=first.key_schema,
+        headers=[record.headers for record in group] if any(r.headers for r in group) else None,
+        timestamps=_int64([r.timestamp for r in group], "timestamp") if stamped else None,
+    )
+
+
+def _keys(group: Sequence[SourceRecord]) -> pa.Array | None:
+    if group[0].key is None and group[0].key_schema is None:
+        return None
+    return column_of(group[0].key_schema, [record.key for record in group])
+
+
+def _offsets(offsets: Sequence[SourceOffset | None]) -> BatchOffsets | None:
+    first = offsets[0]
+    if first is None:
+        return None
+    moving = [key for key, value in first.items() if _moves(value)]
+    columns = {
+        key: _int64(
+            [offset[key] for offset in offsets if offset is not None], f"source offset {key!r}"
+        )
+        for key in moving
+    }
+    constant = {key: value for key, value in first.items() if key not in columns}
+    return BatchOffsets(constant=constant, columns=columns)
+
+
+def _int64(values: Sequence[object], noun: str) -> pa.Int64Array:
+    try:
+        return pa.array(values, pa.int64())
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise RecordError(f"The {noun} does not fit 64 bits: {error}") from error
+
+
+_PLAIN: Final = frozenset((str, int, float, bool, bytes, Decimal, type(None)))
+
+
+def plain_row(batch: SourceBatch, row: int, original: SourceRecord | None = None) -> SourceRecord:
+    """One row of *batch*: structs and maps as dictionaries, a JSON document as what it stands for.
+
+    *original* is the record that the row was made from, if there is one: what JSON has no words for, such as
+    bytes, comes from there. Raises :class:`~headrace.connect.errors.RecordError` for a value that Python has
+    no form of.
+    """
+    stamps, headers = batch.timestamps, batch.headers
+    return SourceRecord(
+        topic=batch.topic,
+        partition=batch.partition,
+        source_partition=batch.source_partition,
+        source_offset=batch.offset_at(row),
+        value=_held(batch.values, row, original and original.value),
+        value_schema=batch.value_schema,
+        key=None if batch.keys is None else _held(batch.keys, row, original and original.key),
+        key_schema=batch.key_schema,
+        headers=() if headers is None else headers[row],
+        timestamp=stamps if isinstance(stamps, int | None) else stamps[row].as_py(),
+    )
+
+
+def _held(column: pa.Array, row: int, original: object) -> Any:  # noqa: ANN401 (whatever the column holds)
+    if original is not None and column.type == JSON_DOCUMENT:
+        return JSON_NULL if original is JSON_NULL else _plain(original)
+    return _value(column, row)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 (whatever a connector returns)
+    """A copy of *value*, which has a form as JSON, with containers and scalars of Python's own types."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is dict or isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if value is JSON_NULL:
+        return None
+    return next(own(value) for kind, own in _OWN.items() if isinstance(value, kind))
+
+
+# What an enumeration is worth, and not what it is called.
+_OWN: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
+    str: str.__str__,
+    int: int,
+    float: float,
+    bytes: bytes,
+    Decimal: Decimal,
+}
+
+
+def _value(column: pa.Array, row: int) -> Any:  # noqa: ANN401 (whatever the column holds)
+    try:
+        if column.type == JSON_DOCUMENT:
+            return _parsed(column.storage[row].as_py())
+        return column[row].as_py(maps_as_pydicts="strict")
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise RecordError(
+            f"A value has no form that can be transformed: {error}", row=row
+        ) from error
+
+
+def _parsed(text: str | None) -> Any:  # noqa: ANN401 (whatever JSON holds)
+    if text is None:
+        return None
+    value = json.loads(text, parse_float=_number)
+    return JSON_NULL if value is None else value
+
+
+def _number(text: str) -> float | Decimal:
+    """A double where it holds the number exactly as written, as Kafka Connect has it; otherwise every digit."""
+    exact, double = Decimal(text), float(text)
+    return double if Decimal(repr(double)) == exact else exact
+
+
+def joined_headers(batches: Sequence[SourceBatch]) -> Sequence[Headers] | None:
+    """The headers of all rows of *batches*; in columns where all rows have the same headers.
+
+    Raises :class:`~headrace.connect.errors.RecordError` for a header that Python has no form of.
+    """
+    if all(batch.headers is None for batch in batches):
+        return None
+    columns = _joined_columns([batch.headers for batch in batches])
+    if columns is not None:
+        return HeaderColumns(columns, rows=sum(map(len, batches)))
+    return [headers for batch in batches for headers in batch.headers or [()] * len(batch)]
+
+
+def _joined_columns(parts: Sequence[Sequence[Headers] | None]) -> list[HeaderColumn] | None:
+    sides = [each.columns for each in parts if isinstance(each, HeaderColumns)]
+    if len(sides) < len(parts) or len(set(map(len, sides))) > 1:
+        return None
+    joined = [_joined(same) for same in zip(*sides, strict=True)]
+    known = [each for each in joined if each is not None]
+    return known if len(known) == len(joined) else None
+
+
+def _joined(columns: Sequence[HeaderColumn]) -> HeaderColumn | None:
+    """One header out of the same one of several batches; ``None`` where it is another one in some of them."""
+    first = columns[0]
+    if len({repr(_kind(each)) for each in columns}) > 1:
+        return None
+    arrays = [each.values for each in columns if each.values is not None]
+    if not arrays:
+        return first
+    return HeaderColumn(key=first.key, values=pa.concat_arrays(arrays), schema=first.schema)
+
+
+def _kind(column: HeaderColumn) -> tuple[object, ...]:
+    held = None if column.values is None else column.values.type
+    return column.key, column.schema, held, column.value

@@ -1,0 +1,422 @@
+"""The transformation chain of a task: each step a transformation and the predicate that says to which records it applies."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.class_path import class_at
+from headrace.connect.batch import BatchOffsets, SourceBatch
+from headrace.connect.errors import ConnectError, RecordError, RetriableError
+from headrace.connect.record import SourceRecord
+from headrace.connect.transforming import (
+    ColumnarPredicate,
+    ColumnarTransform,
+    Predicate,
+    Transform,
+)
+from headrace.task.batching import batches_of, joined_headers, plain_row
+from headrace.task.dead_letters import class_name
+from headrace.task.error_handling import RetryWithBackoff
+from headrace.task.frames import Failed, Filtered, Frame, Place, Records, Refused, Returned
+from headrace.task.record_origin import located
+from headrace.task.sql.step import SqlStep
+from headrace.task.work import PluginChoice, SlotWork, StageChoice
+from headrace.transforms.catalogue import make_predicate, make_transform
+from headrace.transforms.spark_sql import SPARK_SQL, SparkSqlConfig
+
+_Made = TypeVar("_Made", Transform, Predicate)
+_Joined = TypeVar("_Joined", bound="pa.Array | int | None")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows on their way through the chain; *rows* are their numbers in the batch that the task returned."""
+
+    batch: SourceBatch
+    rows: pa.Int64Array
+
+    def take(self, chosen: np.ndarray) -> Piece:
+        """The rows for which *chosen* is true."""
+        numbers = pa.array(np.flatnonzero(chosen))
+        return Piece(self.batch.take(numbers), self.rows.take(numbers))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A transformation with its condition; as Kafka Connect's chain, it applies when *negate* xor the predicate."""
+
+    transform: Transform
+    predicate: Predicate | None = None
+    negate: bool = False
+
+    def changed(self, record: SourceRecord) -> SourceRecord | None:
+        """*record* behind this step; ``None`` when it is dropped."""
+        if self.predicate is not None and bool(self.predicate.test(record)) == self.negate:
+            return record
+        return self.transform.apply(record)
+
+    def changed_piece(self, piece: Piece) -> list[Piece] | None:
+        """*piece* behind this step, without what is dropped; ``None`` when its rows have to go one by one."""
+        if not isinstance(self.transform, ColumnarTransform):
+            return None
+        applies = self._applies(piece.batch)
+        if applies is None:
+            return None
+        if isinstance(applies, bool):
+            return self._applied(piece) if applies else [piece]
+        applied = self._applied(piece.take(applies))
+        if applied is None:
+            return None
+        others = piece.take(~applies)
+        return [others] if not applied else _merged([*applied, others])
+
+    def _applies(self, batch: SourceBatch) -> bool | np.ndarray | None:
+        if self.predicate is None:
+            return True
+        if not isinstance(self.predicate, ColumnarPredicate):
+            return None
+        told = self.predicate.test_batch(batch)
+        if told is None or isinstance(told, bool):
+            return None if told is None else told != self.negate
+        if told.type != pa.bool_() or told.null_count or len(told) != len(batch):
+            # As `test` sees them, because this does not say it of each row.
+            return None
+        applies = told.to_numpy(zero_copy_only=False) != self.negate
+        if applies.all():
+            return True
+        return applies if applies.any() else False
+
+    def _applied(self, piece: Piece) -> list[Piece] | None:
+        assert isinstance(self.transform, ColumnarTransform), "asked before"
+        batches = self.transform.apply_batch(piece.batch)
+        return None if batches is None else list(_pieces(batches, piece))
+
+
+def made_stage(choice: StageChoice) -> Stage:
+    """The step that *choice* names, configured.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` for settings that are wrong, and
+    :class:`~headrace.connect.errors.TaskFailedError` for a class that is not there.
+    """
+    predicate = choice.predicate
+    return Stage(
+        transform=_made(choice.transform, make_transform),
+        predicate=None if predicate is None else _made(predicate, make_predicate),
+        negate=choice.negate,
+    )
+
+
+def _made(choice: PluginChoice, make_own: Callable[[str, Mapping[str, str]], _Made]) -> _Made:
+    """One of our own, which *make_own* knows, or an author's, which the driver has named by where it lies."""
+    if ":" not in choice.class_name:
+        return make_own(choice.class_name, choice.config)
+    made: Any = class_at(choice.class_name, object)()
+    made.configure(choice.config)
+    return made
+
+
+def _pieces(batches: Sequence[SourceBatch], changed: Piece) -> Iterator[Piece]:
+    """What *changed* has become: *batches*, with the source offsets that it had."""
+    start, offsets = 0, changed.batch.offsets
+    for batch in batches:
+        own = None if offsets is None else offsets.slice(start, len(batch))
+        if batch.offsets is not offsets and batch.offsets not in (None, own):
+            raise ValueError("A transformation changed the order of rows.")
+        kept = dataclasses.replace(
+            batch, source_partition=changed.batch.source_partition, offsets=own
+        )
+        yield Piece(kept, changed.rows.slice(start, len(batch)))
+        start += len(batch)
+    if batches and start != len(changed.rows):
+        raise ValueError(f"A transformation made {start} rows of {len(changed.rows)}.")
+
+
+def _merged(pieces: Sequence[Piece]) -> list[Piece] | None:
+    """One piece with the rows of all, in their order; ``None`` when they do not fit into one batch."""
+    batches = [piece.batch for piece in pieces]
+    first = batches[0]
+    if any(_kind(batch) != _kind(first) for batch in batches):
+        return None
+    rows = pa.concat_arrays([piece.rows for piece in pieces])
+    order = pa.array(np.argsort(rows.to_numpy()))
+    together = dataclasses.replace(
+        first,
+        values=pa.concat_arrays([batch.values for batch in batches]),
+        keys=_joined([batch.keys for batch in batches]),
+        timestamps=_joined([batch.timestamps for batch in batches]),
+        headers=joined_headers(batches),
+        offsets=_joined_offsets([batch.offsets for batch in batches]),
+    )
+    return [Piece(together.take(order), rows.take(order))]
+
+
+def _kind(batch: SourceBatch) -> tuple[object, ...]:
+    """What the rows of one batch have in common."""
+    keys = None if batch.keys is None else batch.keys.type
+    stamps = None if isinstance(batch.timestamps, pa.Array) else (batch.timestamps,)
+    schemas = (batch.value_schema, batch.key_schema)
+    return batch.topic, batch.partition, batch.values.type, keys, stamps, schemas
+
+
+def _joined(parts: Sequence[_Joined]) -> _Joined:
+    first = parts[0]
+    return pa.concat_arrays(parts) if isinstance(first, pa.Array) else first
+
+
+def _joined_offsets(parts: Sequence[BatchOffsets | None]) -> BatchOffsets | None:
+    """The offsets of pieces of one batch."""
+    there = [part for part in parts if part is not None]
+    if not there:
+        return None
+    columns = {
+        name: pa.concat_arrays([part.columns[name] for part in there]) for name in there[0].columns
+    }
+    return BatchOffsets(constant=there[0].constant, columns=columns)
+
+
+_log = logging.getLogger(__name__)
+
+
+class _NotTransformed(Exception):  # noqa: N818 (never leaves this module)
+    """One record cannot go through the chain."""
+
+    def __init__(self, error: RecordError, by: object) -> None:
+        super().__init__(error)
+        self.error = error
+        self.by = by
+
+
+class Chain:
+    """Changes and drops records, by batches where every step can, otherwise one by one (KIP-66)."""
+
+    def __init__(
+        self, stages: Sequence[Stage], *, retrying: RetryWithBackoff, tolerates: bool
+    ) -> None:
+        self._stages = stages
+        self._retrying = retrying
+        self._tolerates = tolerates
+
+    def frames(self, frames: Iterable[Frame]) -> Iterator[Frame]:
+        """*frames* with their records transformed; what is not records passes."""
+        for frame in frames:
+            if isinstance(frame, Records) and self._stages and len(frame.batch):
+                yield from self._changed(frame)
+            else:
+                yield frame
+
+    def _changed(self, frame: Records) -> Iterator[Frame]:
+        pieces = self._by_batches(frame.batch)
+        if pieces is None:
+            yield from self._one_by_one(frame)
+            return
+        left = np.ones(len(frame.batch), dtype=bool)
+        for piece in pieces:
+            left[piece.rows.to_numpy()] = False
+            yield _behind(frame, piece)
+        yield from _filtered(frame, left)
+
+    def _by_batches(self, batch: SourceBatch) -> list[Piece] | None:
+        """*batch* behind all steps; ``None`` when one of them has no way for it, or refuses one of its records."""
+        pieces = [Piece(batch, pa.array(np.arange(len(batch))))]
+        for stage in self._stages:
+            changed = list[Piece]()
+            for piece in pieces:
+                behind = _changed_piece(stage, piece)
+                if behind is None:
+                    return None
+                changed += behind
+            pieces = changed
+        return pieces
+
+    def _one_by_one(self, frame: Records) -> Iterator[Frame]:
+        behind = list[SourceRecord]()
+        rows = list[int]()
+        left = np.zeros(len(frame.batch), dtype=bool)
+        for row in range(len(frame.batch)):
+            try:
+                first = rows[0] if rows else row
+                record = self._through(frame, row, partial(_place, frame, first))
+            except _NotTransformed as refused:
+                yield from self._batched(frame, behind, rows)
+                behind, rows = [], []
+                yield self._refused(frame.slice(row, 1), refused)
+                continue
+            if record is None:
+                left[row] = True
+            else:
+                behind.append(record)
+                rows.append(row)
+        yield from self._batched(frame, behind, rows)
+        yield from _filtered(frame, left)
+
+    def _batched(
+        self, frame: Records, records: Sequence[SourceRecord], rows: Sequence[int]
+    ) -> Iterator[Frame]:
+        """The batches of *records*, which were the *rows* of *frame*; what fits no batch is refused."""
+        done = 0
+        while done < len(records):
+            try:
+                for batch, group in batches_of(records[done:]):
+                    taken = pa.array(rows[done : done + len(group)], pa.int64())
+                    yield _behind(frame, _with_own_offsets(frame, Piece(batch, taken)))
+                    done += len(group)
+            except RecordError as error:
+                refused = _NotTransformed(error, self._stages[-1].transform)
+                yield self._refused(frame.slice(rows[done], 1), refused)
+                done += 1
+
+    def _through(
+        self, frame: Records, row: int, waits_from: Callable[[], Place | None]
+    ) -> SourceRecord | None:
+        changed: SourceRecord | None = self._read(frame, row)
+        for stage in self._stages:
+            if changed is None:
+                return None
+            changed = self._behind(stage, changed, waits_from)
+        return changed
+
+    def _read(self, frame: Records, row: int) -> SourceRecord:
+        original = None if frame.originals is None else frame.originals[row]
+        try:
+            return plain_row(frame.batch, row, original)
+        except RecordError as error:
+            raise _NotTransformed(error, self._stages[0].transform) from error
+
+    def _behind(
+        self, stage: Stage, record: SourceRecord, waits_from: Callable[[], Place | None]
+    ) -> SourceRecord | None:
+        try:
+            return _checked(stage, self._retrying.call(lambda: stage.changed(record), waits_from))
+        except RecordError as error:
+            raise _NotTransformed(error, stage.transform) from error
+        except ConnectError:
+            raise
+        except Exception as error:
+            # Whatever a transformation raises is about its record, as in Kafka Connect.
+            told = RecordError(
+                f"{type(stage.transform).__name__} raised {type(error).__name__}: {error}"
+            )
+            raise _NotTransformed(told, stage.transform) from error
+
+    def _refused(self, frame: Records, refused: _NotTransformed) -> Frame:
+        refused.error.row = 0
+        found = Refused(frame, refused.error, class_name(refused.by))
+        if self._tolerates:
+            return found
+        return Failed(located(found.error, frame.batch), frame.begins_at, found)
+
+
+def _checked(stage: Stage, changed: object) -> SourceRecord | None:
+    """What an author's transformation has made of a record."""
+    if changed is None or isinstance(changed, SourceRecord):
+        return changed
+    name = type(stage.transform).__name__
+    raise RecordError(
+        f"{name} returned {type(changed).__name__!r}: return a SourceRecord, or None to drop it."
+    )
+
+
+def _place(frame: Records, row: int) -> Place | None:
+    return frame.slice(row, 1).begins_at
+
+
+def chain_of(work: SlotWork, retrying: RetryWithBackoff) -> Chain:
+    """The chain of a slot that does *work*; raises as ``made_stage`` does."""
+    return Chain(
+        [made_stage(each) for each in work.spec.transforms],
+        retrying=retrying,
+        tolerates=work.spec.errors.tolerate,
+    )
+
+
+def _changed_piece(stage: Stage, piece: Piece) -> list[Piece] | None:
+    """*piece* behind *stage*; ``None`` when its rows have to go one by one."""
+    try:
+        return stage.changed_piece(piece)
+    except (RecordError, RetriableError):
+        # One by one it is found which record that is, and tried again.
+        return None
+    except ConnectError:
+        raise
+    except Exception:  # noqa: BLE001 (authors write transformations)
+        # What `apply` says of its records counts; a batch is only its shorter way.
+        _log.debug("Rows go one by one behind this error of a batch", exc_info=True)
+        return None
+
+
+def _behind(frame: Records, piece: Piece) -> Records:
+    """*piece* of *frame* as it is sent, with what the task knows of its rows."""
+    before = frame.returned
+    rows = piece.rows if before is None else before.rows.take(piece.rows)
+    originals = frame.originals
+    return Records(
+        piece.batch,
+        None if originals is None else [originals[row] for row in piece.rows.to_pylist()],
+        Returned(frame.batch if before is None else before.batch, rows),
+    )
+
+
+def _with_own_offsets(frame: Records, piece: Piece) -> Piece:
+    """*piece* with the source's offsets, whatever a transformation made of them."""
+    offsets = frame.batch.offsets
+    batch = dataclasses.replace(
+        piece.batch,
+        source_partition=frame.batch.source_partition,
+        offsets=None if offsets is None else offsets.take(piece.rows),
+    )
+    return Piece(batch, piece.rows)
+
+
+def _filtered(frame: Records, left: np.ndarray) -> Iterator[Frame]:
+    """What became of the rows that are *left*, and the offset that is reached with the last row of *frame*."""
+    if left.any():
+        dropped = frame.take(pa.array(np.flatnonzero(left)))
+        yield Filtered(dropped, frame.batch.offset_at(-1))
+
+
+def is_sql(choice: StageChoice) -> bool:
+    """Whether *choice* is for Spark to do. Pure; classes are named in full."""
+    return choice.transform.class_name == SPARK_SQL
+
+
+def sql_step(choices: Sequence[StageChoice]) -> SqlStep | None:
+    """What Spark is asked to do between reading and writing, if it is; a chain has at most one such step. Pure.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` for settings that are wrong.
+    """
+    return next((_step_of(each.transform.config) for each in choices if is_sql(each)), None)
+
+
+def _step_of(settings: Mapping[str, str]) -> SqlStep:
+    config = SparkSqlConfig.parse(settings)
+    return SqlStep(
+        select=config.items(),
+        where=(config.where or "").strip() or None,
+        function=(config.function or "").strip() or None,
+    )
+
+
+def work_of_reading(work: SlotWork) -> SlotWork:
+    """*work* with the transformations before the SQL step."""
+    return _with(work, work.spec.transforms[: _sql_place(work)])
+
+
+def work_of_writing(work: SlotWork) -> SlotWork:
+    """*work* with the transformations behind the SQL step, and nothing to read."""
+    return replace(_with(work, work.spec.transforms[_sql_place(work) + 1 :]), splits=())
+
+
+def _with(work: SlotWork, transforms: tuple[StageChoice, ...]) -> SlotWork:
+    return replace(work, spec=replace(work.spec, transforms=transforms))
+
+
+def _sql_place(work: SlotWork) -> int:
+    return [is_sql(each) for each in work.spec.transforms].index(True)

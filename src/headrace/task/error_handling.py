@@ -1,0 +1,239 @@
+"""Records that cannot be read, converted or sent: retried, passed over, counted and logged, as ``errors.*`` says (KIP-298)."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from headrace.connect.errors import ConnectError, RecordError, RetriableError, TaskFailedError
+from headrace.kafka.sender import Sender, TooLargeError
+from headrace.observe.secret_masking import Secrets
+from headrace.task.dead_letters import DeadLetters, PassedOver
+from headrace.task.frames import Place
+from headrace.task.heartbeat import Lease
+from headrace.task.transactions import CommitStrategy
+from headrace.task.work import ErrorPolicy, Progress, SlotWork
+
+_log = logging.getLogger(__name__)
+
+_SHOWN_BYTES = 2_000
+_NOT_ONE_RECORD = "errors.tolerance=all does not help here: this is not about one record behind which reading could go on."
+_TOO_LATE = (
+    "errors.tolerance=all does not help here, because it was refused only after it had been sent together with "
+    "others. Lower max.request.size of this producer to the topic's max.message.bytes: larger records are then "
+    "passed over before they are sent."
+)
+
+
+class ErrorTolerance:
+    """What is done with bad records in one slot. Used by the writing half.
+
+    Letters are part of what is committed or thrown away, as the records around them.
+    """
+
+    def __init__(
+        self,
+        policy: ErrorPolicy,
+        progress: Progress,
+        *,
+        sender: Sender,
+        commits: CommitStrategy,
+        connector: str,
+        task: int,
+        hidden: Secrets | None = None,
+    ) -> None:
+        self._policy = policy
+        self._progress = progress
+        self._sender = sender
+        self._commits = commits
+        self._owner = f"{connector}-{task}"
+        self._letters: DeadLetters | None = None
+        if policy.dead_letters is not None:
+            self._letters = DeadLetters(
+                topic=policy.dead_letters,
+                context=policy.headers,
+                connector=connector,
+                task=task,
+                hidden=hidden or Secrets(),
+            )
+        self._waiting = 0
+        self._quarantined = 0
+
+    @property
+    def is_on(self) -> bool:
+        """Whether bad records are passed over."""
+        return self._policy.tolerate
+
+    def pass_over(self, passed: PassedOver) -> None:
+        """Send the record's dead letter, or skip it. Raises ``TaskFailedError`` when the letter is refused."""
+        self._progress.record_errors += 1
+        if self._letters is not None:
+            self._commits.before_records(self._letters.topic)
+            self._send(self._letters, passed)
+        self._waiting += 1
+        self._quarantined += passed.bad.quarantines
+        where = self._policy.dead_letters
+        fate = f"It is a dead letter in topic {where!r}." if where else "It is skipped."
+        self._note(passed.error, passed.stage, passed.class_name, passed.bad.raw, fate=fate)
+
+    def failing(self, error: ConnectError, *, stage: str, by: str, raw: bytes | None) -> None:
+        """*error* of a record that holds *raw* is about to fail the task."""
+        self._progress.record_errors += 1
+        self._note(error, stage, by, raw, fate="It fails the task.")
+
+    def committed(self) -> None:
+        """What was passed over is behind for good."""
+        if self._letters is None:
+            self._progress.skipped += self._waiting
+        else:
+            self._progress.dead_lettered += self._waiting
+        self._progress.quarantined += self._quarantined
+        self._waiting = self._quarantined = 0
+
+    def dropped(self) -> None:
+        """What was passed over was thrown away with its transaction, on the connector's request."""
+        self._waiting = self._quarantined = 0
+
+    def too_late(self, error: ConnectError) -> ConnectError:
+        """*error* of the broker, with why it is not tolerated when others are."""
+        return TaskFailedError(f"{error} {_TOO_LATE}") if self.is_on else error
+
+    def _send(self, letters: DeadLetters, passed: PassedOver) -> None:
+        refused: RecordError = passed.error
+        for letter in letters.attempts(passed):
+            try:
+                self._sender.send(letter)
+            except TooLargeError as error:
+                refused = error
+            except RecordError as error:
+                refused = error
+                break
+            else:
+                return
+        self._progress.letters_refused += 1
+        raise _unsent(letters.topic, refused, passed) from refused
+
+    def _note(
+        self, error: ConnectError, stage: str, by: str, raw: bytes | None, *, fate: str
+    ) -> None:
+        """Tell of a record that is not sent in the log, if that is asked for."""
+        if not self._policy.log:
+            return
+        self._progress.errors_logged += 1
+        shown = ""
+        if self._policy.log_content and raw is not None:
+            shown = f" It holds {raw[:_SHOWN_BYTES]!r}."
+        _log.warning(
+            "Error encountered in task %s. Executing stage '%s' with class '%s'. %s %s%s",
+            self._owner,
+            stage,
+            by,
+            str(error).removesuffix(".") + ".",
+            fate,
+            shown,
+        )
+
+
+def _unsent(topic: str, error: RecordError, passed: PassedOver) -> TaskFailedError:
+    return TaskFailedError(
+        f"The dead letter of a record cannot be sent to topic {topic!r}: {error} It is about: {passed.error}"
+    )
+
+
+def untolerated(error: Exception) -> Exception:
+    """*error* of ``poll``, with why it is not tolerated when others are."""
+    if not isinstance(error, RecordError | TaskFailedError):
+        return error
+    told = TaskFailedError(f"{error} {_NOT_ONE_RECORD}")
+    told.__cause__ = error
+    return told
+
+
+_T = TypeVar("_T")
+
+Wait = Callable[[float, Place | None], None]
+"""Waits so many seconds before the next try; the place is where the first row comes from that waits."""
+
+_FIRST_SECONDS = 0.3
+
+
+class RetryWithBackoff:
+    """Calls what may raise :class:`~headrace.connect.errors.RetriableError`; used by the slot's thread.
+
+    *wait* may return early, when the slot should end. *progress* tells what is waited for, and how often it was
+    tried again. Without ``errors.retry.timeout`` the error passes as it is: the work is then planned again, which
+    loses nothing and needs no limit.
+    """
+
+    def __init__(
+        self,
+        policy: ErrorPolicy,
+        progress: Progress,
+        *,
+        wait: Wait,
+        ending: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._timeout = policy.retry_seconds
+        self._progress = progress
+        self._most_delay = policy.retry_delay_seconds
+        self._wait = wait
+        self._ending = ending
+        self._clock = clock
+
+    def call(self, attempt: Callable[[], _T], waits_from: Callable[[], Place | None]) -> _T:
+        """What *attempt* returns in the end; no row from the place *waits_from* on is written yet.
+
+        Raises :class:`~headrace.connect.errors.RecordError` of the first row when the time is over, so that
+        ``errors.tolerance`` decides; ``RetriableError`` when the slot should end before.
+        """
+        if self._timeout == 0:
+            return attempt()
+        deadline = None if self._timeout is None else self._clock() + self._timeout
+        delay = _FIRST_SECONDS
+        while True:
+            try:
+                done = attempt()
+            except RetriableError as error:
+                self._wait(self._pause(error, delay, deadline), waits_from())
+                self._progress.retries += 1
+                delay *= 2
+            else:
+                if delay > _FIRST_SECONDS:
+                    self._progress.waiting_for = None
+                return done
+
+    def _pause(self, error: RetriableError, delay: float, deadline: float | None) -> float:
+        """Seconds to wait behind *error*, which is told meanwhile; raises where nothing is tried again."""
+        left = None if deadline is None else deadline - self._clock()
+        if left is not None and left <= 0:
+            raise RecordError(
+                f"{error} It was tried again for {self._timeout:g} s (errors.retry.timeout).", row=0
+            ) from error
+        if self._ending():
+            raise error
+        self._progress.waiting_for = str(error) or type(error).__name__
+        delay = self._bounded(delay)
+        return delay if left is None else min(delay, left)
+
+    def _bounded(self, delay: float) -> float:
+        """*delay* up to the longest, from there on anything below it, as Kafka Connect does."""
+        return delay if delay <= self._most_delay else random.uniform(0, self._most_delay)
+
+
+def retrying_in(
+    work: SlotWork, lease: Lease, progress: Progress, meanwhile: Callable[[Place | None], object]
+) -> RetryWithBackoff:
+    """What a slot with *work* tries again, until its *lease* ends it.
+
+    *meanwhile* is called before each wait, with the place of the first row that waits.
+    """
+
+    def wait(seconds: float, waits_from: Place | None) -> None:
+        meanwhile(waits_from)
+        lease.wait(seconds)
+
+    return RetryWithBackoff(work.spec.errors, progress, wait=wait, ending=lease.should_end)

@@ -1,0 +1,125 @@
+"""Whether this slot may go on: a heartbeat to the driver, and what its silence or its answer mean."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from headrace.connect.errors import RetriableError, StaleTokenError
+from headrace.observe.log_format import LogForm
+from headrace.task.channel import ChannelClient, Message
+from headrace.task.logs import Follow
+from headrace.task.work import EndReason, Progress
+
+_log = logging.getLogger(__name__)
+
+_BEAT_SECONDS = 1.0
+
+
+class Lease:
+    """A slot's right to write. A thread of its own tells progress once a second and hears what to do.
+
+    Lost for good when the driver says that the token no longer counts, or has not answered for
+    *lease_seconds*: measured when it is looked at, so that a process that was held for long finds it lost
+    the moment it wakes. The slot's thread looks before each poll, each send and each commit. *follow_log* is
+    told how the worker logs at each answer.
+    """
+
+    def __init__(
+        self,
+        client: ChannelClient,
+        progress: Progress,
+        *,
+        lease_seconds: float,
+        beat_seconds: float = _BEAT_SECONDS,
+        follow_log: Follow | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._progress = progress
+        self._lease_seconds = lease_seconds
+        self._beat_seconds = min(beat_seconds, lease_seconds / 3)
+        self._clock = clock
+        self._follow_log = follow_log
+        self._answered_at = clock()
+        self._withdrawn = False
+        self._asked_to_end: str | None = None
+        self._closed = threading.Event()
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="headrace-lease", daemon=True)
+
+    def start(self) -> None:
+        """Start the heartbeat."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the heartbeat and its connection."""
+        self._closed.set()
+        self._ending.set()
+        self._thread.join()
+        self._client.close()
+
+    @property
+    def asked_to_end(self) -> str | None:
+        """Why the driver wants the slot to end, or ``None``."""
+        return self._asked_to_end
+
+    def should_end(self) -> bool:
+        """Whether to end: the driver asked for it, or the lease is lost."""
+        return self._asked_to_end is not None or self._lost() is not None
+
+    def check(self) -> None:
+        """Raise :class:`~headrace.connect.errors.StaleTokenError` when the lease is lost."""
+        lost = self._lost()
+        if lost:
+            raise StaleTokenError(lost)
+
+    def wait(self, seconds: float) -> None:
+        """Wait, but not past the moment when the slot should end."""
+        self._ending.wait(seconds)
+
+    def pause(self, seconds: float) -> None:
+        """Wait, also when the slot should end."""
+        self._closed.wait(seconds)
+
+    def end(self) -> None:
+        """Have the slot end as if the driver had asked for it; the heartbeat goes on."""
+        self._hear(EndReason.SIBLING, valid=True)
+        self._ending.set()
+
+    def _lost(self) -> str | None:
+        if self._withdrawn:
+            return "The driver has given this slot's work to another."
+        silence = self._clock() - self._answered_at
+        if silence > self._lease_seconds:
+            return f"The driver has not answered for {silence:.0f} s."
+        return None
+
+    def _beat(self) -> None:
+        while not self._closed.wait(self._beat_seconds):
+            asked_at = self._clock()
+            try:
+                answer = self._client.ask("beat", progress=self._progress.as_message())
+            except RetriableError as error:
+                _log.warning("%s", error)
+            else:
+                # A beat that was under way while the process was held does not prove anything newer
+                # than the moment it was sent.
+                self._answered_at = asked_at
+                self._hear(answer.get("end"), valid=answer.get("valid") is True)
+                self._follow(answer.get("log"))
+            # A budget is no reason to hurry: whoever does not heed it at once goes on at its pace.
+            if self.should_end() and self._asked_to_end != EndReason.BUDGET:
+                self._ending.set()
+
+    def _follow(self, log: Message | None) -> None:
+        # There is none for a token that does not count any more.
+        if log is not None and self._follow_log is not None:
+            self._follow_log(LogForm(**log))
+
+    def _hear(self, end: str | None, *, valid: bool) -> None:
+        self._withdrawn = self._withdrawn or not valid
+        # A stop may follow a budget, which not every task heeds at once.
+        self._asked_to_end = end or self._asked_to_end

@@ -1,0 +1,225 @@
+"""What travels beside records: what a batch's rows have in common, errors and plain records pickled, nullable schemas."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import traceback
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.errors import RecordError
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.record import BadRecord, SourceRecord
+from headrace.connect.schema import Schema, SchemaType, arrow_type
+from headrace.task.dead_letters import class_name
+from headrace.task.frames import DeadLetter, Failed, Filtered, Frame, Records, Refused
+from headrace.task.sql.row_types import FrameTypes, HeadersPlan, plan_of
+
+
+@dataclass(frozen=True, slots=True)
+class NotPickled:
+    """Stands for a part of a record that only the process that reads has; *class_name* is what it is."""
+
+    class_name: str
+
+
+def carried_error(error: Exception) -> Exception:
+    """*error*, or one that says the same where it cannot be carried."""
+    if _is_carried(error):
+        return error
+    if not isinstance(error, RecordError):
+        return RuntimeError(f"{class_name(error)}: {error}")
+    return RecordError(
+        error.reason,
+        native_key=error.native_key,
+        position=error.position,
+        row=error.row,
+        advice=error.advice,
+        bad=None if error.bad is None else _plain(error.bad),
+    )
+
+
+def carried_record(record: SourceRecord) -> SourceRecord:
+    """*record*, with :class:`NotPickled` for its value, key and values of headers where they cannot be carried."""
+    if _is_carried(record):
+        return record
+    return replace(
+        record,
+        value=_part(record.value),
+        key=_part(record.key),
+        headers=tuple(replace(each, value=_part(each.value)) for each in record.headers),
+        source_offset=_plain_offset(record.source_offset),
+    )
+
+
+def _part(value: object) -> object:
+    return value if _is_carried(value) else NotPickled(class_name(value))
+
+
+def _plain(bad: BadRecord) -> BadRecord:
+    offset = _plain_offset(bad.source_offset)
+    return replace(bad, source_offset=offset, reference=dict(bad.reference))
+
+
+def _plain_offset(offset: SourceOffset | None) -> SourceOffset | None:
+    return None if offset is None else dict(offset)
+
+
+def _is_carried(thing: object) -> bool:
+    try:
+        pickle.loads(pickle.dumps(thing))  # noqa: S301 (just written)
+    except Exception:  # noqa: BLE001 (an author's class may do anything)
+        return False
+    return True
+
+
+class ReadingTrace(Exception):  # noqa: N818 (a cause that is printed, never raised)
+    """The stack trace of an error, as it was in the process that reads."""
+
+    def __init__(self, trace: str) -> None:
+        super().__init__(trace)
+
+    def __str__(self) -> str:
+        return f"in the process that reads:\n{self.args[0]}"
+
+
+def note_of(frame: Frame) -> bytes:
+    """*frame*, which is not records, as bytes."""
+    match frame:
+        case Failed() | DeadLetter() | Refused():
+            trace = "".join(traceback.format_exception(frame.error))
+            return pickle.dumps((_carried(frame), trace))
+        case Filtered():
+            return pickle.dumps((replace(frame, records=_records(frame.records)), None))
+        case _:
+            return pickle.dumps((frame, None))
+
+
+def frame_of(note: bytes) -> Frame:
+    """The frame that :func:`note_of` has written."""
+    frame, trace = pickle.loads(note)  # noqa: S301 (the process that reads has written it, which is ours)
+    if isinstance(frame, Failed | DeadLetter | Refused):
+        frame.error.__cause__ = ReadingTrace(trace)
+    return frame
+
+
+def _carried(frame: Any) -> Any:  # noqa: ANN401 (one of three kinds, as given)
+    """*frame* as another process can have it, and without the columns that its one row is a slice of."""
+    frame = replace(frame, error=carried_error(frame.error))
+    match frame:
+        case DeadLetter(original=SourceRecord() as original):
+            return replace(frame, original=carried_record(original))
+        case Refused(records=records):
+            row = Records(records.batch.take(pa.array([0])), records.originals)
+            return replace(frame, records=_records(row))
+        case Failed(refused=Refused() as refused):
+            return replace(frame, refused=_carried(refused))
+        case _:
+            return frame
+
+
+def _records(records: Records) -> Records:
+    if records.originals is None:
+        return records
+    return replace(records, originals=[carried_record(each) for each in records.originals])
+
+
+def loosened(schema: Schema, left: pa.DataType) -> Schema:
+    """*schema* with null allowed where it is in *left*, which is the type of its values behind a step.
+
+    Names, versions, defaults and all else stay. The schema itself when nothing changes.
+    """
+    match schema.type:
+        case SchemaType.STRUCT:
+            return _struct(schema, left)
+        case SchemaType.ARRAY:
+            return _element(schema, left.value_field)
+        case SchemaType.MAP:
+            return _element(schema, left.item_field)
+        case _:
+            return schema
+
+
+def _struct(schema: Schema, left: Any) -> Schema:  # noqa: ANN401 (a struct's type)
+    fields = tuple(
+        dataclasses.replace(each, schema=_loosened_part(each.schema, part))
+        for each, part in zip(schema.fields, left, strict=True)
+    )
+    return schema if fields == schema.fields else dataclasses.replace(schema, fields=fields)
+
+
+def _element(schema: Schema, part: pa.Field) -> Schema:
+    assert schema.value_schema is not None, "of an array or a map"
+    value = _loosened_part(schema.value_schema, part)
+    return (
+        schema if value == schema.value_schema else dataclasses.replace(schema, value_schema=value)
+    )
+
+
+def _loosened_part(schema: Schema, part: pa.Field) -> Schema:
+    found = loosened(schema, part.type)
+    return found.as_optional() if part.nullable and not found.optional else found
+
+
+IN_COLUMN = "column"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchHead:
+    """A batch without its rows, of which there are *rows*; *number* is in each of them.
+
+    *values* and *keys* are the types that the columns had, *carried* is that in which Spark got the values. What the
+    step may make null is not required, neither in *values* nor in *value_schema*.
+    *offset* is ``None`` where the batch has no offsets. *timestamps* are one for all rows, none, or
+    :data:`IN_COLUMN`.
+    """
+
+    number: int
+    rows: int
+    topic: str
+    partition: int | None
+    source_partition: SourcePartition
+    offset: SourceOffset | None
+    moving: tuple[str, ...]
+    values: pa.DataType
+    carried: pa.DataType
+    value_schema: Schema | None
+    keys: pa.DataType | None
+    key_schema: Schema | None
+    headers: HeadersPlan
+    timestamps: int | str | None
+
+
+def head_of(batch: SourceBatch, number: int, carries: FrameTypes) -> BatchHead:
+    """The head of *batch*, which is the one of this *number*, and of the types that *carries* says."""
+    offsets, stamps = batch.offsets, batch.timestamps
+    schema, values = _behind(batch, carries)
+    return BatchHead(
+        number=number,
+        rows=len(batch),
+        topic=batch.topic,
+        partition=batch.partition,
+        source_partition=batch.source_partition,
+        offset=None if offsets is None else dict(offsets.constant),
+        moving=() if offsets is None else tuple(offsets.columns),
+        values=values,
+        carried=carries.value,
+        value_schema=schema,
+        keys=None if batch.keys is None else batch.keys.type,
+        key_schema=batch.key_schema,
+        headers=plan_of(batch.headers),
+        timestamps=stamps if isinstance(stamps, int | None) else IN_COLUMN,
+    )
+
+
+def _behind(batch: SourceBatch, carries: FrameTypes) -> tuple[Schema | None, pa.DataType]:
+    """The schema and the type of the values of *batch* behind a step that keeps their type."""
+    schema, kind = batch.value_schema, batch.values.type
+    if schema is None or carries.left is None or pa.types.is_null(kind):
+        return schema, kind
+    found = loosened(schema, carries.left)
+    return (schema, kind) if found is schema else (found, arrow_type(found))

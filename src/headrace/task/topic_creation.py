@@ -1,0 +1,146 @@
+"""Topics that are not there, made before their first record: groups of names with settings (KIP-158)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
+
+from headrace.connect.errors import TaskFailedError
+from headrace.connect.record import RecordMetadata
+from headrace.java.regex import java_regex
+from headrace.kafka.admin import CreationForbiddenError
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.sender import EncodedRecords, RecordSender
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicGroup:
+    """Topics whose names match a pattern of *include* as a whole, and none of *exclude*.
+
+    They are made with so many *partitions* and *replicas*, -1 for the broker's own number, and with
+    *settings*, such as ``cleanup.policy``.
+    """
+
+    name: str
+    include: tuple[str, ...]
+    partitions: int
+    replicas: int
+    exclude: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def from_message(cls, message: Mapping[str, Any]) -> Self:
+        """The group whose attributes came as JSON values."""
+        given = dict(message)
+        for name in ("include", "exclude"):
+            given[name] = tuple(given[name])
+        return cls(**given)
+
+    def takes(self, topic: str) -> bool:
+        """Whether *topic* is made as this group says."""
+        return _match(self.include, topic) and not _match(self.exclude, topic)
+
+    def described(self, topic: str) -> str:
+        """A new *topic* of this group, as Kafka Connect prints one."""
+        settings = ", ".join(f"{key}={value}" for key, value in self.settings.items())
+        return (
+            f"(name={topic}, numPartitions={_number(self.partitions)}, "
+            f"replicationFactor={_number(self.replicas)}, replicasAssignments=null, configs={{{settings}}})"
+        )
+
+
+def first_group(groups: Sequence[TopicGroup], topic: str) -> TopicGroup:
+    """The first of *groups* that takes *topic*; the last one takes all."""
+    return next(each for each in groups if each.takes(topic))
+
+
+def _match(patterns: Sequence[str], topic: str) -> bool:
+    return any(java_regex(each).fullmatch(topic) for each in patterns)
+
+
+def _number(count: int) -> str:
+    return "default" if count < 0 else str(count)
+
+
+_log = logging.getLogger(__name__)
+
+# What is late is planned again; the transaction that is open meanwhile must not outlive its own time.
+_PATIENCE_SECONDS = 15.0
+
+
+class TopicAdmin(Protocol):
+    """What is asked of an admin client; see :class:`~headrace.kafka.admin.KafkaAdmin`."""
+
+    def ensure_topic(
+        self,
+        name: str,
+        deadline: Deadline,
+        *,
+        partitions: int,
+        replication: int,
+        settings: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Create the topic unless it exists; returns whether it was created."""
+        ...
+
+
+class TopicCreation:
+    """A ``RecordSender`` in front of *sender*; the slot's thread owns it.
+
+    A topic is no part of a transaction: it stays when its first record is thrown away. Besides what
+    *sender* raises, ``TaskFailedError`` for a topic that cannot be made, and ``RetriableError`` when
+    Kafka does not answer.
+    """
+
+    def __init__(
+        self, sender: RecordSender, admin: TopicAdmin, groups: Sequence[TopicGroup]
+    ) -> None:
+        self._sender = sender
+        self._admin = admin
+        self._groups = groups
+        self._known = set[str]()
+
+    def send(self, records: EncodedRecords) -> None:
+        """Hand over *records*, whose topic is there then."""
+        self._ensure(records.topic)
+        self._sender.send(records)
+
+    def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
+        """Like ``send``; returns each record's place in Kafka."""
+        self._ensure(records.topic)
+        return self._sender.send_each(records)
+
+    def _ensure(self, topic: str) -> None:
+        if topic in self._known:
+            return
+        group = first_group(self._groups, topic)
+        if self._made(topic, group):
+            _log.info(
+                "Created topic '%s' using creation group %s: %s",
+                topic,
+                group.name,
+                group.described(topic),
+            )
+        self._known.add(topic)
+
+    def _made(self, topic: str, group: TopicGroup) -> bool:
+        try:
+            return self._admin.ensure_topic(
+                topic,
+                Deadline.after(_PATIENCE_SECONDS, time.monotonic),
+                partitions=group.partitions,
+                replication=group.replicas,
+                settings=group.settings,
+            )
+        except CreationForbiddenError as error:
+            raise TaskFailedError(
+                f"Task failed to create new topic {group.described(topic)}. Ensure that the task is "
+                "authorized to create topics or that the topic exists and restart the task"
+            ) from error
+        except TaskFailedError as error:
+            raise TaskFailedError(
+                f"{error} It was to be made as topic.creation.{group.name}.* says: {group.described(topic)}."
+            ) from error

@@ -1,0 +1,315 @@
+"""One task of one granted slot, from its token to its last word: claim, open, start, read and write, stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from headrace import __version__
+from headrace.class_path import class_at
+from headrace.connect.errors import (
+    ConnectError,
+    ReplanError,
+    RetriableError,
+    StaleTokenError,
+    TaskFailedError,
+)
+from headrace.connect.partition import OffsetReader
+from headrace.connect.task import SourceTask, Split, TransactionContext
+from headrace.kafka.client_config import producer_config
+from headrace.kafka.client_sender import make_sender
+from headrace.kafka.sender import Sender
+from headrace.observe.log_format import LogForm
+from headrace.pids import identity_of
+from headrace.task.chain import chain_of
+from headrace.task.channel import ChannelClient, ChannelOffsets
+from headrace.task.commit_hooks import overrides
+from headrace.task.error_handling import RetryWithBackoff, retrying_in
+from headrace.task.frames import Frame, Place
+from headrace.task.heartbeat import Lease
+from headrace.task.logs import Follow, slot_log
+from headrace.task.offset_commit import OffsetCommitter
+from headrace.task.poll_loop import reading_half
+from headrace.task.transaction_boundary import BoundaryRequests
+from headrace.task.transactions import TransactionTooLongError
+from headrace.task.work import BoundaryKind, Outcome, Progress, SlotReport, SlotTicket, SlotWork
+from headrace.task.write_pipeline import made_outlet
+from headrace.task.writer import TaskWriter
+
+_log = logging.getLogger(__name__)
+
+
+def claimed(client: ChannelClient) -> tuple[SlotWork, LogForm]:
+    """The work of the token that *client* asks for, and how to log; only the first claim is granted.
+
+    Raises ``StaleTokenError`` for every other one, and ``RetriableError`` when the driver does not answer.
+    """
+    answer = client.ask(
+        "claim",
+        pid=os.getpid(),
+        identity=identity_of(os.getpid()),
+        host=platform.node(),
+        version=__version__,
+    )
+    if not answer["granted"]:
+        raise StaleTokenError(answer["reason"])
+    return SlotWork.from_message(answer["work"]), LogForm(**answer["log"])
+
+
+def tell_end(client: ChannelClient, report: SlotReport) -> None:
+    """Say the last word to the driver, if it listens."""
+    try:
+        client.ask("end", report=report.as_message())
+    except RetriableError as error:
+        # The driver counts a slot without a last word as lost, and fences it: nothing is at risk.
+        _log.warning("%s", error)
+
+
+class FrameSource(Protocol):
+    """Where frames come from: a task, or the process that reads it; *outcome* says how reading has ended."""
+
+    outcome: Outcome
+
+    def frames(self) -> Iterator[Frame]:
+        """All of them, in order."""
+        ...
+
+
+class ReceivedFrameSource(FrameSource, Protocol):
+    """Frames that another process has read for this one."""
+
+    def part_of(self, work: SlotWork) -> SlotWork:
+        """What is left to this process of the slot's *work*."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotContext:
+    """A ``TaskContext`` inside a slot."""
+
+    connector: str
+    task: int
+    offsets: OffsetReader
+    transaction: TransactionContext | None
+    splits: Sequence[Split]
+    lease: Lease = field(repr=False)
+
+    def stopping(self) -> bool:
+        """Whether the slot should end."""
+        return self.lease.should_end()
+
+
+def context_of(
+    work: SlotWork, client: ChannelClient, lease: Lease, transaction: TransactionContext | None
+) -> SlotContext:
+    """The context of the task that does *work*."""
+    return SlotContext(
+        connector=work.spec.name,
+        task=work.task,
+        offsets=ChannelOffsets(client),
+        transaction=transaction,
+        splits=work.splits,
+        lease=lease,
+    )
+
+
+_LEFT_OPEN = (
+    "There is nothing more to read, and the connector has not ended its last transaction (transaction.boundary is "
+    "connector). What is in it is thrown away, and read again by the next run."
+)
+
+
+class WorkerTask:
+    """The task loop of one granted slot. *run* once, then *close*, on one thread.
+
+    With *received* another process reads, and the task of this one is never polled.
+    """
+
+    def __init__(
+        self,
+        work: SlotWork,
+        client: ChannelClient,
+        lease: Lease,
+        progress: Progress,
+        *,
+        received: FrameSource | None = None,
+        make_sender: Callable[..., Sender] = make_sender,
+    ) -> None:
+        self._work = work
+        self._client = client
+        self._lease = lease
+        self._progress = progress
+        self._received = received
+        self._make_sender = make_sender
+        self._sender: Sender | None = None
+        self._task: SourceTask | None = None
+        self._writing: TaskWriter | None = None
+        self._clean = True
+
+    def run(self) -> Outcome:
+        """Fence, start, read and write until reading ends; raises whatever ended it otherwise."""
+        task = class_at(self._work.task_class, SourceTask)()
+        sender = self._opened_sender(task)
+        self._task = task
+        source = self._started(task)
+        writing = self._writing = self._writing_half(task, sender)
+        self._write(writing, source)
+        if writing.left_open:
+            self._tell_left_open(source.outcome)
+        return source.outcome
+
+    def close(self) -> bool:
+        """Release everything; whether no transaction was left behind."""
+        for step in (self._abandon, self._stop_task, self._close_sender):
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - the steps after it must run, too
+                self._clean = self._clean and step != self._abandon
+                _log.warning("While a slot of %s ended: %s", self._work.spec.name, error)
+        return self._clean
+
+    def _started(self, task: SourceTask) -> FrameSource:
+        """Where frames come from: *task*, which is started, or what another process reads."""
+        work = self._work
+        requests = BoundaryRequests() if work.spec.boundary is BoundaryKind.CONNECTOR else None
+        task.initialize(context_of(work, self._client, self._lease, requests))
+        task.start(work.config)
+        return self._received or reading_half(
+            task, work, self._lease, self._progress, requests=requests
+        )
+
+    def _writing_half(self, task: SourceTask, sender: Sender) -> TaskWriter:
+        retrying, stored = self._retrying(), ChannelOffsets(self._client)
+        outlet = made_outlet(self._work, sender, self._client, self._progress, retrying=retrying)
+        committing = OffsetCommitter(task, outlet, self._lease, self._progress, stored=stored)
+        return TaskWriter(task, outlet, self._lease, committing)
+
+    def _write(self, writing: TaskWriter, source: FrameSource) -> None:
+        chain = chain_of(self._work, self._retrying())
+        try:
+            writing.write(chain.frames(source.frames()))
+        except TransactionTooLongError as error:
+            # A newer owner looks the same; then it is not for this slot to fail the connector.
+            self._check_token("The token was withdrawn while a transaction was open.")
+            raise TaskFailedError(str(error)) from error
+
+    def _tell_left_open(self, outcome: Outcome) -> None:
+        """Say that the last transaction was thrown away; raises where the same would happen again."""
+        if outcome is Outcome.FINISHED:
+            raise TaskFailedError(
+                f"Task {self._work.spec.name}-{self._work.task} has finished its share without ending "
+                "its last transaction, and transaction.boundary is connector: it would read it again "
+                "for ever."
+            )
+        if outcome is Outcome.IDLE:
+            _log.warning(_LEFT_OPEN)
+
+    def _abandon(self) -> None:
+        if self._writing is not None:
+            self._writing.abandon()
+
+    def _stop_task(self) -> None:
+        if self._task is not None:
+            # The driver gives it the graceful time: a stop that hangs would hold the slot for ever.
+            self._progress.stopping_task = True
+            self._task.stop()
+            self._progress.stopping_task = False
+
+    def _close_sender(self) -> None:
+        if self._sender is not None:
+            self._sender.close()
+
+    def _opened_sender(self, task: SourceTask) -> Sender:
+        work = self._work
+        sender = self._sender = self._make_sender(
+            producer_config(work.spec.producer, transactional_id=work.transactional_id),
+            owner=f"task {work.spec.name}-{work.task}",
+            waiting=self._still_ours,
+            tells_places=overrides(task, "commit_record"),
+        )
+        sender.open()
+        # Whoever was held between its claim and here may have fenced a newer slot, but must not write.
+        self._check_token("The token was withdrawn before the first transaction.")
+        return sender
+
+    def _check_token(self, withdrawn: str) -> None:
+        answer = self._client.ask("valid")
+        if answer["valid"] is not True:
+            raise StaleTokenError(answer.get("reason", withdrawn))
+
+    def _still_ours(self, waited_for: str) -> None:
+        self._progress.waiting_for = waited_for
+        self._lease.check()
+
+    def _retrying(self) -> RetryWithBackoff:
+        return retrying_in(self._work, self._lease, self._progress, self._commit_meanwhile)
+
+    def _commit_meanwhile(self, waits_from: Place | None) -> None:
+        if self._writing is not None:
+            self._writing.commit_meanwhile(waits_from)
+
+
+def run_slot(ticket: SlotTicket, received: ReceivedFrameSource | None = None) -> SlotReport:
+    """Do the work that *ticket*'s token stands for, and say how it ended.
+
+    With *received* another process reads, and this one writes what it has read.
+    Called by Spark in a Python process, possibly more than once for one token: only the first claim is
+    granted, every other copy returns at once without touching Kafka.
+    """
+    with ChannelClient(ticket) as client:
+        try:
+            work, form = claimed(client)
+        except (RetriableError, StaleTokenError) as error:
+            return SlotReport(outcome=Outcome.STALE, reason=str(error))
+        hidden = work.spec.hidden
+        work = work if received is None else received.part_of(work)
+        with slot_log(form, connector=work.spec.name, task=work.task, hidden=hidden) as follow:
+            return _done(ticket, work, client, follow, received=received)
+
+
+def _done(
+    ticket: SlotTicket,
+    work: SlotWork,
+    client: ChannelClient,
+    follow: Follow,
+    *,
+    received: ReceivedFrameSource | None,
+) -> SlotReport:
+    progress = Progress()
+    lease = Lease(
+        ChannelClient(ticket), progress, lease_seconds=work.lease_seconds, follow_log=follow
+    )
+    lease.start()
+    try:
+        run = WorkerTask(work, client, lease, progress, received=received)
+        report = _report(work, run, progress)
+    finally:
+        lease.close()
+    tell_end(client, report)
+    return report
+
+
+def _report(work: SlotWork, run: WorkerTask, progress: Progress) -> SlotReport:
+    outcome, error = Outcome.ASKED, None
+    try:
+        outcome = run.run()
+    except (ReplanError, RetriableError) as raised:
+        outcome, error = Outcome.REPLAN, raised
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - whatever happened, the driver hears of it
+        outcome, error = Outcome.FAILED, raised
+    clean = run.close() and outcome is not Outcome.REPLAN
+    # Spark carries the reason, too, so it is masked here and not by the driver.
+    hidden = work.spec.hidden
+    return SlotReport(
+        outcome=outcome,
+        clean=clean,
+        surprising=error is not None and not isinstance(error, ConnectError),
+        reason=None if error is None else hidden.masked(str(error)) or type(error).__name__,
+        trace=None if error is None else hidden.masked("".join(traceback.format_exception(error))),
+        progress=progress.as_message(),
+    )

@@ -1,0 +1,93 @@
+"""All that frames go through on their way to Kafka: converters, topics that are made, tolerance, commits."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from headrace.connect.batch import SourceBatch
+from headrace.connect.errors import RecordError
+from headrace.converters import make_converter, make_header_converter
+from headrace.kafka.admin import KafkaAdmin
+from headrace.kafka.client_config import client_config
+from headrace.kafka.sender import RecordSender, Sender, UnsendableError
+from headrace.task.channel import ChannelClient
+from headrace.task.dead_letters import class_name
+from headrace.task.encoding import Encoder
+from headrace.task.error_handling import ErrorTolerance, RetryWithBackoff
+from headrace.task.topic_creation import TopicCreation
+from headrace.task.transaction_boundary import Boundary
+from headrace.task.transactions import CommitStrategy, made_commits
+from headrace.task.work import Progress, SlotWork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritePipeline:
+    """Where frames go: how they are encoded, sent and made permanent."""
+
+    encoder: Encoder
+    sender: RecordSender
+    commits: CommitStrategy
+    boundary: Boundary
+    tolerance: ErrorTolerance
+
+    def refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, str]:
+        """The stage (KIP-298) in which a row of *batch* is refused, and the class of what refuses it."""
+        if isinstance(error, UnsendableError):
+            return "KAFKA_PRODUCE", class_name(self.sender)
+        stage, by = self.encoder.refused_by(batch)
+        return stage, class_name(by)
+
+
+def made_outlet(
+    work: SlotWork,
+    sender: Sender,
+    client: ChannelClient,
+    progress: Progress,
+    *,
+    retrying: RetryWithBackoff,
+) -> WritePipeline:
+    """The way of frames to Kafka by *sender*, as *work* says; conversions are tried again by *retrying*.
+
+    The time of the first commit is counted from here. Raises what converters raise whose settings are wrong.
+    """
+    commits = made_commits(work, sender, client)
+    return WritePipeline(
+        sender=_record_sender(work, sender),
+        commits=commits,
+        tolerance=ErrorTolerance(
+            work.spec.errors,
+            progress,
+            sender=sender,
+            commits=commits,
+            connector=work.spec.name,
+            task=work.task,
+            hidden=work.spec.hidden,
+        ),
+        boundary=Boundary(
+            kind=work.spec.boundary,
+            interval_seconds=work.spec.commit_seconds,
+            committed_at=time.monotonic(),
+        ),
+        encoder=_encoder(work, retrying),
+    )
+
+
+def _encoder(work: SlotWork, retrying: RetryWithBackoff) -> Encoder:
+    key, value, header = (
+        work.spec.key_converter,
+        work.spec.value_converter,
+        work.spec.header_converter,
+    )
+    return Encoder(
+        make_converter(key.class_name, key.config, is_key=True),
+        make_converter(value.class_name, value.config, is_key=False),
+        make_header_converter(header.class_name, header.config),
+        retrying=retrying,
+    )
+
+
+def _record_sender(work: SlotWork, sender: Sender) -> RecordSender:
+    if not work.spec.topic_groups:
+        return sender
+    return TopicCreation(sender, KafkaAdmin(client_config(work.spec.admin)), work.spec.topic_groups)

@@ -1,0 +1,154 @@
+"""The data plane of a worker, made when the first connector runs: Spark as configured, or a session of the user's own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from headrace.config.worker_config import WorkerConfig, shortage
+from headrace.connect.config import Problem
+from headrace.connect.connector import SourceConnector
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.plugins import Admitted, PluginPath
+from headrace.runtime.engine import Engine
+from headrace.task.sql.step import SqlStage
+from headrace.task.work import SlotTicket
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.spark.engine import SparkEngine
+
+
+def spark_engine(
+    config: WorkerConfig, connectors: Sequence[Admitted], session: SparkSession | None = None
+) -> SparkEngine:
+    """The engine that *config* asks for, or one on somebody's own *session*, which stays theirs.
+
+    The modules of *connectors* that are not headrace's own are shipped to Spark. Raises
+    :class:`~headrace.connect.errors.TaskFailedError` for a local *session* with fewer cores than slots, and
+    for one that has ended.
+    """
+    if session is not None:
+        _refuse_small(session, config.slots)
+    # Spark takes a second to import, and a JVM to start: only when something is to run.
+    from headrace.spark.engine import SparkEngine  # noqa: PLC0415
+    from headrace.spark.session import SparkSettings  # noqa: PLC0415
+
+    keys = config.spark()
+    settings = SparkSettings(
+        master=keys.pop("spark.master", None), remote=keys.pop("spark.remote", None), conf=keys
+    )
+    modules = [
+        name
+        for each in connectors
+        for name in foreign_modules(each.connector, (one.class_name for one in each.plugins))
+    ]
+    return SparkEngine(
+        settings,
+        slots=config.slots,
+        session=session,
+        modules=modules,
+        plugin_folders=PluginPath(config.plugin_path).folders,
+        sql=any(each.has_sql for each in connectors),
+    )
+
+
+def _refuse_small(session: SparkSession, slots: int) -> None:
+    # It imports Spark, which is there only with a session.
+    from headrace.spark.failures import in_short  # noqa: PLC0415
+
+    try:
+        master = session.conf.get("spark.master", None) or ""
+    except Exception as error:
+        raise TaskFailedError(
+            f"The Spark session that was given does not answer: {in_short(error)}. Give a running one."
+        ) from error
+    # Its machine may be another one, so local[*] says nothing; slots that do not start are told then.
+    problem = shortage(master, slots=slots, machine=None)
+    if problem:
+        raise TaskFailedError(f"The Spark session is too small. {problem}")
+
+
+def foreign_modules(connector: SourceConnector, plugins: Iterable[str]) -> frozenset[str]:
+    """The top-level modules that a connector's slots import and headrace does not bring.
+
+    *plugins* are the classes of its converters, transformations and predicates, authors' by where they lie.
+    """
+    places = (each.partition(":")[0] for each in plugins if ":" in each)
+    modules = (connector.task_class.__module__, *places)
+    return frozenset(each.partition(".")[0] for each in modules) - {"headrace"}
+
+
+class ShippingEngine(Engine, Protocol):
+    """An engine that brings authors' modules to its slots."""
+
+    def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
+        """Have these top-level modules in every slot of later micro-batches; with *sql* records pass through Spark."""
+        ...
+
+    def sql_problems(self, between: SqlStage) -> Sequence[Problem]:
+        """What is wrong with the expressions of *between*, as far as it can be told without starting anything."""
+        ...
+
+
+class LazyEngine:
+    """A :class:`ShippingEngine` whose real one *make* makes, once, when something is to run. Any thread calls."""
+
+    def __init__(self, make: Callable[[], ShippingEngine], *, slots: int) -> None:
+        self.slots = slots
+        self._make = make
+        self._engine: ShippingEngine | None = None
+        self._is_making = False
+        self._is_closed = False
+        self._required = set[str]()
+        self._sql = False
+        # One makes it, the others wait; making imports libraries, and waits for nothing else.
+        self._guard = threading.Lock()
+
+    @property
+    def is_starting(self) -> bool:
+        """See :class:`~headrace.runtime.engine.Engine`."""
+        engine = self._engine
+        return self._is_making if engine is None else engine.is_starting
+
+    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+        """See :class:`~headrace.runtime.engine.Engine`."""
+        self._made().run(tickets, between)
+
+    def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
+        """Pass *modules* and *sql* on to the engine, now or when it is made."""
+        with self._guard:
+            self._required.update(modules)
+            self._sql = self._sql or sql
+            if self._engine is not None:
+                self._engine.require(self._required, sql=self._sql)
+
+    def sql_problems(self, between: SqlStage) -> Sequence[Problem]:
+        """What the engine says of *between*; nothing before there is one. Waits for none that is being made."""
+        engine = self._engine
+        return () if engine is None else engine.sql_problems(between)
+
+    def close(self) -> None:
+        """End the data plane if it was begun, and never begin it after this."""
+        with self._guard:
+            self._is_closed = True
+            engine = self._engine
+        if engine is not None:
+            engine.close()
+
+    def _made(self) -> ShippingEngine:
+        with self._guard:
+            if self._is_closed:
+                raise RetriableError(
+                    "The data plane is not started any more: its worker is closed."
+                )
+            if self._engine is None:
+                self._is_making = True
+                try:
+                    self._engine = self._make()
+                finally:
+                    self._is_making = False
+                self._engine.require(self._required, sql=self._sql)
+            return self._engine

@@ -1,0 +1,157 @@
+"""A sender that keeps what it is given, with Kafka's rules of transactions; for tests of the task loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from headrace.connect.errors import FencedError, RecordError
+from headrace.connect.record import RecordMetadata
+from headrace.kafka.sender import (
+    EncodedHeaders,
+    EncodedRecords,
+    LateRefusalError,
+    NoPartitionError,
+    OffsetEntry,
+    TooLargeError,
+)
+
+Sent = tuple[str, bytes | None, bytes | None]
+"""Topic, key and value of a record."""
+
+
+@dataclass(slots=True)
+class MemorySender:
+    """Implements ``Sender``. *committed* is what a ``read_committed`` consumer would see, in order.
+
+    Set *fenced* to make every later call fail as after a newer owner's ``open``; put values into
+    *refuses* that the client is to refuse, into *refuses_late* those that the broker is to refuse. Values
+    that have more than *most_bytes* with their headers are too large, and *partitions* is how many each topic
+    has. *headers* has those of each committed record.
+    """
+
+    transactional: bool = True
+    committed: list[Sent] = field(default_factory=list[Sent])
+    offsets: dict[bytes, bytes | None] = field(default_factory=dict[bytes, bytes | None])
+    commits: int = 0
+    aborts: int = 0
+    fenced: bool = False
+    headers: list[EncodedHeaders] = field(default_factory=list[EncodedHeaders])
+    most_bytes: int | None = None
+    partitions: float = inf
+    refuses: set[bytes] = field(default_factory=set[bytes])
+    refuses_late: set[bytes] = field(default_factory=set[bytes])
+    closed: bool = False
+    _open: bool = False
+    _records: list[Sent] = field(default_factory=list[Sent])
+    _headers: list[EncodedHeaders] = field(default_factory=list[EncodedHeaders])
+    _entries: list[OffsetEntry] = field(default_factory=list[OffsetEntry])
+
+    def open(self) -> None:
+        """Nothing to fence in memory."""
+        self._refuse_if_fenced()
+
+    def begin(self) -> None:
+        """Begin a transaction; raises when one is open."""
+        self._refuse_if_fenced()
+        if self.transactional and self._open:
+            raise RuntimeError("begin was called with a transaction open")
+        self._open = self.transactional
+
+    def send(self, records: EncodedRecords) -> None:
+        """Keep *records* until commit or flush; rows behind a refused one are kept, as in a real queue."""
+        self._refuse_if_fenced()
+        if self.transactional and not self._open:
+            raise RuntimeError("send was called without a transaction")
+        values = records.values.to_pylist()
+        keys = [None] * len(values) if records.keys is None else records.keys.to_pylist()
+        headers = records.headers or [()] * len(values)
+        self._refuse_too_large(values, headers)
+        if records.partition is not None and records.partition >= self.partitions:
+            raise NoPartitionError("There is no such partition.", row=0)
+        refused: int | None = None
+        for row, (key, value) in enumerate(zip(keys, values, strict=True)):
+            if value in self.refuses:
+                refused = row if refused is None else refused
+            else:
+                self._records.append((records.topic, key, value))
+                self._headers.append(headers[row])
+        if refused is not None:
+            raise RecordError("The record is refused.", row=refused)
+
+    def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
+        """Like ``send``; offsets count from the number of records kept so far."""
+        first = len(self.committed) + len(self._records)
+        self.send(records)
+        return [
+            RecordMetadata(topic=records.topic, partition=0, offset=first + row)
+            for row in range(len(records))
+        ]
+
+    def send_offsets(self, topic: str, entries: Sequence[OffsetEntry]) -> None:
+        """Keep *entries* until commit or flush."""
+        self._refuse_if_fenced()
+        self._entries.extend(entries)
+
+    def commit(self) -> None:
+        """Make everything of the transaction visible at once."""
+        self._refuse_if_fenced()
+        if not self._open:
+            raise RuntimeError("commit was called without a transaction")
+        self._refuse_late()
+        self._publish()
+        self._open = False
+        self.commits += 1
+
+    def abort(self) -> None:
+        """Forget everything of the transaction."""
+        self._records.clear()
+        self._headers.clear()
+        self._entries.clear()
+        self._open = False
+        self.aborts += 1
+
+    def flush(self) -> None:
+        """Make everything visible, when not transactional."""
+        self._refuse_if_fenced()
+        self._refuse_late()
+        if not self.transactional:
+            self._publish()
+
+    def close(self) -> None:
+        """Note that the sender was closed."""
+        self.closed = True
+
+    def _publish(self) -> None:
+        self.committed.extend(self._records)
+        self.headers.extend(self._headers)
+        self.offsets.update(self._entries)
+        self._records.clear()
+        self._headers.clear()
+        self._entries.clear()
+
+    def _refuse_too_large(
+        self, values: Sequence[bytes | None], headers: Sequence[EncodedHeaders]
+    ) -> None:
+        if self.most_bytes is None:
+            return
+        for row, value in enumerate(values):
+            around = sum(len(key) + len(content or b"") for key, content in headers[row])
+            if len(value or b"") + around > self.most_bytes:
+                raise TooLargeError("The record is too large.", row=row)
+
+    def _refuse_late(self) -> None:
+        for topic, key, value in self._records:
+            if value is not None and value in self.refuses_late:
+                raise LateRefusalError(
+                    "The broker refuses the record.",
+                    advice="Send another one.",
+                    topic=topic,
+                    key_bytes=None if key is None else len(key),
+                    value_bytes=len(value),
+                )
+
+    def _refuse_if_fenced(self) -> None:
+        if self.fenced:
+            raise FencedError("A newer owner has taken over.")

@@ -1,0 +1,310 @@
+"""A stage for herders: connectors that only say that they run, on stores that the test chooses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from doubles.puppets import PLANNED, PlannedPuppet
+from headrace.config.client_settings import OwnOffsets
+from headrace.config.connector_config import connector_version
+from headrace.config.providers import FileProvider
+from headrace.config.secret_values import Resolution, resolution
+from headrace.connect.errors import ConfigError, ConnectError
+from headrace.connect.partition import SourcePartition
+from headrace.connect.setting import Setting
+from headrace.herder.answers import CheckedKey, ConfigInfos, ConfigValue, ConnectorOffset, Plugin
+from headrace.herder.errors import NotFoundError
+from headrace.herder.requests import CreateRequest, OffsetChange
+from headrace.herder.services import Admission, KafkaServices, LocalServices
+from headrace.herder.standalone import StandaloneHerder
+from headrace.observe.events import Event
+from headrace.runtime.services import RunSpec, Services
+from headrace.runtime.task_status import RunWatcher
+from headrace.storage.memory import MemoryConfigStore, MemoryStatusStore, MemoryTopicStore
+from headrace.storage.protocols import (
+    ConfigStore,
+    HistoryEntry,
+    Status,
+    StatusStore,
+    StoredConnector,
+    TopicStore,
+)
+from headrace.storage.sqlite import SqliteStorage
+from headrace.testing.waiting import until
+from offsets.own_topics import Homes
+from runtime.desk import SPEC
+
+
+def config(**keys: str | None) -> dict[str, str | None]:
+    """A configuration that is let in."""
+    return {"connector.class": PLANNED, "tasks.max": "2", **keys}
+
+
+def request(name: str = "c", **more: Any) -> CreateRequest:  # noqa: ANN401 (as the dataclass has them)
+    """A request to create a connector."""
+    return CreateRequest(name=name, config=config(), **more)
+
+
+class Judge:
+    """Lets everything in but what has a key ``wrong``; ``broken`` is valid and cannot be made."""
+
+    def plugins(self) -> Sequence[Plugin]:
+        """None."""
+        return ()
+
+    def plugin_settings(self, name: str, version: str | None = None) -> Sequence[Setting]:
+        """Those of the one connector that there is."""
+        if name != PLANNED:
+            raise NotFoundError(f"Unknown plugin {name}.")
+        return ()
+
+    def connector_version(self, name: str) -> str | None:
+        """That of the one connector that there is."""
+        return connector_version(PlannedPuppet) if name == PLANNED else None
+
+    def validate(self, config: Mapping[str, str | None], plugin: str | None = None) -> ConfigInfos:
+        """An error for each ``wrong``."""
+        errors = ["it is wrong"] if "wrong" in config else []
+        value = ConfigValue(name="wrong", value=None, errors=errors)
+        keys = [CheckedKey(definition=None, value=value)]
+        return ConfigInfos(name=PLANNED, error_count=len(errors), groups=(), configs=keys)
+
+    def resolved(self, config: Mapping[str, str | None]) -> Resolution:
+        """With what properties files say."""
+        return resolution(config, {"file": FileProvider()})
+
+    def admitted(self, config: Mapping[str, str]) -> RunSpec:
+        """With secrets resolved."""
+        if "broken" in config:
+            raise ConfigError([("broken", "it cannot be made")])
+        props = {key: value.replace("${secret}", "hunter2") for key, value in config.items()}
+        found = resolution(props, {"file": FileProvider()})
+        if found.problems:
+            raise ConfigError(found.problems)
+        return replace(SPEC, name=config["name"], props=found.props())
+
+
+class FakeRun:
+    """Shows that it runs, with as many tasks as *tasks.max*, until it is asked to end and *may_end*."""
+
+    def __init__(self, spec: RunSpec, stage: Stage, watcher: RunWatcher) -> None:
+        self.spec = spec
+        self._stage = stage
+        self._watcher = watcher
+        self._silent = False
+        self._ended = threading.Event()
+        self.asked = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Say so, as one step: a real run says all of it on its one thread."""
+        with self._stage.guard:
+            running = self._stage.running
+            assert self.spec.name not in {each.spec.name for each in running}, "two of one name"
+            running.append(self)
+            self._show(None, "RUNNING")
+            tasks = int(self.spec.props.get("tasks.max", "1"))
+            self._watcher.has_begun()
+            self._watcher.has_tasks([{**self.spec.props, "task.class": "x:T"}] * tasks)
+            for task in range(tasks):
+                self._show(task, "RUNNING")
+
+    def ask_to_stop(self) -> None:
+        """End now or, if the stage holds runs, later."""
+        self.asked.set()
+        if not self._stage.holds:
+            self.end()
+
+    def silence(self) -> None:
+        """Write no more."""
+        self._silent = True
+
+    def end(self, failure: Exception | None = None) -> None:
+        """Be over, as a real run: state first, then its watcher."""
+        with self._stage.guard:
+            if self._ended.is_set():
+                return
+            self._ended.set()
+            state = "UNASSIGNED" if failure is None else "FAILED"
+            self._show(None, state, trace=str(failure or ""))
+            self._stage.running.remove(self)
+        self._watcher.has_ended(failure)
+
+    def join(self, timeout_seconds: float | None = None) -> bool:
+        """Whether it is over."""
+        return self._ended.wait(timeout_seconds)
+
+    def _show(self, task: int | None, state: str, trace: str = "") -> None:
+        if not self._silent:
+            version = connector_version(type(self.spec.connector))
+            status = Status(state=state, worker_id="w", version=version, trace=trace or None)
+            self._stage.statuses.put(self.spec.name, task, status)
+
+
+class FakeChanges:
+    """Offsets in a dictionary; a creation is stored unless *fails* says so."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self.done: list[tuple[str, str]] = []
+        self.entries: list[HistoryEntry] = []
+        self.unsettled: dict[str, ConnectError] = {}
+
+    def read(self, name: str, own: OwnOffsets | None = None) -> Sequence[ConnectorOffset]:
+        """One."""
+        return [ConnectorOffset(partition=SourcePartition(of=name), offset={"at": 1})]
+
+    def history(self, name: str) -> Sequence[HistoryEntry]:
+        """As the test says."""
+        return [each for each in self.entries if each.connector == name]
+
+    def alter(
+        self,
+        spec: RunSpec,
+        changes: Sequence[OffsetChange],
+        *,
+        who: str | None,
+        dry_run: bool = False,
+    ) -> str:
+        """Remember it."""
+        return self._change("altered", spec, dry_run=dry_run)
+
+    def reset(self, spec: RunSpec, *, who: str | None, dry_run: bool = False) -> str:
+        """Remember it."""
+        return self._change("reset", spec, dry_run=dry_run)
+
+    def undo(
+        self,
+        spec: RunSpec,
+        entry: int,
+        *,
+        who: str | None,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> str:
+        """Remember it."""
+        return self._change(f"undone {entry}", spec, dry_run=dry_run)
+
+    def create(
+        self,
+        spec: RunSpec,
+        stored: StoredConnector,
+        initial_offsets: Sequence[OffsetChange],
+        *,
+        who: str | None,
+        dry_run: bool = False,
+    ) -> str:
+        """Store the connector."""
+        told = self._change("created", spec, dry_run=dry_run)
+        if dry_run:
+            return told
+        self._stage.configs.put_connector(stored)
+        return told
+
+    def recover(self, admitted: Callable[[StoredConnector], RunSpec]) -> Mapping[str, ConnectError]:
+        """As the test says."""
+        return self.unsettled
+
+    def _change(self, what: str, spec: RunSpec, *, dry_run: bool) -> str:
+        if dry_run:
+            return f"would have {what} it"
+        with self._stage.guard:
+            running = {each.spec.name for each in self._stage.running}
+        assert spec.name not in running, "changed while it runs"
+        self._stage.changing()
+        self.done.append((what, spec.name))
+        return f"{what} it"
+
+
+@dataclass
+class Stage:
+    """What a herder needs, and what became of it."""
+
+    configs: ConfigStore = field(default_factory=MemoryConfigStore)
+    statuses: StatusStore = field(default_factory=MemoryStatusStore)
+    topics: TopicStore = field(default_factory=MemoryTopicStore)
+    running: list[FakeRun] = field(default_factory=list[FakeRun])
+    told: list[Event] = field(default_factory=list[Event])
+    guard: threading.RLock = field(default_factory=threading.RLock)
+    holds: bool = False
+    kafka: threading.Event = field(default_factory=threading.Event)
+    kafka_fails: Exception | None = None
+    changing: Callable[[], None] = lambda: None
+    unsettled: Sequence[str] = ()
+    grace: float = 0.0
+    judge: Admission = field(default_factory=Judge)
+    masks_passwords: bool = False
+    look_seconds: float = 60.0
+    homes: Homes = field(default_factory=Homes)
+
+    def __post_init__(self) -> None:
+        self.changes = FakeChanges(self)
+
+    @contextmanager
+    def herder(
+        self, *, kafka: bool = True, only: Sequence[str] | None = None
+    ) -> Iterator[StandaloneHerder]:
+        """A started herder, closed at the end; without *kafka* the test lets it come."""
+        if kafka:
+            self.kafka.set()
+        made = StandaloneHerder(
+            self._local(), self._opening, new_run=self._new_run, look_seconds=self.look_seconds
+        )
+        made.start(only=only)
+        made.ready()
+        until(lambda: not kafka or made.is_open or made.failure)
+        try:
+            yield made
+        finally:
+            self.holds = False
+            self.kafka.set()
+            made.close()
+
+    def the_run(self, name: str = "c") -> FakeRun:
+        """The one that runs now."""
+        with self.guard:
+            [run] = [each for each in self.running if each.spec.name == name]
+        return run
+
+    def states(self, name: str = "c") -> dict[int | None, str]:
+        """What the store says of the connector, under ``None``, and its tasks."""
+        return {task: each.state for task, each in self.statuses.statuses(name).items()}
+
+    def _local(self) -> LocalServices:
+        return LocalServices(
+            configs=self.configs,
+            statuses=self.statuses,
+            topics=self.topics,
+            admission=self.judge,
+            masks_passwords=self.masks_passwords,
+            worker_id="w",
+            slots=2,
+            grace=self.grace,
+            unsettled=lambda: self.unsettled,
+        )
+
+    def _opening(self) -> KafkaServices:
+        self.kafka.wait()
+        if self.kafka_fails:
+            raise self.kafka_fails
+        services: Any = SimpleNamespace(emit=self.told.append, offsets=self.homes.homes)
+        return KafkaServices(services=services, changes=self.changes, cluster_id="k")
+
+    def _new_run(self, spec: RunSpec, _: Services, watcher: RunWatcher) -> FakeRun:
+        return FakeRun(spec, self, watcher)
+
+
+@contextmanager
+def sqlite_stage(path: Path) -> Iterator[Stage]:
+    """A stage on the stores of a file."""
+    storage = SqliteStorage(path)
+    try:
+        yield Stage(configs=storage.configs, statuses=storage.statuses, topics=storage.topics)
+    finally:
+        storage.close()

@@ -1,0 +1,27 @@
+"""What those are told who wait for Kafka in vain."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.connect.errors import ConnectError
+from headrace.herder.errors import ServerError
+from headrace.herder.request_queue import KafkaReadiness
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (None, "still starting up: Kafka is not reached yet. Try again when it is.$"),
+        (ConnectError("Kafka is away."), "still starting up: Kafka is away.$"),
+        (ServerError("Worker is shutting down"), "^Worker is shutting down$"),
+    ],
+)
+def test_the_reason_is_told_once(failure: Exception | None, told: str) -> None:
+    """A worker that ends says so, and not that it is starting."""
+    gate = KafkaReadiness(wait_seconds=0)
+    if failure is not None:
+        gate.refuse(failure)
+
+    with pytest.raises(ServerError, match=told):
+        gate.kafka()

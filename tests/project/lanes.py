@@ -1,0 +1,79 @@
+"""The groups in which ./check runs tests side by side, each in a pytest of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+
+OPTION = "--lane"
+LIGHT, SESSION, SCENES, PARTS = "light", "session", "scenes", "parts"
+LANES = (LIGHT, SESSION, SCENES, PARTS)
+_OTHER_SESSIONS = {"cluster", "retrying", "connect_server"}
+# What a test needs to say when it uses one of these, as its lane depends on it.
+_MARKS = {
+    **dict.fromkeys(["bootstrap", "mortal_broker", "refusing_broker"], "broker"),
+    **dict.fromkeys(["spark_engine", *_OTHER_SESSIONS], "spark"),
+}
+
+
+def lane_of(folder: str, marks: Collection[str], fixtures: Collection[str]) -> str:
+    """The lane of a test in a *folder* of the tests.
+
+    Tests that share a Spark session are one lane, as a process has one, and with them go programs on a broker that start
+    Spark themselves. Tests of whole connectors on a broker are another one, with the commands that pages show, and those of
+    single parts, with all that opens another kind of session in the tests' own process, and pages about Spark.
+    """
+    if "spark_engine" in fixtures:
+        return SESSION
+    if not {"broker", "kill", "spark"} & set(marks):
+        return LIGHT
+    if folder == "examples":
+        return PARTS if "spark" in marks else SCENES
+    if folder != "end_to_end" or _OTHER_SESSIONS & set(fixtures):
+        return PARTS
+    return SESSION if "spark" in marks else SCENES
+
+
+def lacking_mark(marks: Collection[str], fixtures: Collection[str]) -> str | None:
+    """A mark that a test with these *fixtures* needs and has not."""
+    for fixture, mark in _MARKS.items():
+        if fixture in fixtures and mark not in marks:
+            return mark
+    return None
+
+
+class Lanes:
+    """A plugin: leaves out all tests but those of *lane*, if there is one; refuses what uses a service silently."""
+
+    def __init__(self, lane: str | None) -> None:
+        self._lane = lane
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Refuse a test that uses a service and does not say so."""
+        if mark := lacking_mark(_marks(item), _fixtures(item)):
+            raise pytest.UsageError(f"{item.nodeid} uses a service: mark it {mark}.")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Take the others out."""
+        if self._lane is None:
+            return
+        others = [each for each in items if self._lane != _lane(each)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [each for each in items if self._lane == _lane(each)]
+
+
+def _lane(item: pytest.Item) -> str:
+    folder = item.path.relative_to(item.config.rootpath / "tests").parts[0]
+    return lane_of(folder, _marks(item), _fixtures(item))
+
+
+def _marks(item: pytest.Item) -> Collection[str]:
+    return {each.name for each in item.iter_markers()}
+
+
+def _fixtures(item: pytest.Item) -> Collection[str]:
+    return getattr(item, "fixturenames", ())

@@ -1,0 +1,65 @@
+"""Which cases of the kill matrices a run plays: a share that its seed chooses, and those that have failed once."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+import pytest
+
+SEED = "HEADRACE_SEED"
+"""Names the seed of a run that plays a share; a run without it plays all it is asked for."""
+
+KEPT: frozenset[str] = frozenset()
+"""IDs of cases that failed under some seed, as pytest prints them: every run plays these."""
+
+
+def share(cases: Mapping[str, int], *, seed: str, kept: Collection[str] = KEPT) -> set[str]:
+    """IDs of the cases to play.
+
+    *cases* has, for each ID, how many of its matrix are to be played. A matrix is a test function, and
+    which of its cases are played depends on its name and the seed.
+    """
+    matrices = defaultdict[str, list[str]](list)
+    for case in cases:
+        matrices[case.partition("[")[0]].append(case)
+    played = set(cases).intersection(kept)
+    for name, members in matrices.items():
+        chance = random.Random(f"{seed} {name}")
+        played |= set(chance.sample(sorted(members), min(cases[members[0]], len(members))))
+    return played
+
+
+class Sampling:
+    """A plugin: leaves out the cases of ``sampled`` tests that the seed does not choose, and says how many it plays."""
+
+    def __init__(self, seed: str | None) -> None:
+        self._seed = seed
+        self._played = self._all = 0
+
+    # After what `-m` and `-k` leave out: a case that is asked for by its name is played.
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Take the others out."""
+        cases = {each.nodeid: count for each in items if (count := _sampled(each))}
+        played = share(cases, seed=self._seed) if self._seed else set(cases)
+        left_out = set(cases) - played
+        self._played, self._all = len(played), len(cases)
+        config.hook.pytest_deselected(items=[each for each in items if each.nodeid in left_out])
+        items[:] = [each for each in items if each.nodeid not in left_out]
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say how much was played."""
+        if self._all:
+            by = f"{SEED}={self._seed}" if self._seed else f"no {SEED}"
+            terminalreporter.write_line(
+                f"kill matrices: {self._played} of {self._all} cases ({by})"
+            )
+
+
+def _sampled(item: pytest.Item) -> int:
+    marker = item.get_closest_marker("sampled")
+    return int(marker.args[0]) if marker else 0

@@ -1,0 +1,91 @@
+"""`./check` runs everything side by side, and its last lines say how it went."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BIN = Path(__file__).parents[2] / "bin"
+
+# A program that prints what it is given for its lane stands for pytest; what prints of failures has failed.
+PROGRAM = '''
+import sys
+
+sys.path.insert(0, sys.argv[1])
+light = sys.argv.pop(2)
+sys.argv.pop(1)
+import check
+
+echo = """
+import ast, os, sys
+said = ast.literal_eval(sys.argv[1]).get(sys.argv[-1], sys.argv[-1])
+print(said, "seed", os.environ.get("HEADRACE_SEED"))
+sys.exit("failed" in said)
+"""
+check.STATIC = {"lint": [sys.executable, "-c", "print('clean')"]}
+said = {"light": light, "real": "kill matrices: 2 of 9 cases (x)\\n===== 5 passed, 1 skipped in 2.51s ====="}
+check.PYTEST, check.REAL = [sys.executable, "-c", echo, repr(said)], ["real"]
+check.main()
+'''
+FINE = "7 passed, 30 deselected in 61.00s (0:01:01)"
+
+
+def checked(light: str, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """What `./check` does when the light tests print *light*; a seed and a broker are there already."""
+    given = {"HEADRACE_TEST_BOOTSTRAP": "127.0.0.1:1", "HEADRACE_SEED": "77", **env}
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(BIN), light, *arguments],
+        env={**os.environ, **given},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_last_lines_sum_up() -> None:
+    """How long each tier took, what was played of the matrices and how to play it again, all tests together."""
+    done = checked(FINE)
+
+    took, matrices, counts, last = done.stdout.splitlines()[-4:]
+    assert 0 == done.returncode, done.stderr
+    assert took.startswith("light ")
+    assert ", real " in took
+    assert (
+        "kill matrices: 2 of 9 cases; the same again: HEADRACE_SEED=77 ./check; all of them: ./check --all"
+        == matrices
+    )
+    assert ("12 passed, 0 failed, 1 skipped", "All checks passed.") == (counts, last)
+
+
+@pytest.mark.parametrize("light", ["1 failed, 6 passed, 2 errors in 3.00s", "failed, and no line"])
+def test_what_has_failed_is_shown_and_named(light: str) -> None:
+    """With all that it said; a fixture that failed counts as a failed test."""
+    done = checked(light)
+
+    assert 1 == done.returncode
+    assert light in done.stdout
+    assert "FAILED: light\n" == done.stderr
+    count = "11 passed, 3 failed" if "passed" in light else "5 passed, 0 failed"
+    assert f"{count}, 1 skipped" == done.stdout.splitlines()[-1]
+
+
+def test_all_is_played_without_a_seed() -> None:
+    """Also when one is there; how long that takes is said before it begins."""
+    done = checked("x failed", "--all")
+
+    assert "half an hour" in done.stdout.splitlines()[0]
+    assert "seed None" in done.stdout
+
+
+def test_arguments_go_to_one_pytest() -> None:
+    """After the static checks; nothing is left out by a seed that no one gave."""
+    done = checked(FINE, "-k", "record", HEADRACE_SEED="")
+
+    lint, _, said, last = done.stdout.splitlines()
+    assert 0 == done.returncode, done.stderr
+    assert lint.startswith("lint: ok (")
+    assert ("record seed ", "All checks passed.") == (said, last)

@@ -1,0 +1,552 @@
+"""One connector's run, with a data plane that the test plays and everything else in memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from doubles.puppets import SOURCE, PolledPuppet, Puppet, puppet
+from headrace import __version__
+from headrace.connect.connector import ConnectorContext, Plan, PlanRequest
+from headrace.connect.errors import RetriableError
+from headrace.connect.partition import SourcePartition
+from headrace.connect.task import Offsets, Split
+from headrace.kafka.producer import Waiting as WaitingForKafka
+from headrace.observe.events import (
+    ConnectorFailed,
+    ConnectorStopped,
+    MicroBatchEnded,
+    Queued,
+    Replanned,
+    Resumed,
+    SlotProgress,
+    TaskFailed,
+    Waiting,
+)
+from headrace.runtime.connector_run import ConnectorRun
+from headrace.runtime.engine import Capacity
+from headrace.runtime.services import RunSpec, Timing
+from headrace.storage.protocols import TaskCount
+from headrace.task.channel import ChannelClient
+from headrace.task.sql.step import SqlStage
+from headrace.task.work import BoundaryKind, Outcome, Progress, SlotReport, SlotTicket
+from headrace.testing.waiting import until
+from runtime.desk import SPEC, Desk, FakeEngine
+
+FINISHED = SlotReport(outcome=Outcome.FINISHED)
+
+
+def work_for(jobs: int) -> Callable[[PlanRequest], Plan]:
+    """One split, for so many plans."""
+    left = [jobs]
+
+    def plan(_: PlanRequest) -> Plan:
+        left[0] -= 1
+        return Plan(shares=[[Split(partition=SOURCE)]]) if left[0] >= 0 else Plan()
+
+    return plan
+
+
+def ask_until_refused(waiting: WaitingForKafka) -> None:
+    """As a fencing that a broker does not answer."""
+    while True:
+        waiting("the fencing of 'g-c-0'")
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def desks() -> Iterator[list[Desk]]:
+    """Closed at the end."""
+    made: list[Desk] = []
+    yield made
+    for each in made:
+        each.channel.close()
+
+
+def test_the_tokens_of_a_lost_job_are_withdrawn_before_its_ids_are_fenced(
+    desks: list[Desk],
+) -> None:
+    """A process that cannot be fenced yet must not begin after the fence."""
+    plays = iter([None, FINISHED])
+    desk = Desk(lambda *_: next(plays), work_for(2))
+    desks.append(desk)
+    valid: list[bool] = []
+
+    def fence(ids: Collection[str], _: WaitingForKafka) -> None:
+        for ticket in desk.engine.tickets:
+            with ChannelClient(ticket) as client:
+                valid.append(client.ask("valid")["valid"])
+        desk.done.append(list(ids))
+
+    desk.fence = fence
+    run = desk.run()
+
+    assert run.failure is None
+    assert [["g-c-0", "g-c-1"], ["g-c-0", "g-c-1"]] == desk.done
+    assert [False] == valid
+
+
+def test_the_slot_count_is_stored_before_the_first_slot_starts(desks: list[Desk]) -> None:
+    """Whoever comes after a crash knows how many ids may be written with."""
+    seen: list[TaskCount | None] = []
+
+    def plays(_: SlotTicket, __: int) -> SlotReport:
+        seen.append(desk.configs.task_count("c"))
+        return FINISHED
+
+    desk = Desk(plays, work_for(1))
+    desks.append(desk)
+    desk.run()
+
+    assert [TaskCount(slots=2)] == seen
+
+
+def test_a_start_fences_after_a_clean_end_too(desks: list[Desk]) -> None:
+    """A state file knows of its own worker alone; another one may have left writers. Later rounds fence nothing."""
+    first = Desk(lambda *_: FINISHED, work_for(1))
+    first.run()
+    second = Desk(lambda *_: FINISHED, work_for(3), configs=first.configs)
+    desks += [first, second]
+    second.run()
+
+    assert [("fenced", ["g-c-0", "g-c-1"])] == second.done
+
+
+def test_after_an_unclean_end_the_larger_generation_is_fenced(desks: list[Desk]) -> None:
+    """Slots of the time when tasks.max was higher may still be writing."""
+    desk = Desk(lambda *_: FINISHED, work_for(1), max_tasks=1)
+    desks.append(desk)
+    desk.configs.put_task_count("c", TaskCount(slots=3))
+    desk.run()
+
+    assert [("fenced", ["g-c-0", "g-c-1", "g-c-2"])] == desk.done
+
+
+def test_a_slot_that_left_its_transaction_open_is_fenced(desks: list[Desk]) -> None:
+    """It says so in its last word."""
+    reports = iter([replace(FINISHED, outcome=Outcome.REPLAN, clean=False, reason="x"), FINISHED])
+    desk = Desk(lambda *_: next(reports), work_for(2))
+    desks.append(desk)
+    desk.run()
+
+    assert 2 == len(desk.done)
+    assert ["x"] == [each.reason for each in desk.heard(Replanned)]  # type: ignore[attr-defined]
+
+
+def test_a_stop_that_cannot_fence_ends_all_the_same_and_leaves_it_to_the_next_start(
+    desks: list[Desk],
+) -> None:
+    """The broker may be away; the process must not stay for that."""
+    desk = Desk(lambda *_: None, work_for(99), once=False)
+    desks.append(desk)
+    stopping = threading.Event()
+
+    def fence(_: Collection[str], __: WaitingForKafka) -> None:
+        if stopping.is_set():
+            raise RetriableError("The broker is away.")
+
+    desk.fence = fence
+    run = desk.start()
+    until(lambda: desk.heard(Replanned))
+    stopping.set()
+    run.ask_to_stop()
+
+    assert run.join(10.0)
+    assert run.failure is None
+    assert TaskCount(slots=2) == desk.configs.task_count("c")
+    assert desk.heard(ConnectorStopped)
+
+
+def test_an_outage_is_waited_out_and_told(desks: list[Desk]) -> None:
+    """A running connector gives up for no outage."""
+    desk = Desk(lambda *_: FINISHED, work_for(1))
+    desks.append(desk)
+    failures = iter([RetriableError("away"), RetriableError("away still")])
+
+    def fence(_: Collection[str], __: WaitingForKafka) -> None:
+        failure = next(failures, None)
+        if failure is not None:
+            raise failure
+
+    desk.fence = fence
+    run = desk.run()
+
+    assert run.failure is None
+    assert ["away", "away still"] == [each.reason for each in desk.heard(Waiting)]  # type: ignore[attr-defined]
+
+
+def test_offsets_whose_commit_failed_are_fenced_before_they_are_read(desks: list[Desk]) -> None:
+    """The transaction may still be open, and hide what is behind it."""
+
+    def plan(request: PlanRequest) -> Plan:
+        known = request.offsets.known()
+        return Plan() if known else Plan(offsets={SOURCE: {"next": 1}})
+
+    desk = Desk(lambda *_: FINISHED, plan)
+    desks.append(desk)
+    failures = iter([RetriableError("lost the answer")])
+
+    def commit(spec: RunSpec, offsets: Offsets) -> None:
+        failure = next(failures, None)
+        if failure is not None:
+            raise failure
+        desk.done.append("committed")
+        desk.offsets.put(spec.name, offsets)
+
+    desk.commit = commit
+    desk.run()
+
+    fenced = ("fenced", ["g-c-0", "g-c-1"])
+    assert [fenced, fenced, "committed"] == desk.done
+
+
+def test_a_slot_of_another_version_fails_the_connector_with_a_sentence(desks: list[Desk]) -> None:
+    """Planning again would not help, and the executors' logs are far away."""
+    desk = Desk(lambda *_: None, work_for(99))
+    desks.append(desk)
+
+    class OldEngine(FakeEngine):
+        def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+            for ticket in tickets:
+                with ChannelClient(ticket) as client:
+                    client.ask("claim", pid=1, host="there", version="0.0.1")
+
+    desk.engine = OldEngine(desk.plays)
+    run = desk.run()
+
+    assert "slot on there has headrace 0.0.1" in str(run.failure)
+    assert "install the same version on the executors" in str(run.failure)
+
+
+def test_a_failed_task_ends_the_connector_and_both_are_told(desks: list[Desk]) -> None:
+    """With the task's own reason."""
+    desk = Desk(lambda *_: SlotReport(outcome=Outcome.FAILED, reason="bad line"), work_for(9))
+    desks.append(desk)
+    desk.run()
+
+    assert ["bad line"] == [each.reason for each in desk.heard(TaskFailed)]  # type: ignore[attr-defined]
+    assert ["Task c-0 failed: bad line"] == [
+        each.reason
+        for each in desk.heard(ConnectorFailed)  # type: ignore[attr-defined]
+    ]
+
+
+def test_a_stop_gives_fencing_no_more_than_the_grace_time(desks: list[Desk]) -> None:
+    """The broker may be away for hours; what is not fenced now is at the next start."""
+    desk = Desk(lambda *_: None, work_for(99), once=False)
+    desks.append(desk)
+    stopping = threading.Event()
+    gave_up: list[float] = []
+
+    def fence(_: Collection[str], waiting: WaitingForKafka) -> None:
+        if stopping.is_set():
+            began = time.monotonic()
+            try:
+                ask_until_refused(waiting)
+            finally:
+                gave_up.append(time.monotonic() - began)
+
+    desk.fence = fence
+    run = desk.start()
+    until(lambda: desk.heard(Replanned))
+    stopping.set()
+    run.ask_to_stop()
+
+    assert run.join(10.0)
+    assert desk.timing.grace <= gave_up[-1] < 10 * desk.timing.grace
+    assert TaskCount(slots=2) == desk.configs.task_count("c")
+
+
+def test_a_stop_ends_a_fencing_that_is_under_way(desks: list[Desk]) -> None:
+    """It is tried again on the way out, for as long as the grace time."""
+    desk = Desk(lambda *_: FINISHED, work_for(1), once=False)
+    desks.append(desk)
+    fencing = threading.Event()
+
+    def fence(_: Collection[str], waiting: WaitingForKafka) -> None:
+        fencing.set()
+        ask_until_refused(waiting)
+
+    desk.fence = fence
+    run = desk.start()
+    assert fencing.wait(10.0)
+    run.ask_to_stop()
+
+    assert run.join(10.0)
+    assert run.failure is None
+
+
+# ------------------------------------------------------------------ slow starts
+
+
+class StartingEngine(FakeEngine):
+    """Is still starting until the test says that it is ready."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk.plays)
+        self.asked = threading.Event()
+        self.ready = threading.Event()
+
+    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+        """Start, and run the slots then."""
+        self.asked.set()
+        assert self.ready.wait(20.0)
+        super().run(tickets)
+
+
+def starting(desk: Desk) -> tuple[ConnectorRun, StartingEngine, ConnectorContext, Capacity]:
+    """A run of a polled connector whose data plane is late, as it was told."""
+    engine = desk.engine = StartingEngine(desk)
+    contexts: list[ConnectorContext] = []
+    puppet("c", Puppet(started=contexts.append))
+    services = desk.services()
+    run = ConnectorRun(replace(SPEC, connector=PolledPuppet()), services)
+    run.start()
+    assert engine.asked.wait(10.0)
+    return run, engine, contexts[0], services.capacity
+
+
+def look_again(desk: Desk) -> None:
+    """Return when the run has looked at its slots another time, after it told that they are late."""
+    until(lambda: desk.heard(Waiting))
+    looks = len(desk.heard(SlotProgress))
+    until(lambda: len(desk.heard(SlotProgress)) > looks + 1)
+
+
+SOON = Timing(idle_poll=0.01, grace=0.1, batch_budget=1.0, slot_start=0.2)
+
+
+def test_the_grace_time_does_not_begin_before_slots_do(desks: list[Desk]) -> None:
+    """A request to end that no slot could hear yet is no reason to give the job up."""
+    desk = Desk(lambda *_: SlotReport(outcome=Outcome.IDLE), lambda _: Plan(), timing=SOON)
+    desks.append(desk)
+    run, engine, context, _ = starting(desk)
+    context.request_task_reconfiguration()
+    look_again(desk)
+    engine.ready.set()
+
+    assert run.join(20.0)
+    assert run.failure is None
+    assert [] == desk.heard(Replanned)
+
+
+def test_the_time_budget_does_not_begin_before_slots_do(desks: list[Desk]) -> None:
+    """Others wait as well, but a job that ends as it begins would be for nothing."""
+    ends: list[object] = []
+
+    def plays(ticket: SlotTicket, _: int) -> SlotReport:
+        with ChannelClient(ticket) as client:
+            ends.append(client.ask("beat", progress=Progress().as_message())["end"])
+        return SlotReport(outcome=Outcome.IDLE)
+
+    desk = Desk(plays, lambda _: Plan(), timing=SOON)
+    desks.append(desk)
+    run, engine, _, capacity = starting(desk)
+    other = threading.Thread(target=capacity.take, args=(2,), kwargs={"give_up": lambda: False})
+    other.start()
+    until(capacity.others_wait)
+    look_again(desk)
+    engine.ready.set()
+
+    assert run.join(20.0)
+    assert [None] == ends
+    other.join(10.0)
+
+
+@pytest.mark.parametrize(
+    ("boundary", "given_up"),
+    [
+        (BoundaryKind.CONNECTOR, []),
+        (BoundaryKind.INTERVAL, ["Slots did not end within the graceful time."]),
+    ],
+)
+def test_a_slot_may_go_on_to_the_end_of_its_connectors_transaction(
+    desks: list[Desk], boundary: BoundaryKind, given_up: list[str]
+) -> None:
+    """Though others wait: a transaction that is longer than that would be begun again for ever."""
+
+    def plays(ticket: SlotTicket, _: int) -> SlotReport:
+        with ChannelClient(ticket) as client:
+
+            def hears_end() -> bool:
+                return client.ask("beat", progress=Progress().as_message())["end"] is not None
+
+            until(hears_end)
+            late = time.monotonic() + 1.0
+            until(lambda: time.monotonic() > late)
+        return SlotReport(outcome=Outcome.IDLE)
+
+    timing = Timing(idle_poll=0.01, grace=0.1, batch_budget=0.1)
+    desk = Desk(plays, lambda _: Plan(), timing=timing)
+    desks.append(desk)
+    puppet("c", Puppet())
+    services = desk.services()
+    other = threading.Thread(
+        target=services.capacity.take, args=(2,), kwargs={"give_up": lambda: False}
+    )
+    run = ConnectorRun(replace(SPEC, connector=PolledPuppet(), boundary=boundary), services)
+    run.start()
+    other.start()
+    until(lambda: run.join(0.0) or bool(desk.heard(Replanned)))
+    run.ask_to_stop()
+
+    assert run.join(20.0)
+    assert given_up == [each.reason for each in desk.heard(Replanned)]
+    other.join(10.0)
+
+
+def test_a_stop_does_not_wait_for_slots_that_have_not_started(desks: list[Desk]) -> None:
+    """Spark may take much longer to start than the grace time; whatever starts late finds no work."""
+    desk = Desk(lambda *_: FINISHED, work_for(1), timing=Timing(grace=60.0), once=False)
+    desks.append(desk)
+    engine = desk.engine = StartingEngine(desk)
+    run = desk.start()
+    assert engine.asked.wait(10.0)
+    began = time.monotonic()
+    run.ask_to_stop()
+
+    assert run.join(20.0)
+    assert time.monotonic() - began < 2.0
+    assert [] == reasons(desk)
+    assert desk.heard(ConnectorStopped)
+    engine.ready.set()
+
+
+# ------------------------------------------------------------------ waiting
+
+
+@pytest.mark.parametrize(
+    ("committed", "report", "resumed"),
+    [(5, FINISHED, 1), (0, replace(FINISHED, outcome=Outcome.REPLAN, reason="timed out"), 0)],
+    ids=["committed", "given up"],
+)
+def test_a_slot_that_goes_on_after_a_wait_is_told(
+    desks: list[Desk], committed: int, report: SlotReport, resumed: int
+) -> None:
+    """Whoever read that the broker is away wants to read that it is back, and only then."""
+    desk = Desk(lambda *_: report, work_for(1))
+    desks.append(desk)
+    steps = (
+        Progress(waiting_for="a commit"),
+        Progress(waiting_for="a commit"),
+        Progress(committed_records=committed),
+        Progress(committed_records=committed),
+    )
+
+    class AwayEngine(FakeEngine):
+        def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+            with ChannelClient(tickets[0]) as client:
+                client.ask("claim", pid=1, host="nowhere", version=__version__)
+                for step in steps:
+                    looks = len(desk.heard(SlotProgress))
+                    client.ask("beat", progress=step.as_message())
+                    until(lambda: len(desk.heard(SlotProgress)) > looks + 1)  # noqa: B023
+                client.ask("end", report=report.as_message())
+
+    desk.engine = AwayEngine(desk.plays)
+    desk.run()
+
+    assert resumed == len(desk.heard(Resumed))
+    assert ["a commit"] == sorted(set(reasons(desk)))
+
+
+def test_slots_that_spark_does_not_start_are_told_once_and_work_goes_on_when_they_come(
+    desks: list[Desk],
+) -> None:
+    """A full cluster, or one without executors, would else say nothing for hours."""
+
+    def plan(_: PlanRequest) -> Plan:
+        shares = [[Split(partition=SourcePartition(n=number))] for number in range(2)]
+        return Plan() if desk.engine.tickets else Plan(shares=shares)
+
+    timing = Timing(idle_poll=0.01, slot_start=0.1)
+    desk = Desk(lambda *_: FINISHED, plan, timing=timing)
+    desks.append(desk)
+    free = threading.Event()
+
+    class FullEngine(FakeEngine):
+        def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+            super().run(tickets[:1])
+            assert free.wait(20.0)
+            super().run(tickets[1:])
+
+    desk.engine = FullEngine(desk.plays)
+    run = desk.start()
+    until(lambda: desk.heard(Waiting))
+    looks = len(desk.heard(SlotProgress))
+    until(lambda: len(desk.heard(SlotProgress)) > looks + 1)
+    free.set()
+
+    assert run.join(20.0)
+    assert run.failure is None
+    (told,) = reasons(desk)
+    assert told.startswith("1 of 2 slots have not started in 0 s;")
+    assert "headrace.slots says (2)" in told
+    assert 1 == len(desk.heard(MicroBatchEnded))
+
+
+def test_slots_are_not_late_while_their_engine_starts(desks: list[Desk]) -> None:
+    """Nobody need look for executors while Spark is starting on a busy machine; but it may not take for ever."""
+    desk = Desk(lambda *_: FINISHED, work_for(1), timing=replace(SOON, slot_start=1.5))
+    desks.append(desk)
+    engine = desk.engine = StartingEngine(desk)
+    engine.is_starting = True
+    run = desk.start()
+    until(lambda: 5 == len(desk.heard(SlotProgress)))
+    assert [] == reasons(desk)
+    until(lambda: reasons(desk))
+    assert len(desk.heard(SlotProgress)) > 10
+    run.ask_to_stop()
+    engine.ready.set()
+
+    assert run.join(20.0)
+    (told,) = reasons(desk)
+    assert told.startswith("Spark has been starting for 6 s.")
+
+
+def test_a_connector_that_fails_while_it_waits_for_slots_fails(desks: list[Desk]) -> None:
+    """Those who have them may keep them for hours."""
+    desk = Desk(lambda *_: FINISHED, work_for(1))
+    desks.append(desk)
+    contexts: list[ConnectorContext] = []
+    puppet("c", Puppet(plan=desk.plan, started=contexts.append))
+    services = desk.services()
+    services.capacity.take(2, give_up=lambda: True)
+    run = ConnectorRun(SPEC, services)
+    run.start()
+    until(lambda: desk.heard(Queued))
+    contexts[0].raise_error(ValueError("lost the source"))
+    contexts[0].raise_error(ValueError("again"))
+
+    assert run.join(20.0)
+    assert "lost the source" == str(run.failure)
+
+
+def test_a_source_that_is_away_is_told_with_its_reason(desks: list[Desk]) -> None:
+    """It comes with the slot's heartbeat."""
+    desk = Desk(lambda *_: FINISHED, work_for(1))
+    desks.append(desk)
+
+    class AwayEngine(FakeEngine):
+        def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+            with ChannelClient(tickets[0]) as client:
+                client.ask("claim", pid=1, host="nowhere", version=__version__)
+                for reason in ("refused", "refused again"):
+                    looks = len(desk.heard(SlotProgress))
+                    client.ask("beat", progress=Progress(source_away=reason).as_message())
+                    until(lambda: len(desk.heard(SlotProgress)) > looks + 1)  # noqa: B023
+                client.ask("end", report=FINISHED.as_message())
+
+    desk.engine = AwayEngine(desk.plays)
+    desk.run()
+
+    assert ["Task c-0 cannot read its source and tries again: refused"] == reasons(desk)
+
+
+def reasons(desk: Desk) -> list[str]:
+    """Why the connector had to wait."""
+    return [each.reason for each in desk.events if isinstance(each, Waiting)]

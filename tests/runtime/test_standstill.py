@@ -1,0 +1,131 @@
+"""A plan that always has work although nothing comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from doubles.puppets import SOURCE
+from headrace.connect.connector import Plan, PlanRequest
+from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.task import Split
+from headrace.observe.events import Waiting
+from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.runtime.batch_runner import BatchResult
+from headrace.runtime.rounds import NoProgressGuard
+from headrace.task.work import Outcome, SlotReport
+from headrace.testing.waiting import until
+from runtime.desk import Desk
+
+FINISHED = SlotReport(outcome=Outcome.FINISHED)
+WORK = Plan(shares=[[Split(partition=SOURCE)]])
+OTHER = SourcePartition(source="other")
+
+
+def offsets(at: int) -> OffsetSnapshot:
+    """What is committed."""
+    stored: dict[SourcePartition, SourceOffset] = {SOURCE: {"next": at}}
+    return OffsetSnapshot(stored)
+
+
+def ended(records: int = 0, *, clean: bool = True, lost: str | None = None) -> BatchResult:
+    """How a micro-batch ended."""
+    return BatchResult(reports=[FINISHED], clean=clean, lost=lost, committed_records=records)
+
+
+def test_work_that_changed_nothing_is_waited_for_once_before_it_is_done_again() -> None:
+    """And told once, however long it lasts."""
+    standstill = NoProgressGuard()
+    seen: list[tuple[bool, bool]] = []
+    for _ in range(2):
+        standstill.ended(ended(), offsets(1))
+        seen.append((standstill.must_wait(offsets(1)), standstill.is_news()))
+
+    assert [(True, True), (True, False)] == seen
+    assert not standstill.must_wait(offsets(1))
+
+
+@pytest.mark.parametrize(("records", "now"), [(1, 1), (0, 2)])
+def test_a_record_or_an_offset_is_progress(records: int, now: int) -> None:
+    """After it, a standstill is news again."""
+    standstill = NoProgressGuard()
+    standstill.ended(ended(), offsets(1))
+    assert (True, True) == (standstill.must_wait(offsets(1)), standstill.is_news())
+    standstill.ended(ended(records), offsets(1))
+
+    assert not standstill.must_wait(offsets(now))
+    standstill.ended(ended(), offsets(now))
+    assert (True, True) == (standstill.must_wait(offsets(now)), standstill.is_news())
+
+
+@pytest.mark.parametrize("result", [None, ended(clean=False), ended(lost="killed")])
+def test_a_micro_batch_that_was_cut_short_says_nothing_of_the_plan(
+    result: BatchResult | None,
+) -> None:
+    """It is planned again for another reason, which has been told."""
+    standstill = NoProgressGuard()
+    standstill.ended(result, offsets(1))
+
+    assert not standstill.must_wait(offsets(1))
+
+
+# ------------------------------------------------------------------ in a run
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    """A connector that always plans the same, and whose slots are through without anything committed."""
+    made = Desk(lambda *_: FINISHED, lambda _: WORK, once=False)
+    yield made
+    made.channel.close()
+
+
+def reasons(desk: Desk) -> list[str]:
+    """Why the connector had to wait."""
+    return [each.reason for each in desk.events if isinstance(each, Waiting)]
+
+
+def test_a_plan_without_progress_backs_off_and_is_told_once(desk: Desk) -> None:
+    """It would else start hundreds of Spark jobs a second without a word."""
+    run = desk.start()
+    until(lambda: len(desk.engine.tickets) > 2)
+    run.ask_to_stop()
+    assert run.join(20.0)
+
+    assert 3 == len(desk.engine.tickets)
+    (told,) = reasons(desk)
+    assert "without committing a record or an offset" in told
+
+
+def test_work_that_needs_no_second_try_is_not_waited_for(desk: Desk) -> None:
+    """A file may be empty or gone: the next plan leaves it out, or has other work."""
+    plans = iter([WORK, Plan(offsets={OTHER: {"next": 1}}), WORK])
+    desk.plan = lambda _: next(plans, Plan())
+    desk.once = True
+    desk.run()
+
+    assert 2 == len(desk.engine.tickets)
+    assert [] == reasons(desk)
+
+
+def test_tasks_see_the_offsets_that_their_plan_has_changed(desk: Desk) -> None:
+    """They are committed before the work begins, so an older snapshot would contradict the store."""
+    plans = iter([Plan(shares=WORK.shares, offsets={OTHER: {"next": 5}})])
+    seen: list[object] = []
+
+    def plan(request: PlanRequest) -> Plan:
+        seen.append(dict(request.offsets.known()))
+        return next(plans, Plan())
+
+    def plays(_: object, __: int) -> SlotReport:
+        (batch,) = set(desk.channel._batches.values())
+        seen.append(dict(batch.offsets))
+        return FINISHED
+
+    desk.plan, desk.once = plan, True
+    desk.engine._plays = plays
+    desk.run()
+
+    committed = {OTHER: {"next": 5}}
+    assert [{}, committed, committed] == seen

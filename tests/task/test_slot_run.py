@@ -1,0 +1,125 @@
+"""What a slot asks the driver before it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from doubles.memory_sender import MemorySender
+from doubles.puppets import Puppet, numbered, puppet
+from headrace.connect.errors import RetriableError, StaleTokenError
+from headrace.offsets.target import OffsetTopic
+from headrace.task.work import ConnectorSpec, Delivery, Outcome, PluginChoice, Progress, SlotWork
+from headrace.task.worker_task import WorkerTask
+from task.loop import HeldLease
+
+STRING = PluginChoice(class_name="string")
+
+
+@dataclass
+class Driver:
+    """Answers as the test says, and notes what it was asked; stands where a ``ChannelClient`` stands."""
+
+    answer: Callable[[], bool]
+    asked: list[str] = field(default_factory=list)
+
+    def ask(self, verb: str, **_: Any) -> dict[str, Any]:  # noqa: ANN401
+        """The answer to *verb*."""
+        self.asked.append(verb)
+        return {"valid": self.answer()}
+
+
+class WatchedSender(MemorySender):
+    """Remembers whether it owns its transactional id, and whether it ever began a transaction."""
+
+    opened = False
+    begun = False
+
+    def open(self) -> None:
+        """Note it."""
+        super().open()
+        self.opened = True
+
+    def begin(self) -> None:
+        """Note it."""
+        super().begin()
+        self.begun = True
+
+
+class Slot:
+    """One slot with a record to send, whose token is valid as *answer* says once its sender is open."""
+
+    def __init__(self, answer: Callable[[], bool]) -> None:
+        polls = iter([numbered("t", 0, 1), None])
+        puppet("c", Puppet(poll=lambda _: next(polls)))
+        self.sender = sender = WatchedSender()
+        self.driver = Driver(lambda: answer() if sender.opened else True)
+        self.run = WorkerTask(
+            WORK,
+            self.driver,  # type: ignore[arg-type]
+            HeldLease(),  # type: ignore[arg-type]
+            Progress(),
+            make_sender=lambda *_, **__: sender,
+        )
+
+
+WORK = SlotWork(
+    spec=ConnectorSpec(
+        name="c",
+        props={"name": "c"},
+        max_tasks=1,
+        delivery=Delivery.EXACTLY_ONCE,
+        producer={"bootstrap.servers": "nowhere:1"},
+        offsets=OffsetTopic(name="offsets"),
+        key_converter=STRING,
+        value_converter=STRING,
+        header_converter=PluginChoice(class_name="simple"),
+    ),
+    task=0,
+    task_class="doubles.puppets:PuppetTask",
+    config={"name": "c"},
+    planned=True,
+    splits=(),
+    transactional_id="g-c-0",
+)
+
+
+def with_settings(work: SlotWork, **settings: Any) -> SlotWork:  # noqa: ANN401 (as the spec has them)
+    """*work* for a connector with other *settings*."""
+    return replace(work, spec=replace(work.spec, **settings))
+
+
+def test_a_slot_whose_token_counts_writes() -> None:
+    """Once it has made sure of it."""
+    slot = Slot(lambda: True)
+
+    assert Outcome.FINISHED is slot.run.run()
+    assert slot.run.close()
+    assert [("t", None, b"0")] == slot.sender.committed
+    assert ["valid"] == slot.driver.asked
+
+
+def silence() -> bool:
+    """No answer."""
+    raise RetriableError("no one there")
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"), [(lambda: False, StaleTokenError), (silence, RetriableError)]
+)
+def test_a_slot_that_was_held_before_its_producer_asks_again_before_it_writes(
+    answer: Callable[[], bool], error: type[Exception]
+) -> None:
+    """It may have fenced its successor by opening; its lease may not have noticed anything yet."""
+    slot = Slot(answer)
+
+    with pytest.raises(error):
+        slot.run.run()
+
+    assert slot.run.close()
+    assert slot.sender.opened
+    assert not slot.sender.begun
+    assert slot.sender.closed

@@ -1,0 +1,115 @@
+"""What a worker says when it starts."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from headrace.config.worker_config import WorkerConfig
+from headrace.connect.errors import ConnectError
+from headrace.observe.log_format import LogForm
+from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
+from headrace.storage.memory import MemoryOffsetStore
+from headrace.storage.sqlite import SqliteStorage
+from headrace.testing.waiting import until
+from headrace.worker import services as foundation
+from headrace.worker import serving, standalone
+
+NOWHERE = {
+    "bootstrap.servers": "127.0.0.1:9",
+    "key.converter": "string",
+    "value.converter": "string",
+    "headrace.start.deadline.ms": "300",
+}
+
+
+def _started(state_file: Path, **settings: str) -> str:
+    """Why the worker did not start: nothing listens where its broker should be."""
+    given = {key.replace("_", "."): value for key, value in settings.items()}
+    config = WorkerConfig.parse(NOWHERE | given)
+    with (
+        pytest.raises(ConnectError) as caught,
+        standalone(config, [], state_file=state_file, emit=lambda _: None),
+    ):
+        pass
+    return str(caught.value)
+
+
+def _reached(state_file: Path, **settings: str) -> str:
+    """The name of a worker whose broker has answered."""
+    given = {key.replace("_", "."): value for key, value in settings.items()}
+    config = WorkerConfig.parse(NOWHERE | given)
+    with closing(SqliteStorage(state_file)) as storage:
+        group_id = foundation.identity(config, storage)
+        foundation.keep_identity(config, storage, group_id)
+    return group_id
+
+
+def test_a_worker_that_never_reached_kafka_leaves_nothing_behind(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither a state file nor a name: the address may be wrong."""
+    with caplog.at_level(logging.WARNING):
+        _started(tmp_path / "s.db")
+
+    assert [] == list(tmp_path.iterdir())
+    assert "This worker is new" not in caplog.text
+
+
+def test_a_serving_worker_that_never_reached_kafka_leaves_nothing_behind(tmp_path: Path) -> None:
+    """It has answered requests meanwhile, and none of them has stored anything."""
+    with serving(
+        WorkerConfig.parse(NOWHERE), state_file=tmp_path / "s.db", emit=lambda _: None
+    ) as herder:
+        herder.start()
+        assert [] == list(herder.connectors())
+        until(lambda: herder.failure is not None, seconds=20)
+
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_new_identity_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever moves the worker's file would otherwise send everything again without a word."""
+    state_file = tmp_path / "s.db"
+    with caplog.at_level(logging.WARNING):
+        names = [_reached(state_file), _reached(state_file)]
+        _reached(tmp_path / "other.db", group_id="mine")
+
+    assert 1 == len(set(names))
+    [told] = [each for each in caplog.messages if "This worker is new" in each]
+    assert f"state file {state_file}" in told
+    assert "Set group.id=headrace-" in told
+
+
+def test_offsets_that_begin_in_a_new_state_file_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A name does not keep them."""
+    state_file = tmp_path / "s.db"
+    with caplog.at_level(logging.WARNING):
+        _reached(state_file, group_id="mine", exactly_once_source_support="disabled")
+
+    assert f"Set state.file={state_file} to keep" in caplog.text
+
+
+def test_a_broker_that_is_not_there_is_named_with_the_reason(tmp_path: Path) -> None:
+    """The address, what the client says, and how long it was waited."""
+    told = _started(tmp_path / "s.db")
+
+    assert told.startswith("Kafka at 127.0.0.1:9 was not reached: ")
+    assert "Connection refused" in told
+    assert "Gave up after 0.3 s (headrace.start.deadline.ms)." in told
+
+
+def test_slots_are_told_the_form_of_the_worker_s_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their processes begin without any."""
+    form = LogForm(level=logging.DEBUG, as_json=True)
+    monkeypatch.setattr(foundation, "form_in_use", lambda: form)
+    desk = LockedOffsetStore(MemoryOffsetStore())
+    channel = foundation.channel_for(WorkerConfig.parse(NOWHERE), ConnectorOffsetStores(desk))
+    channel.close()
+
+    assert form == channel._log()
