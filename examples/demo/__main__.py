@@ -9,32 +9,15 @@ import logging
 import os
 import signal
 import sys
-from types import FrameType
 from typing import NoReturn
 
+from leaving import ENDINGS, Ending
 from logs import keep_logs
 from screen import Screen
 from settings import LOG, ROOT
 from showing import FAILED, show
 
 from headrace.connect.errors import ConnectError
-
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class Ending:
-    """Turns a signal into the end of the program, and remembers it."""
-
-    def __init__(self) -> None:
-        self.received: int | None = None
-
-    def __call__(self, number: int, _frame: FrameType | None) -> NoReturn:
-        """Leave; all that was started is ended on the way out, which nothing may interrupt."""
-        for each in ENDINGS:
-            signal.signal(each, signal.SIG_IGN)
-        self.received = number
-        os.write(1, b"\nEnding what was started ...\n")
-        raise SystemExit(128 + number)
 
 
 def main() -> NoReturn:
@@ -46,7 +29,9 @@ def main() -> NoReturn:
     for number in ENDINGS:
         signal.signal(number, ending)
     try:
-        sys.exit(show(screen))
+        code = show(screen, ending.leave_if_received)
+        ending.leave_if_received()
+        sys.exit(code)
     except Exception as error:
         if ending.received is not None:
             # What breaks while everything is being ended is not why it ends.

@@ -1,4 +1,4 @@
-"""Sees to it that no process stays behind."""
+"""Leaves when a signal asks for it, and sees to it that no process stays behind."""
 
 from __future__ import annotations
 
@@ -7,13 +7,39 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from headrace.broker.broker import until
 from headrace.pids import identity_of, read_stat, send
 from headrace.spark import java_process
 
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS = 10.0
 _PROC = Path("/proc")
+
+
+class Ending:
+    """Turns a signal into the end of the program, and remembers it."""
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        """Leave; all that was started is ended on the way out, which nothing may interrupt."""
+        for each in ENDINGS:
+            signal.signal(each, signal.SIG_IGN)
+        self.received = number
+        os.write(1, b"\nEnding what was started ...\n")
+        self.leave_if_received()
+
+    def leave_if_received(self) -> None:
+        """Leave, if a signal has come.
+
+        Python swallows what a handler raises where it happens to run in a callback of the collector's or of the import
+        system's; so what runs for long asks again.
+        """
+        if self.received is not None:
+            raise SystemExit(128 + self.received)
 
 
 @contextmanager

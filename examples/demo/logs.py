@@ -14,7 +14,7 @@ from screen import Screen
 from headrace.observe.logs import configure_logging
 
 # Fetching Kafka takes a while the first time, and so does Spark's start on a busy machine; somebody waits for them.
-_FETCHING, _STARTING = "headrace.jvm", "headrace.spark.java_start"
+FETCHING, STARTING = "headrace.jvm", "headrace.spark.start"
 
 
 def keep_logs(file: Path, screen: Screen) -> None:
@@ -24,11 +24,11 @@ def keep_logs(file: Path, screen: Screen) -> None:
     logging.getLogger("headrace").setLevel(logging.DEBUG)
     # It warns of topics that no one has made yet.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    logging.getLogger(_FETCHING).addHandler(ScreenLog(screen))
+    logging.getLogger(FETCHING).addHandler(ScreenLog(screen))
     starting = ScreenLog(screen)
     # That it begins and when it is through is shown by whoever starts it.
     starting.addFilter(lambda record: "waiting for" in record.msg)
-    logging.getLogger(_STARTING).addHandler(starting)
+    logging.getLogger(STARTING).addHandler(starting)
 
 
 class ScreenLog(logging.Handler):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 
 from checking import Comparison, compared, in_kafka, table
@@ -28,15 +28,15 @@ _LOOK_SECONDS = 0.2
 FAILED = 1
 
 
-def show(screen: Screen) -> int:
-    """Show it all; the exit code."""
+def show(screen: Screen, leave_if_asked: Callable[[], None]) -> int:
+    """Show it all; the exit code. *leave_if_asked* raises when somebody wants it to end; asked while records are sent."""
     screen.say("headrace: real files become Kafka records through Spark, each exactly once.", "")
     files = records_by_file()
     screen.say("Starting Kafka and Spark …")
     with stage(screen) as ready:
         _introduce(screen, files)
         killer = Killer("flights")
-        landed = _sent(ready, screen, killer, files)
+        landed = _sent(ready, screen, killer, files, leave_if_asked=leave_if_asked)
         screen.say("", "Reading it all back with another client (kafka-python, read_committed) …")
         comparison = compared(files, in_kafka(ready.bootstrap, connectors()))
         bootstrap = ready.bootstrap
@@ -59,7 +59,12 @@ def _introduce(screen: Screen, files: Mapping[str, Counter[str]]) -> None:
 
 
 def _sent(
-    ready: Stage, screen: Screen, killer: Killer, files: Mapping[str, Counter[str]]
+    ready: Stage,
+    screen: Screen,
+    killer: Killer,
+    files: Mapping[str, Counter[str]],
+    *,
+    leave_if_asked: Callable[[], None],
 ) -> Landed:
     """Run both connectors until all is read; what has landed then."""
     config = checked_worker(worker_props(ready.bootstrap))
@@ -76,7 +81,9 @@ def _sent(
         ) as made,
     ):
         made.worker.start(made.specs)
-        _watch(made.worker, landing, screen, killer=killer, files=files)
+        _watch(
+            made.worker, landing, screen, killer=killer, files=files, leave_if_asked=leave_if_asked
+        )
         return landing.landed
 
 
@@ -87,6 +94,7 @@ def _watch(
     *,
     killer: Killer,
     files: Mapping[str, Counter[str]],
+    leave_if_asked: Callable[[], None],
 ) -> None:
     """Show progress until the worker is through, and kill one of its tasks half way."""
     progress = Progress(sum(records.total() for records in files.values()))
@@ -95,6 +103,7 @@ def _watch(
         ending = pool.submit(worker.wait)
         try:
             while not ending.done():
+                leave_if_asked()
                 screen.progress(progress.line(landing.landed, time.monotonic()))
                 if killer.victim is None and landing.by_topic["flights"] >= half:
                     _kill(killer, screen)

@@ -17,13 +17,17 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
-from doubles.thread_engine import ThreadEngine
 from headrace.cli import run
 from headrace.cli.main import outcome
 from headrace.kafka.client_sender import ClientSender
 from headrace.kafka.transaction_coordinator import TransactionCoordinator
 from headrace.storage.sqlite_file import SqliteFile
 from headrace.worker import serving
+
+# A program finds the doubles of the tests only when it is told where they are.
+sys.path.append(str(Path(__file__).parents[1]))
+
+from doubles.thread_engine import ThreadEngine
 
 CHOSEN = "HEADRACE_TEST_DIES_AT"
 

@@ -13,13 +13,17 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from doubles.thread_engine import ThreadEngine
 from headrace.cli import run
 from headrace.cli.main import outcome
 from headrace.task.sql.step import SqlStage
 from headrace.task.work import SlotTicket
 from headrace.testing.waiting import until
 from headrace.worker import serving, standalone
+
+# A program finds the doubles of the tests only when it is told where they are.
+sys.path.append(str(Path(__file__).parents[1]))
+
+from doubles.thread_engine import ThreadEngine
 
 HOLD, ON_SPARK = "HEADRACE_TEST_HOLD_SLOTS", "HEADRACE_TEST_ON_SPARK"
 # Longer than any test, which would leave the process alone otherwise.

@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +77,16 @@ def steps(page: str) -> Iterator[PageFile | Typed]:
             yield PageFile(name=name, content=text)
 
 
+def parts(page: str) -> list[list[PageFile | Typed]]:
+    """The same in parts, each up to a file that follows commands; a part begins with the files of those before it."""
+    found = list[list[PageFile | Typed]]([[]])
+    for step in steps(page):
+        if isinstance(step, PageFile) and found[-1] and isinstance(found[-1][-1], Typed):
+            found.append([each for each in found[-1] if isinstance(each, PageFile)])
+        found[-1].append(step)
+    return found
+
+
 def _typed(text: str) -> Iterator[Typed]:
     for each in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, printed = each.partition("\n")
@@ -128,19 +138,22 @@ class Reader:
         self._make_environment()
         self._make_cache()
 
-    def follows(self, page: str, *, spark: bool = False) -> int:
+    def follows(self, steps: Sequence[PageFile | Typed], *, spark: bool = False) -> int:
         """Do all of it; returns how many commands were typed. Raises ``AssertionError`` where the page is wrong."""
         typed = 0
         (self.folder / ".terminal").unlink(missing_ok=True)
         try:
-            for step in steps(page):
+            for step in steps:
                 if isinstance(step, PageFile):
                     self._write(step)
                 else:
                     self._type(step, spark=spark)
                     typed += 1
         except BaseException:
-            if "start-connect-server.sh" in page:
+            if any(
+                isinstance(each, Typed) and "start-connect-server.sh" in each.command
+                for each in steps
+            ):
                 self._run(_STOP_CONNECT_SERVER, spark=True)
             raise
         finally:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from page_examples import ROOT, PageFile, Reader, Typed, matches, steps
+from page_examples import ROOT, PageFile, Reader, Typed, matches, parts, steps
 
 ALL_PAGES = sorted(
     str(path.relative_to(ROOT))
@@ -63,6 +63,18 @@ def test_a_block_is_a_file_where_the_sentence_above_names_one():
     ] == list(steps(PAGE))
 
 
+def test_a_page_has_parts():
+    """Each has the files of those before it, and its own commands."""
+    first, second = parts(PAGE + PAGE.replace("in/a.jsonl", "b.jsonl"))
+
+    assert list(steps(PAGE)) == first
+    assert [
+        PageFile(name="in/a.jsonl", content="1\n2\n"),
+        PageFile(name="b.jsonl", content="1\n2\n"),
+    ] == second[:2]
+    assert "cat b.jsonl" == second[2].command
+
+
 def test_the_ellipsis_stands_for_anything_and_nothing_else_does():
     """Also for several lines."""
     assert matches("a … z", "a b\nc z\n")
@@ -76,7 +88,7 @@ def test_the_ellipsis_stands_for_anything_and_nothing_else_does():
 def test_a_page_that_shows_something_else_fails(wrong: str, tmp_path: Path):
     """So does one whose command fails unseen."""
     with pytest.raises(AssertionError, match="The page shows"):
-        Reader(folder=tmp_path / "reader").follows(wrong)
+        Reader(folder=tmp_path / "reader").follows(list(steps(wrong)))
 
 
 # Commands that no test of this module runs, with the one that does, or with why none does.
@@ -161,14 +173,21 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 @pytest.mark.parametrize("page", [each for each in PAGES if each not in OF_SPARK])
 def test_a_page_shows_what_its_reader_sees(page: str, reader: Reader):
     """Whatever page was read before it."""
-    assert reader.follows((ROOT / page).read_text())
+    assert reader.follows(list(steps((ROOT / page).read_text())))
 
 
 @pytest.mark.broker
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("page", sorted(OF_SPARK))
-def test_a_page_about_spark_shows_what_its_reader_sees(page: str, reader: Reader):
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [
+        (page, number)
+        for page in sorted(OF_SPARK)
+        for number in range(len(parts((ROOT / page).read_text())))
+    ],
+)
+def test_a_page_about_spark_shows_what_its_reader_sees(page: str, number: int, reader: Reader):
     """On a machine that has no Java of its own."""
-    assert reader.follows((ROOT / page).read_text(), spark=True)
+    assert reader.follows(parts((ROOT / page).read_text())[number], spark=True)

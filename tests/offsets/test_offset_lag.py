@@ -12,6 +12,7 @@ from headrace.connect.errors import ConnectError, OffsetsError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.herder.answers import ConnectorOffset, PartitionLag
 from headrace.herder.errors import ServerError
+from headrace.observe.secret_masking import Secrets
 from headrace.offsets.alteration import partition_lags
 from runtime.desk import SPEC
 
@@ -51,8 +52,8 @@ def test_every_offset_is_told_with_its_lag():
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (OffsetsError("It is away."), "Failed to tell the lag of source connector c: It is away."),
-        (ValueError("hunter2"), "Failed to tell the lag of source connector c"),
+        (OffsetsError("It is away."), "Failed to read the lag of source connector c: It is away."),
+        (ValueError("hunter2"), "Failed to read the lag of source connector c"),
     ],
 )
 def test_a_connector_that_fails_is_an_error(error: Exception, told: str):
@@ -62,3 +63,17 @@ def test_a_connector_that_fails_is_an_error(error: Exception, told: str):
 
     assert told == str(caught.value)
     assert isinstance(caught.value, ConnectError)
+
+
+def test_a_connector_that_fails_shows_no_secret(caplog: pytest.LogCaptureFixture):
+    """Neither to the one who asked, nor in the log."""
+    spec = replace(
+        SPEC,
+        connector=Telling(OffsetsError("No entry for hunter2.")),
+        hidden=Secrets(values={"hunter2": "[hidden]"}),
+    )
+    with pytest.raises(ServerError, match=r"No entry for \[hidden\]") as caught:
+        partition_lags(spec, OFFSETS)
+
+    assert caplog.records
+    assert "hunter2" not in caplog.text + str(caught.value.__cause__)

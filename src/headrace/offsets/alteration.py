@@ -140,13 +140,14 @@ def partition_lags(spec: RunSpec, offsets: Sequence[ConnectorOffset]) -> Sequenc
     known = {each.partition: each.offset for each in offsets}
     try:
         lags = spec.connector.lag(spec.props, known)
-    except Exception as error:
-        told = f"Failed to tell the lag of source connector {spec.name}"
-        _log.exception("%s", told)
+    except Exception as error:  # noqa: BLE001 (whatever it is, whoever asked hears of it)
+        failure = f"Failed to read the lag of source connector {spec.name}"
         # What is no error of the contract may show anything.
-        raise ServerError(
-            f"{told}: {error}" if isinstance(error, ConnectError) else told
-        ) from error
+        if isinstance(error, ConnectError):
+            failure = f"{failure}: {spec.hidden.masked(str(error))}"
+        cause = told_without(spec.hidden, error)
+        _log.error("%s", failure, exc_info=cause)
+        raise ServerError(failure) from cause
     return [
         PartitionLag(partition=partition, offset=offset, lag=lags.get(partition))
         for partition, offset in known.items()
