@@ -35,6 +35,8 @@ LIGHT = "light"
 REAL = ("session", "scenes", "parts")
 # A transaction that has outlived its time is ended at once, and not within ten seconds.
 BROKER = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
+# Brokers that live for minutes are better off without the optimising compiler, which takes as much as all they do.
+QUICK_JVM = {"KAFKA_JVM_PERFORMANCE_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 # Measured alone on two cores, the longest is less than half of this.
 LIMIT_SECONDS = 60
 # What only computes leaves the processor to what watches a clock.
@@ -148,6 +150,7 @@ def one_by_one(arguments: Sequence[str]) -> list[str]:
 def side_by_side() -> list[str]:
     """Everything at once, on a broker that all tests share; the names of what failed."""
     began, failed, tests = time.monotonic(), list[str](), list[Step]()
+    os.environ.update(QUICK_JVM)
     limited = [*PYTEST, "--refuse-above", str(LIMIT_SECONDS), "--lane"]
     try:
         with ExitStack() as services, ending_together() as children:

@@ -1,9 +1,10 @@
-"""The settings of the broker."""
+"""The settings of the broker, and of its Java."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from headrace.broker.broker import jvm_options
 from headrace.broker.folder import as_text, server_properties
 
 
@@ -33,3 +34,12 @@ def test_old_timestamps_are_kept():
 def test_escapes():
     """Blanks, backslashes and letters beyond Latin-1 survive Java's way of reading properties."""
     assert "log.dirs=/a\\ b\\\\c\\u00e9\\ud83d\\ude00\n" == as_text({"log.dirs": "/a b\\cé😀"})
+
+
+def test_options_of_java_can_be_replaced():
+    """By the variables of Kafka's own start script, one by one; an empty one is as good as none there, too."""
+    default = jvm_options({"KAFKA_HEAP_OPTS": ""})
+    quick = jvm_options({"KAFKA_JVM_PERFORMANCE_OPTS": "-XX:+UseSerialGC -Da='b c'"})
+
+    assert {"-Xmx1g", "-XX:+UseG1GC"} < set(default)
+    assert ["-Xms256m", "-Xmx1g", "-XX:+UseSerialGC", "-Da=b c"] == quick

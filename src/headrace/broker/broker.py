@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import random
+import shlex
 import signal
 import socket
 import struct
@@ -30,15 +31,12 @@ from headrace.jvm.jars import class_path
 from headrace.jvm.java import find_java
 from headrace.pids import identity_of, send
 
-# What Kafka's own start script gives a broker.
-BROKER_OPTIONS = (
-    "-Xms256m",
-    "-Xmx1g",
-    "-XX:+UseG1GC",
-    "-XX:MaxGCPauseMillis=20",
-    "-XX:InitiatingHeapOccupancyPercent=35",
-    "-Djava.awt.headless=true",
-)
+# The variables by which Kafka's own start script lets its options of Java be replaced, each with the default.
+JVM_OPTIONS = {
+    "KAFKA_HEAP_OPTS": "-Xms256m -Xmx1g",
+    "KAFKA_JVM_PERFORMANCE_OPTS": "-XX:+UseG1GC -XX:MaxGCPauseMillis=20 "
+    "-XX:InitiatingHeapOccupancyPercent=35 -Djava.awt.headless=true",
+}
 # A program that lives for a second is better off without the optimising compiler.
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 FORMAT_SECONDS = 120.0
@@ -73,7 +71,7 @@ def launch(layout: Layout, *, leash: int | None) -> subprocess.Popen[bytes]:
     one the broker goes on by itself. Either way it has a session of its own, so that Ctrl-C in the
     terminal does not reach it.
     """
-    command = [*_java(layout, BROKER_OPTIONS), "kafka.Kafka", str(layout.settings)]
+    command = [*_java(layout, jvm_options(os.environ)), "kafka.Kafka", str(layout.settings)]
     if leash is not None:
         command = [sys.executable, "-I", "-S", str(WATCHER), str(leash), *command]
     with layout.log_file.open("ab") as output:
@@ -86,6 +84,12 @@ def launch(layout: Layout, *, leash: int | None) -> subprocess.Popen[bytes]:
             start_new_session=True,
             pass_fds=() if leash is None else (leash,),
         )
+
+
+def jvm_options(environ: Mapping[str, str]) -> list[str]:
+    """The options of a broker's JVM in that environment. Pure."""
+    chosen = (environ.get(name) or default for name, default in JVM_OPTIONS.items())
+    return [option for options in chosen for option in shlex.split(options)]
 
 
 def _java(layout: Layout, options: Sequence[str]) -> list[str]:
