@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from headrace.spark.engine import SparkEngine
 
 # How long an example takes says more about what else the machine does than about the code.
-settings.register_profile("headrace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "headrace",
+    deadline=None,
+    max_examples=sampling.drawn(100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("headrace")
 
 # PySpark makes these two of a class that makes JSON of what any handler gets that meets it, and pytest attaches its own
@@ -29,6 +34,8 @@ settings.load_profile("headrace")
 for _context in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
     logging.getLogger(_context).setLevel(logging.CRITICAL)
 
+# Spark's JVM lives for minutes here: the optimising compiler would take as much as it gives.
+QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 # A transaction that has outlived its time is ended at once, and not within ten seconds.
 PROPERTIES = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
 
@@ -114,7 +121,7 @@ def spark_engine() -> Iterator[SparkEngine]:
     from headrace.spark.session import SparkSettings
 
     # So that slots find what tests put into tasks.
-    conf = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parent)}
+    conf = {**QUICK_JVM, "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent)}
     # With SQL from the start: a JVM for scheduling only would be replaced when a test has SQL.
     engine = SparkEngine(SparkSettings(master="local[6]", conf=conf), slots=6, sql=True)
     # The start of Spark is no test's own time.
@@ -127,13 +134,13 @@ def spark_engine() -> Iterator[SparkEngine]:
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
     """Another process with a session on a cluster of this machine, with a slot for each connector of a fleet."""
-    yield from _playing(tmp_path_factory, master="local-cluster[2,3,1024]")
+    yield from _playing(tmp_path_factory, master="local-cluster[2,3,1024]", conf=QUICK_JVM)
 
 
 @pytest.fixture(scope="session")
 def retrying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
     """Another process with a session that tries a task that failed once more; ``local[2]`` gives its job up."""
-    yield from _playing(tmp_path_factory, master="local[2,2]")
+    yield from _playing(tmp_path_factory, master="local[2,2]", conf=QUICK_JVM)
 
 
 @pytest.fixture(scope="session")
@@ -151,7 +158,7 @@ def connected(tmp_path_factory: pytest.TempPathFactory, connect_server: str) -> 
     yield from _playing(tmp_path_factory, remote=connect_server)
 
 
-def _playing(folders: pytest.TempPathFactory, **settings: str) -> Iterator[Player]:
+def _playing(folders: pytest.TempPathFactory, **settings: object) -> Iterator[Player]:
     from end_to_end.player import Player
 
     with Player(folders.mktemp("player"), **settings) as player:

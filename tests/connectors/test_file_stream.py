@@ -23,6 +23,7 @@ from headrace.connectors.file_stream import FileStreamSourceConnector, FileStrea
 from headrace.connectors.line_tail import line_ahead, open_tail
 from headrace.sources.extractors.streams import PlainStream
 from headrace.testing.task_runs import LocalContext, LocalRun, StoredOffsets
+from project.sampling import drawn
 
 Stored = dict[SourcePartition, SourceOffset]
 
@@ -87,7 +88,7 @@ def test_lines_end_as_in_java(path: Path) -> None:
     assert isinstance(batch.timestamps, int)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(text=st.text("ab\n\rü", max_size=30), size=st.none() | st.integers(1, 3))
 def test_resumes_behind_every_line(
     tmp_path_factory: pytest.TempPathFactory, text: str, size: int | None

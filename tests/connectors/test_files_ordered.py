@@ -22,6 +22,7 @@ from headrace.connectors.files.tracking.below_mark import BelowMark
 from headrace.connectors.files.tracking.folding import fold
 from headrace.connectors.files.tracking.marks import NO_MARK, Mark
 from headrace.connectors.files.tracking.ordering import OrderedTracker, Ordering
+from project.sampling import drawn
 
 ORDERED = {"files_tracking": "ordered"}
 NO_LOOKBACK = {**ORDERED, "files_lookback": "0"}
@@ -504,7 +505,7 @@ def test_a_mark_of_another_place_is_nobodys(store: FilledStore):
     assert other.items() <= played.stored.items()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(["put", "round", "stuck", "restart"]), st.integers(0, 40)),

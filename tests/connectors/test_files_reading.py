@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from headrace.connect import SourceOffset, SourcePartition
 from headrace.connectors.files.connector import FilesConnector
 from headrace.testing.task_runs import Delivered, LocalRun
+from project.sampling import drawn
 
 Stored = dict[SourcePartition, SourceOffset]
 PACKERS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
@@ -90,7 +91,7 @@ def readings(content: bytes, name: str, **props: str) -> Iterator[Reading]:
             yield Reading(values(first + rest), again, bool(stored[partition].get("done")))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(
     lines=st.lists(TEXT, max_size=8),
     end=LINE_END,
@@ -115,7 +116,7 @@ def test_lines_are_what_a_naive_reader_reads(  # noqa: PLR0917
         assert Reading([*expected]) == found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(
     lines=st.lists(JSON_LINE, max_size=8),
     end=LINE_END,
@@ -144,7 +145,7 @@ CSV_TEXT = st.text(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(
     rows=st.lists(st.tuples(CSV_TEXT, CSV_TEXT), max_size=7),
     end=LINE_END,

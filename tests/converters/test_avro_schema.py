@@ -40,6 +40,7 @@ from headrace.connect.schema import (
 from headrace.converters.avro_schema import AvroRules, avro_schema, avro_text
 from headrace.sources.extractors.avro.schema import connect_schema
 from headrace.sources.extractors.avro.types import parsed
+from project.sampling import drawn
 
 LOGICAL = "org.apache.kafka.connect.data"
 ANNOTATED = dataclasses.replace(
@@ -265,7 +266,7 @@ def test_names_that_become_the_same_are_refused():
         avro_schema(struct(Field("a-b", INT32), Field("a.b", INT32)), AvroRules(scrub=True))
 
 
-@settings(max_examples=60)
+@settings(max_examples=drawn(60))
 @given(SCHEMAS)
 def test_schemas_come_back_as_they_were(schema: Schema):
     """What reads Avro files understands what this writes."""

@@ -47,6 +47,7 @@ from headrace.connect.schema import (
 )
 from headrace.converters.avro_schema import AvroRules
 from headrace.converters.avro_values import joined, varints
+from project.sampling import drawn
 
 OPTIONAL_INT = INT32.as_optional()
 WITH_DEFAULT = dataclasses.replace(OPTIONAL_INT, default=5)
@@ -225,7 +226,7 @@ def test_varints_leave_out_rows_that_do_not_count(numbers: list[int], chance: so
     assert [each if counts else b"" for each, counts in pairs] == some_of_it
 
 
-@settings(max_examples=60)
+@settings(max_examples=drawn(60))
 @given(some.data())
 def test_another_reader_reads_what_was_written(chance: some.DataObject):
     """Any schema, any values, and any part of a column."""

@@ -32,6 +32,7 @@ from headrace.connect.schema import (
     decimal,
 )
 from headrace.converters import make_converter
+from project.sampling import drawn
 
 
 def struct(*fields: Field, **more: Any) -> Schema:  # noqa: ANN401
@@ -306,7 +307,7 @@ def _structs(draw: some.DrawFn, depth: int) -> Typed:
     return schema, some.fixed_dictionaries({name: values for name, (_, values) in members.items()})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(found=typed(), data=some.data(), start=some.integers(0, 2), numeric=some.booleans())
 def test_columns_are_written_as_each_value_alone(
     found: Typed,

@@ -16,6 +16,8 @@ from headrace.testing.waiting import until
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _START_SECONDS = 90.0
+# It lives for minutes: the optimising compiler would take as much as it gives.
+_QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class ConnectServer:
@@ -46,6 +48,8 @@ class ConnectServer:
             "spark.connect.grpc.binding.address=127.0.0.1",
             "--conf",
             "spark.ui.enabled=false",
+            "--driver-java-options",
+            _QUICK_JVM,
             "spark-internal",
         ]
         settings = {

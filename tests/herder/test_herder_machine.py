@@ -23,6 +23,7 @@ from headrace.herder.requests import OffsetChange, RestartRequest
 from headrace.herder.standalone import StandaloneHerder
 from headrace.testing.waiting import until
 from herder.stage import Stage, config, request, sqlite_stage
+from project.sampling import drawn
 
 NAMES = st.sampled_from("ab")
 TARGETS = st.sampled_from(TargetState)
@@ -216,4 +217,4 @@ class HerderMachine(RuleBasedStateMachine):
 
 
 TestHerderMachine = pytest.mark.slow(HerderMachine.TestCase)
-TestHerderMachine.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestHerderMachine.settings = settings(max_examples=drawn(40), stateful_step_count=25, deadline=None)

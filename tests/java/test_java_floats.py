@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.java.text import java_double, java_float, java_floats
+from project.sampling import drawn
 
 EDGES = [
     *(0.0, -0.0, 1e-3, 1e7, 9999999.0, 1e15, 1e23, 2e-44, 9.99e-4, 0.00012, 5e-324, 2e-323),
@@ -36,7 +37,7 @@ SINGLES = st.integers(0, 2**32 - 1).map(single_of_bits) | st.sampled_from(SINGLE
 POWERS = st.builds(lambda n, p: float(f"{n}e{p}"), st.integers(-999, 999), st.integers(-330, 306))
 
 
-@settings(max_examples=300)
+@settings(max_examples=drawn(300))
 @given(st.lists(st.none() | DOUBLES | POWERS, max_size=12), st.integers(0, 3))
 def test_a_column_of_doubles_is_written_as_each_of_them(
     numbers: Sequence[float | None], start: int
@@ -49,7 +50,7 @@ def test_a_column_of_doubles_is_written_as_each_of_them(
     assert alone == java_floats(column).to_pylist()
 
 
-@settings(max_examples=300)
+@settings(max_examples=drawn(300))
 @given(st.lists(st.none() | SINGLES, max_size=12))
 def test_a_column_of_floats_is_written_as_each_of_them(numbers: Sequence[float | None]) -> None:
     """Whatever their bits."""

@@ -14,6 +14,7 @@ from judges.drawn import LEAVES, Typed, one_of_each, typed
 from judges.drawn_operands import loose
 from judges.java_judge import JavaJudge
 from judges.told import Told
+from project.sampling import drawn
 
 pytestmark = pytest.mark.broker
 
@@ -28,7 +29,7 @@ SETTINGS = some.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, derandomize=True, database=None)
+@settings(max_examples=drawn(150), derandomize=True, database=None)
 @given(found=typed(), data=some.data(), config=SETTINGS)
 def test_any_value_of_any_schema(
     judge: JavaJudge, found: Typed, data: some.DataObject, config: dict[str, str]
@@ -41,7 +42,7 @@ def test_any_value_of_any_schema(
     assert judge.converted(JSON, told, **config) == ours("json", told, **config)
 
 
-@settings(max_examples=60, derandomize=True, database=None)
+@settings(max_examples=drawn(60), derandomize=True, database=None)
 @given(
     found=some.sampled_from(LEAVES), data=some.data(), enabled=some.sampled_from(["true", "false"])
 )
@@ -57,7 +58,7 @@ def test_any_value_without_schema(
     assert theirs == ours("json", told, schemas_enable=enabled)
 
 
-@settings(max_examples=80, derandomize=True, database=None)
+@settings(max_examples=drawn(80), derandomize=True, database=None)
 @given(found=loose(), data=some.data(), enabled=some.sampled_from(["true", "false"]))
 def test_any_map_without_schema(
     judge: JavaJudge, found: Typed, data: some.DataObject, enabled: str

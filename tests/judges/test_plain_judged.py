@@ -11,6 +11,7 @@ from judges.comparing import our_header_columns, our_headers, ours
 from judges.drawn import LEAVES, Typed, one_of_each, typed
 from judges.java_judge import JavaJudge
 from judges.told import Told
+from project.sampling import drawn
 
 pytestmark = pytest.mark.broker
 
@@ -30,7 +31,7 @@ def test_every_type_with_and_without_schema(judge: JavaJudge, name: str):
         assert (theirs, told) == (our_headers(name, told), told)
 
 
-@settings(max_examples=60, derandomize=True, database=None)
+@settings(max_examples=drawn(60), derandomize=True, database=None)
 @given(found=some.sampled_from(LEAVES), data=some.data())
 def test_any_number(judge: JavaJudge, found: Typed, data: some.DataObject):
     """Every converter of numbers, asked for any value that one of them takes."""
@@ -41,7 +42,7 @@ def test_any_number(judge: JavaJudge, found: Typed, data: some.DataObject):
         assert judge.converted(JAVA[name], told) == ours(name, told)
 
 
-@settings(max_examples=150, derandomize=True, database=None)
+@settings(max_examples=drawn(150), derandomize=True, database=None)
 @given(found=typed(), data=some.data())
 def test_any_header(judge: JavaJudge, found: Typed, data: some.DataObject):
     """The text forms of headers, one by one and all of a column."""
@@ -55,7 +56,7 @@ def test_any_header(judge: JavaJudge, found: Typed, data: some.DataObject):
     assert theirs == our_header_columns("simple", told)
 
 
-@settings(max_examples=150, derandomize=True, database=None)
+@settings(max_examples=drawn(150), derandomize=True, database=None)
 @given(found=typed(), data=some.data())
 def test_any_text(judge: JavaJudge, found: Typed, data: some.DataObject):
     """What Java prints of a value; except bytes, of which it prints no more than where they are in memory."""

@@ -26,6 +26,7 @@ from judges.drawn_operands import NAMES
 from judges.drawn_records import Drawn, records
 from judges.java_judge import JavaJudge, Refusal
 from judges.known_differences import is_known
+from project.sampling import drawn
 
 pytestmark = pytest.mark.broker
 
@@ -140,7 +141,7 @@ DEEP = [each for each in JAVA_TRANSFORM_CLASSES if re.search(r"Cast|Flatten|Mask
 
 
 @pytest.mark.parametrize("name", JAVA_TRANSFORM_CLASSES)
-@settings(max_examples=40, derandomize=True, database=None)
+@settings(max_examples=drawn(40), derandomize=True, database=None)
 @given(data=some.data(), rows=records())
 def test_records_become_the_same(
     judge: JavaJudge, name: str, data: some.DataObject, rows: Sequence[Drawn]
@@ -150,7 +151,7 @@ def test_records_become_the_same(
 
 
 @pytest.mark.parametrize("name", DEEP)
-@settings(max_examples=80, derandomize=True, database=None)
+@settings(max_examples=drawn(80), derandomize=True, database=None)
 @given(data=some.data(), rows=records())
 def test_structs_and_maps_become_the_same(
     judge: JavaJudge, name: str, data: some.DataObject, rows: Sequence[Drawn]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
+from pathlib import Path
 
 import pytest
 
 OPTION = "--lane"
 LIGHT, SESSION, SCENES, PARTS = "light", "session", "scenes", "parts"
-LANES = (LIGHT, SESSION, SCENES, PARTS)
+_REAL = (SESSION, SCENES, PARTS)
+LANES = (LIGHT, *_REAL)
 _OTHER_SESSIONS = {"cluster", "retrying", "connect_server"}
+_NEED_SERVICE = {"broker", "kill", "spark"}
+# A module without any of them has only light tests, and to import all of those takes a lane many seconds.
+_MARKED = re.compile(rf"\bmark\.({'|'.join(sorted(_NEED_SERVICE))})\b")
 # What a test needs to say when it uses one of these, as its lane depends on it.
 _MARKS = {
     **dict.fromkeys(["bootstrap", "mortal_broker", "refusing_broker"], "broker"),
@@ -26,13 +32,18 @@ def lane_of(folder: str, marks: Collection[str], fixtures: Collection[str]) -> s
     """
     if "spark_engine" in fixtures:
         return SESSION
-    if not {"broker", "kill", "spark"} & set(marks):
+    if not _NEED_SERVICE & set(marks):
         return LIGHT
     if folder == "examples":
         return PARTS if "spark" in marks else SCENES
     if folder != "end_to_end" or _OTHER_SESSIONS & set(fixtures):
         return PARTS
     return SESSION if "spark" in marks else SCENES
+
+
+def is_light(module: Path) -> bool:
+    """Whether a *module* of tests names none of the marks of a service."""
+    return _MARKED.search(module.read_text()) is None
 
 
 def lacking_mark(marks: Collection[str], fixtures: Collection[str]) -> str | None:
@@ -49,10 +60,19 @@ class Lanes:
     def __init__(self, lane: str | None) -> None:
         self._lane = lane
 
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Do not import what can have no test of this lane."""
+        is_module = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+        return True if is_module and self._lane in _REAL and is_light(collection_path) else None
+
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Refuse a test that uses a service and does not say so."""
         if mark := lacking_mark(_marks(item), _fixtures(item)):
             raise pytest.UsageError(f"{item.nodeid} uses a service: mark it {mark}.")
+        if _lane(item) != LIGHT and is_light(item.path):
+            raise pytest.UsageError(
+                f"{item.nodeid} has a mark from elsewhere: name it in this module."
+            )
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from project.lanes import LANES, LIGHT, PARTS, SCENES, SESSION, lacking_mark, lane_of
+from project.lanes import LANES, LIGHT, PARTS, SCENES, SESSION, is_light, lacking_mark, lane_of
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,19 @@ def test_light_tests_start_no_service() -> None:
     assert "broker" == lacking_mark(["kill"], ["tmp_path", "bootstrap"])
     assert "spark" == lacking_mark(["broker"], ["bootstrap", "spark_engine"])
     assert lacking_mark(["broker", "spark"], ["bootstrap", "spark_engine"]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "light"),
+    [
+        ("@pytest.mark.slow\ndef test_broker(): ...", True),
+        ("@pytest.mark.broker\ndef test_it(): ...", False),
+        ("pytestmark = [mark.kill]", False),
+    ],
+)
+def test_what_names_no_service_is_light(tmp_path: Path, text: str, *, light: bool) -> None:
+    """A lane on real parts does not import it."""
+    module = tmp_path / "test_it.py"
+    module.write_text(text)
+
+    assert light is is_light(module)

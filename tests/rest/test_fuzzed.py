@@ -14,6 +14,7 @@ import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from project.sampling import drawn
 from rest.fake_herder import FakeHerder
 
 WORDS = [
@@ -43,7 +44,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=drawn(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     method=st.sampled_from(METHODS),
     path=st.lists(SEGMENTS.filter(lambda each: each.isascii() or each.isprintable()), max_size=5),

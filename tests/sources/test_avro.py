@@ -20,6 +20,7 @@ from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.format import ObjectInput, ReadLimits
 from headrace.sources.extractors.streams import Compression
 from headrace.testing.format_suite import check_resume, reader_of, records_of
+from project.sampling import drawn
 from sources.avro_files import CODECS, avro_file, block, datum, header
 
 AVRO = AvroFormat()
@@ -129,7 +130,7 @@ ROW = some.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(
     rows=some.lists(ROW, max_size=12),
     codec=some.sampled_from(sorted(CODECS)),

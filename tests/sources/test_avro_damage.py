@@ -17,6 +17,7 @@ from headrace.sources.extractors.blocks import Span
 from headrace.sources.extractors.chunk import Resume
 from headrace.sources.extractors.format import ObjectInput
 from headrace.testing.format_suite import LIMITS, reader_of, records_of
+from project.sampling import drawn
 from sources.avro_files import CODECS, SYNC, avro_file, block, datum, header, long, text
 
 AVRO = AvroFormat(block_bytes=1024 * 1024)
@@ -78,7 +79,7 @@ def test_a_file_that_is_cut_off_anywhere_says_so(codec: str):
         assert error is None or "an object, " in error
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=drawn(400), deadline=None)
 @given(codec=some.sampled_from(sorted(CODECS)), data=some.data())
 def test_flipped_bits_end_in_records_or_an_error(codec: str, data: some.DataObject):
     """Whatever the bytes say, nothing but the two kinds of errors comes out."""
@@ -90,7 +91,7 @@ def test_flipped_bits_end_in_records_or_an_error(codec: str, data: some.DataObje
     seen(bytes(content))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(payload=some.binary(max_size=60), count=some.integers(0, 12))
 def test_any_bytes_in_a_block_end_in_records_or_an_error(payload: bytes, count: int):
     """All of a block's records are read, or the block is refused."""
@@ -99,7 +100,7 @@ def test_any_bytes_in_a_block_end_in_records_or_an_error(payload: bytes, count: 
     assert error is not None or len(found) == count
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(content=some.binary(max_size=80))
 def test_any_bytes_behind_the_magic_end_in_an_error(content: bytes):
     """Random bytes are no file."""

@@ -29,6 +29,7 @@ from headrace.sources.extractors.format import ReadLimits
 from headrace.sources.extractors.streams import Compression, open_stream
 from headrace.sources.extractors.unreadable import Unread, UnreadableRecordError
 from headrace.testing.format_suite import reader_of, records_of
+from project.sampling import drawn
 from sources.avro_files import block, datum, header, long, text
 
 LIMITS = ReadLimits(rows=10_000, chunk_bytes=1 << 20, record_bytes=1 << 20)
@@ -162,7 +163,7 @@ def told(content: bytes, *, scanned: bool, limits: ReadLimits = LIMITS) -> list[
     raise AssertionError("it does not end")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(drawn=datums())
 def test_a_scan_finds_where_records_begin_and_what_they_hold(drawn: tuple[Any, list[bytes]]):
     """Borders are those of the datums, and the column is the one of fastavro's values."""
@@ -182,7 +183,7 @@ def test_a_scan_finds_where_records_begin_and_what_they_hold(drawn: tuple[Any, l
     assert bits(expected) == bits(found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(drawn=datums(), sizes=some.lists(some.integers(1, 4)), data=some.data())
 def test_flipped_bits_are_told_as_before(
     drawn: tuple[Any, list[bytes]], sizes: list[int], data: some.DataObject

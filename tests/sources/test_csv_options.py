@@ -26,6 +26,7 @@ from headrace.testing.format_suite import (
     reader_of,
     records_of,
 )
+from project.sampling import drawn
 
 COMMENTED = CsvDialect(comment="#")
 TRIMMED = CsvDialect(trim=True)
@@ -55,7 +56,7 @@ def written(row: list[str], **options: str) -> str:
     return out.getvalue()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(rows=ROWS, comments=COMMENTS, escape=ESCAPES, chunk=some.integers(1, 40))
 def test_comments_between_rows_do_not_show(
     rows: list[list[str]], comments: list[str], escape: str, chunk: int
@@ -192,7 +193,7 @@ BLANK = some.text(" \t", max_size=3)
 PLAIN = some.text("ab\u00fc", max_size=3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(
     rows=some.lists(some.tuples(FIELD, PLAIN, FIELD), max_size=6),
     blanks=some.lists(BLANK, min_size=42),
@@ -285,7 +286,7 @@ OPTIONS = some.builds(
 CELL = some.sampled_from(["", "1", " 2", "#", '"a\n,"', ' "#" ', "x ", '"'])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(rows=some.lists(some.lists(CELL, min_size=1, max_size=3), max_size=6), dialect=OPTIONS)
 def test_any_rows_are_gone_on_with_behind_each_of_them(rows: list[list[str]], dialect: CsvDialect):
     """Good and bad ones, whatever the settings; what is told of bad ones is the file's own bytes."""

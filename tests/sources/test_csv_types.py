@@ -32,6 +32,7 @@ from headrace.testing.format_suite import (
     reader_of,
     records_of,
 )
+from project.sampling import drawn
 
 STRUCTS = CsvDialect(
     types=(("n", "integer"), ("x", "number"), ("d", "decimal(2)"), ("b", "boolean")), structs=True
@@ -290,7 +291,7 @@ DIALECTS = some.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(rows=some.lists(some.lists(CELL, min_size=1, max_size=3), max_size=8), dialect=DIALECTS)
 def test_any_rows_are_gone_on_with_behind_each_of_them(rows: list[list[str]], dialect: CsvDialect):
     """Good and bad ones, whatever the settings."""

@@ -23,6 +23,7 @@ from headrace.testing.format_suite import (
     reader_of,
     records_of,
 )
+from project.sampling import drawn
 
 PLAIN = CsvDialect()
 INFERRING = CsvDialect(infer=True)
@@ -40,7 +41,7 @@ def passed(name: str, encoding: str, content: bytes) -> list[Piece]:
 
 
 @pytest.mark.parametrize("encoding", SINGLE)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(content=some.binary(max_size=60))
 def test_lines_are_what_python_decodes(encoding: str, content: bytes):
     """Each line for itself; one that cannot be is bad, and its bytes are the file's own."""
@@ -62,7 +63,7 @@ def test_lines_are_what_python_decodes(encoding: str, content: bytes):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(
     rows=some.lists(
         some.lists(some.text('a€üÿ," \n', max_size=5), min_size=2, max_size=2), max_size=6

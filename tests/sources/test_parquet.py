@@ -25,6 +25,7 @@ from headrace.sources.extractors.object_reader import ObjectReader
 from headrace.sources.extractors.parquet.file import ParquetSource
 from headrace.sources.extractors.parquet.format import ParquetFormat
 from headrace.testing.format_suite import LIMITS, check_resume, reader_of, records_of
+from project.sampling import drawn
 
 PARQUET = ParquetFormat()
 
@@ -308,7 +309,7 @@ def test_an_offset_behind_the_file_is_refused():
         reader_of(PARQUET, letters(6), resume=Resume(anchor=7))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(seed=some.integers(0, 2**32))
 def test_no_damage_ends_as_fewer_records(seed: int):
     """Cut, flipped or overwritten bytes: all records are accounted for, or an error is raised."""

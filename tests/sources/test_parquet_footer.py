@@ -16,6 +16,7 @@ from hypothesis import strategies as some
 from headrace.connect.errors import TaskFailedError
 from headrace.sources.extractors.parquet.file import ParquetSource
 from headrace.sources.extractors.parquet.footer import ColumnPlace, FooterPlaces, footer_places
+from project.sampling import drawn
 
 TABLE = pa.table(
     {
@@ -133,7 +134,7 @@ def test_a_column_has_its_place_before_the_footer_and_for_itself(
     assert told in str(moved(footer_places(footer), **changed).misplaced(end))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(
     cut=some.integers(0, 3000),
     garbage=some.binary(max_size=40),

@@ -26,6 +26,7 @@ from headrace.sources.extractors.parquet.footer import ColumnPlace, FooterPlaces
 from headrace.sources.extractors.parquet.format import ParquetFormat
 from headrace.sources.extractors.parquet.ranges import groups_between, row_group_begins
 from headrace.testing.format_suite import check_ranges, reader_of, records_of
+from project.sampling import drawn
 from sources.avro_files import CODECS, SYNC, avro_file, block, datum, header, long
 
 AVRO = AvroFormat()
@@ -54,7 +55,7 @@ def parquet_file(rows: int, group: int, *, columns: int = 2) -> bytes:
     return out.getvalue()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(
     values=some.lists(BYTES, max_size=12),
     per_block=some.integers(1, 4),
@@ -71,7 +72,7 @@ def test_ranges_of_avro_hold_each_record_once(  # noqa: PLR0917
     check_ranges(AVRO, content, cuts, rows=rows)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(
     rows=some.integers(0, 12),
     group=some.integers(1, 5),

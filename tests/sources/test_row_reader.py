@@ -28,6 +28,7 @@ from headrace.sources.extractors.row_extractor import RowExtractor
 from headrace.sources.extractors.row_reader import RowReader
 from headrace.sources.extractors.streams import Compression, open_stream
 from headrace.sources.extractors.text_encoding import TextEncoding, encoding_named
+from project.sampling import drawn
 
 _FOUND = encoding_named("windows-1252")
 assert _FOUND is not None
@@ -110,7 +111,7 @@ def records(made: RowReader) -> list[object]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(
     content=st.lists(
         st.sampled_from(
@@ -141,7 +142,7 @@ def test_blocks_and_batches_do_not_show(name: str, content: bytes, block: int, r
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=drawn(80), deadline=None)
 @given(
     content=st.lists(
         st.sampled_from([b"a", b"1", b",", b'"a\nb"', b'""', b"\n", b"\r\n", b"{}", b"1,2\n"]),
@@ -158,7 +159,7 @@ def test_reading_goes_on_behind_every_record(name: str, content: bytes) -> None:
             assert told == [each[:2] for each in rest if each[0] != "error"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(
     lines=st.lists(st.text("ab", max_size=5), max_size=12),
     size=st.integers(1, 12),
@@ -181,7 +182,7 @@ def test_spans_share_lines_out(lines: list[str], size: int, block: int) -> None:
     assert (expected[:-1] if not expected[-1] else expected) == found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(
     rows=st.lists(
         st.tuples(st.text('a,"\\\n ', max_size=5), st.text('b,"\\\n ', max_size=5)), max_size=5
@@ -205,7 +206,7 @@ def test_escaped_csv_is_what_pythons_reader_reads(rows: list[tuple[str, str]]) -
     ("packing", "pack"),
     [(Compression.GZIP, gzip.compress), (Compression.ZSTD, zstandard.compress)],
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(content=st.binary(max_size=3000).map(b"x".__add__), missing=st.integers(1, 40))
 def test_cut_off_data_is_never_the_end(
     packing: Compression, pack: Callable[[bytes], bytes], content: bytes, missing: int
@@ -221,7 +222,7 @@ def test_cut_off_data_is_never_the_end(
 
 
 @pytest.mark.parametrize("packing", [Compression.GZIP, Compression.ZSTD])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(content=st.binary(max_size=300))
 def test_any_bytes_end(packing: Compression, content: bytes) -> None:
     """Bytes that are not compressed data end in an error, never in a hang or in nothing."""

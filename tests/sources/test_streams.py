@@ -20,6 +20,7 @@ from hypothesis import strategies as some
 from headrace.connect.errors import RecordError
 from headrace.sources.extractors.compression import EXTENSIONS, Compression, by_magic, by_name
 from headrace.sources.extractors.streams import ByteStream, open_stream
+from project.sampling import drawn
 
 MIB = 1024 * 1024
 
@@ -67,7 +68,7 @@ def unpacked(packed: bytes, compression: Compression, position: int = 0) -> byte
 
 
 @pytest.mark.parametrize("name", PACKERS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(
     parts=some.lists(some.binary(max_size=300) | some.just(b"a" * 200_000), min_size=1, max_size=3),
     data=some.data(),
@@ -98,7 +99,7 @@ def test_an_object_that_is_cut_off_anywhere_says_so(name: str):
 
 
 @pytest.mark.parametrize("name", PACKED)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(data=some.data())
 def test_flipped_bits_end_in_bytes_or_an_error(name: str, data: some.DataObject):
     """In no other error, and in no hang."""

@@ -29,6 +29,7 @@ from headrace.sources.extractors.parquet.format import ParquetFormat
 from headrace.sources.extractors.streams import Compression
 from headrace.sources.extractors.unreadable import UnreadableRecordError
 from headrace.testing.format_suite import Found, Piece, check_passing_over, pieces_of, reader_of
+from project.sampling import drawn
 from sources.avro_files import block, datum, header, text
 
 CSV = csv_format(CsvDialect(types=(("n", "integer"),)))
@@ -187,7 +188,7 @@ def test_a_long_row_belongs_to_the_split_that_it_begins_in():
 # ------------------------------------------------------------------ containers
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=drawn(40))
 @given(blocks=some.lists(some.lists(some.booleans(), min_size=1, max_size=5), max_size=3))
 def test_avro_records_that_do_not_fit_have_their_own_bytes(blocks: list[list[bool]]):
     """In blocks of any shape; the place is the block's and the record's number in it."""

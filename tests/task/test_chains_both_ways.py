@@ -18,6 +18,7 @@ from headrace.connect.transforming import Predicate, Transform
 from headrace.task.chain import Stage
 from headrace.task.work import ErrorPolicy
 from headrace.transforms.catalogue import make_predicate, make_transform
+from project.sampling import drawn
 from task.loop import Loop, ScriptedTask
 from transforms.drawn_settings import OF_OTHERS, OF_STRUCTS, WITH_SIDES
 from transforms.generated import ANY
@@ -85,7 +86,7 @@ def _predicates(draw: some.DrawFn) -> Predicate | None:
     return None if name is None else make_predicate(name, PREDICATES[name])
 
 
-@settings(max_examples=300)
+@settings(max_examples=drawn(300))
 @given(
     batch=ANY,
     chain=some.lists(stages(), min_size=1, max_size=4),
