@@ -31,31 +31,32 @@ from headrace.transforms.catalogue import (
 from headrace.transforms.spark_sql import SPARK_SQL
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-HOW = "This page is made from the code by `bin/pages.py`; a test fails when it is stale."
+HOW = "This page is generated from the code by `bin/pages.py`; a test fails when it is out of date."
 REFERENCE = f"""# Every setting
 
 {HOW} The pages that explain the settings are named above each table.
-A meaning ends with what a value may be beyond its type; rules across settings are told by a validation.
+A meaning ends with the allowed values, if the type alone does not say them. Rules across settings are reported when a
+configuration is validated.
 """
 METRICS = f"""# Metrics
 
-A worker that `headrace run` serves answers `GET /metrics` at its `listeners`, for Prometheus: no agent, no JMX. The names are
+A worker that `headrace run` has started answers `GET /metrics` at its `listeners`, for Prometheus: no agent, no JMX. The names are
 Kafka Connect's, `kafka_connect_<group>_<attribute>` with `-` as `_`; its tags are labels. A word, such as a state, is a label
 of a metric that is always 1: `kafka_connect_connector_metrics_status{{connector="c",status="running"}} 1`.
 
-Totals are counted from the start of the worker's process, and tasks' averages, minima and maxima over the micro-batch that is
-open or was the last. Nothing is measured or written before somebody asks, but counts that go with a task's heartbeat, about
-once a second: what a task that died did after its last one is in Kafka and not in the totals. `headrace run --once` and
+Totals are counted from the start of the worker's process, and tasks' averages, minima and maxima over the current or the last
+micro-batch. Tasks send their counts with their heartbeat, about once a second: what a task did after its last heartbeat before it
+died is in Kafka and not in the totals. Everything else is measured only when a request asks for it. `headrace run --once` and
 `headrace.run` answer no requests, so they have no metrics.
 
 {HOW}
 """
 LEFT_OUT = """
-## What Kafka Connect has besides
+## Metrics of Kafka Connect that are missing
 
 | metrics | here |
 |---|---|
-| `…-rate` | Prometheus finds them: `rate(kafka_connect_source_task_metrics_source_record_write_total[1m])`. |
+| `…-rate` | Prometheus computes them: `rate(kafka_connect_source_task_metrics_source_record_write_total[1m])`. |
 | `task-startup-…` | Left out: a task starts with each micro-batch. |
 | `running-ratio`, `pause-ratio`, `offset-commit-success-percentage`, `offset-commit-failure-percentage`, `source-record-active-count-max`, `source-record-active-count-avg` | Not measured. |
 | `connect-worker-rebalance-metrics`, `connect-coordinator-metrics` | A standalone worker has no group. |

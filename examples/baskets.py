@@ -30,7 +30,7 @@ class BasketsTask(SourceTask):
         self.last = offset["rowid"] if offset else 0
 
     def poll(self) -> list[SourceRecord]:
-        """The next lines; a basket may go on in the next poll."""
+        """The next lines; a basket may continue in the next poll."""
         records = [self.record(*row) for row in self.database.execute(NEXT, [self.last])]
         for record in records:
             if record.value == "paid":

@@ -29,7 +29,7 @@ class OrdersTask(SourceTask):
         self.last = offset["rowid"] if offset else 0
 
     def poll(self) -> list[SourceRecord]:
-        """The next orders, each with the offset from which to go on after it."""
+        """The next orders, each with the offset to resume from after it."""
         rows = self.database.execute(NEXT, [self.last]).fetchall()
         self.last = rows[-1][0] if rows else self.last
         return [

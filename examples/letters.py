@@ -21,7 +21,7 @@ FROM = "SELECT id, content FROM letters WHERE id >= ? ORDER BY id"
 
 
 class LettersConfig(SourceConfig):
-    """What can be set besides the framework's own settings."""
+    """What can be set in addition to the framework's own settings."""
 
     database: str = setting(doc="The SQLite file with the table letters (id, content).")
 
@@ -66,7 +66,7 @@ class Letters(NativeSource[int]):
 
 
 class LettersTask(NativeSourceTask):
-    """Reads the table; which records there are in a letter, ``extractor.class`` tells."""
+    """Reads the table; ``extractor.class`` decides which records a letter has."""
 
     config_class = LettersConfig
 

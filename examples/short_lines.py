@@ -1,4 +1,4 @@
-"""A transformation and a predicate of one's own: long lines are cut, and it can be told which are empty."""
+"""A transformation and a predicate of one's own: long lines are cut, and empty ones are recognised."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ShortenTransform:
         self.most = ShortenConfig.parse(config).most
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """One record; what is raised here is told with the place of the record."""
+        """One record; an error is reported with the place of the record."""
         if not isinstance(record.value, str):
             raise RecordError("Only text can be shortened.")
         return replace(record, value=record.value[: self.most])
