@@ -329,20 +329,23 @@ def test_a_process_that_is_killed_while_it_makes_an_archive_leaves_nothing_that_
     assert ([], True) == (list(archive.options()), archive.is_wanted())
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_next_jvm_starts_from_an_archive_that_was_made(
-    cache_of_tests: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It has it mapped into its memory."""
+@pytest.fixture
+def made_archive(cache_of_tests: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The file of the archive of this machine's Spark, which takes up to a minute of a processor to make."""
     monkeypatch.setenv("HEADRACE_CACHE", str(cache_of_tests))
     subprocess.run([sys.executable, "-c", _MAKING], check=True)
     [option, _] = class_archive().options()
-    file = option.partition("=")[2]
+    return option.partition("=")[2]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_next_jvm_starts_from_an_archive_that_was_made(made_archive: str) -> None:
+    """It has it mapped into its memory."""
     started = subprocess.run([sys.executable, "-c", _STARTED], text=True, capture_output=True)
 
-    assert file in started.stdout, started.stderr
+    assert made_archive in started.stdout, started.stderr
 
 
 _MAKING = "from headrace.spark import archive_making; archive_making.make()"
