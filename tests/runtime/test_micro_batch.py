@@ -282,7 +282,7 @@ def test_a_repeated_reader_is_not_waited_for() -> None:
 
     assert batch.all_reported()
     assert [] == batch.silent(5.0)
-    assert batch.may_tell_why()
+    assert batch.may_learn_why()
 
 
 def test_no_one_tells_why_where_no_reader_is_repeated() -> None:
@@ -290,4 +290,4 @@ def test_no_one_tells_why_where_no_reader_is_repeated() -> None:
     batch = split_batch()
     batch.end(batch.tokens()[0], SlotReport(outcome=Outcome.REPLAN))
 
-    assert not batch.may_tell_why()
+    assert not batch.may_learn_why()

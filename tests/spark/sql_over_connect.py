@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headrace.spark.sql_check import sql_problems, told_nulls
+from headrace.spark.sql_check import sql_problems, types_after_step
 from headrace.task.sql.row_types import FrameTypes, travelling
 from headrace.task.sql.step import SqlStage, SqlStep
 from spark.sql_frames import FIELDS, frame_schema, row, spark_schema, values_of
@@ -29,7 +29,7 @@ def required(session: SparkSession) -> list[str]:
     read = pa.struct([pa.field(each, pa.utf8(), nullable=False) for each in ("a", "b")])
     step = SqlStep(select=("nullif(a, 'x') AS a", "b"))
     carries = FrameTypes(value=travelling(read), read=read)
-    left = told_nulls(session, SqlStage(step=step, carries=carries)).left
+    left = types_after_step(session, SqlStage(step=step, carries=carries)).left
     assert isinstance(left, pa.StructType)
     return [each.name for each in left if not each.nullable]
 

@@ -229,11 +229,11 @@ def test_what_is_raised_for_no_single_record_is_not_tolerated() -> None:
 @pytest.mark.parametrize(
     ("what", "told"),
     [
-        (pa.array([b"a"]), "Returns made 1 of type binary from 2 values"),
-        (pa.array([], pa.binary()), "Returns made 0 of type binary from 2 values"),
-        (pa.array([b"a", b"b"] * 2), "Returns made 4 of type binary from 2 values"),
-        (pa.array(["a", "b"]), "Returns made 2 of type string from 2 values"),
-        ([b"a", b"b"], "Returns made 'list' from 2 values"),
+        (pa.array([b"a"]), "Returns returned 1 of type binary for 2 values"),
+        (pa.array([], pa.binary()), "Returns returned 0 of type binary for 2 values"),
+        (pa.array([b"a", b"b"] * 2), "Returns returned 4 of type binary for 2 values"),
+        (pa.array(["a", "b"]), "Returns returned 2 of type string for 2 values"),
+        ([b"a", b"b"], "Returns returned 'list' for 2 values"),
     ],
 )
 def test_a_converter_that_leaves_rows_out_fails_the_task(what: object, told: str) -> None:
@@ -256,7 +256,7 @@ def test_a_header_converter_that_leaves_rows_out_fails_the_task() -> None:
     headed = dataclasses.replace(batch("a", "b", end=2), headers=HeaderColumns([column], rows=2))
     encoder = Encoder(TooMany(), Returns(None), Returns(pa.array([b"x"])))
 
-    with pytest.raises(TaskFailedError, match="Returns made 1 of type binary from 2 values"):
+    with pytest.raises(TaskFailedError, match="Returns returned 1 of type binary for 2 values"):
         encoder.encoded(headed)
 
 

@@ -64,7 +64,7 @@ def test_what_is_never_converted_fails_the_task_where_it_is() -> None:
     running = loop(RegistryAway(stuck="c"), ErrorPolicy(retry_seconds=5.0))
 
     with pytest.raises(
-        RecordError, match=r"source offset position 3: .*away.* for 5 s \(errors.retry.timeout"
+        RecordError, match=r"source offset position 3: .*away.* after 5 s \(errors.retry.timeout"
     ):
         running.run()
 

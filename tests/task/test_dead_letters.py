@@ -116,7 +116,7 @@ def test_an_error_that_says_no_offset_is_not_tolerated() -> None:
     loop = Loop(ScriptedTask(batch("a", end=1), RecordError("It is broken.")), errors=DEAD)
 
     with pytest.raises(
-        TaskFailedError, match=r"It is broken\. errors\.tolerance=all does not help"
+        TaskFailedError, match=r"It is broken\. errors\.tolerance=all does not apply"
     ):
         loop.run()
 
@@ -127,7 +127,7 @@ def test_a_damaged_object_is_not_tolerated() -> None:
     """What a reader raises when nothing behind an error can be read."""
     loop = Loop(ScriptedTask(TaskFailedError("It is cut off.")), errors=SKIPPED)
 
-    with pytest.raises(TaskFailedError, match=r"cut off\. errors\.tolerance=all does not help"):
+    with pytest.raises(TaskFailedError, match=r"cut off\. errors\.tolerance=all does not apply"):
         loop.run()
 
 
@@ -135,7 +135,7 @@ def test_a_task_that_does_not_go_on_is_stopped() -> None:
     """The same error again would be a letter for ever."""
     loop = Loop(ScriptedTask(*[bad(b"b", 2)] * 3), errors=DEAD)
 
-    with pytest.raises(TaskFailedError, match="poll raises it again"):
+    with pytest.raises(TaskFailedError, match="poll raised the same error again"):
         loop.run()
 
     assert [("dead", b"b")] == sent(loop)
@@ -172,7 +172,7 @@ def test_a_task_that_does_not_go_on_is_stopped_without_offsets_as_well() -> None
     """After so many that it will not end by itself."""
     loop = Loop(ScriptedTask(*alike(b"a", 500)), errors=DEAD)
 
-    with pytest.raises(TaskFailedError, match="poll raises it again"):
+    with pytest.raises(TaskFailedError, match="poll raised the same error again"):
         loop.run()
 
     assert 101 == loop.progress.dead_lettered
@@ -339,7 +339,7 @@ def test_the_log_tells_of_each_when_it_should(
 
     (line,) = caplog.messages
     assert "task c-0" in line
-    assert "f, byte 2: It is bad. It is skipped." in line
+    assert "f, byte 2: It is bad. The record is skipped." in line
     assert content == ("{secret" in line)
 
 
@@ -375,16 +375,16 @@ def test_many_bad_rows_cost_little_more_than_few() -> None:
     values = ["good", None] * 2_000
     loop = Loop(ScriptedTask(nullable(*values)), errors=SKIPPED, value_converter="json")
     rows = 0
-    outlet = loop._outlet()
-    inner = outlet.encoder.encoded
+    pipeline = loop._pipeline()
+    inner = pipeline.encoder.encoded
 
     def counting(each: SourceBatch) -> EncodedRecords:
         nonlocal rows
         rows += len(each)
         return inner(each)
 
-    outlet.encoder.encoded = counting  # type: ignore[method-assign]
-    loop._outlet = lambda: outlet  # type: ignore[method-assign]
+    pipeline.encoder.encoded = counting  # type: ignore[method-assign]
+    loop._pipeline = lambda: pipeline  # type: ignore[method-assign]
 
     loop.run()
 
@@ -528,7 +528,7 @@ def test_a_record_whose_offset_cannot_be_stored_cannot_be_passed_over() -> None:
     wrong = replace(record("b", 2), source_offset={"position": 2**63})
     loop = Loop(ScriptedTask([record("a", 1), wrong, record("c", 3)]), errors=DEAD)
 
-    with pytest.raises(TaskFailedError, match=r"does not fit 64 bits.*does not help here"):
+    with pytest.raises(TaskFailedError, match=r"does not fit 64 bits.*does not apply"):
         loop.run()
 
     assert ([("t", b"a")], 1) == (sent(loop), loop.position())

@@ -51,8 +51,8 @@ def test_a_transaction_that_may_be_shorter_is_planned_again() -> None:
 @pytest.mark.parametrize(
     ("boundary", "held_back", "told"),
     [
-        (POLL, False, "all that one poll returns is one transaction"),
-        (CONNECTOR, False, "a transaction goes on until the connector ends it"),
+        (POLL, False, "everything that one poll returns is one transaction"),
+        (CONNECTOR, False, "a transaction lasts until the connector ends it"),
         (INTERVAL, True, "records of one poll that share a source offset are in one transaction"),
     ],
 )
@@ -66,7 +66,7 @@ def test_a_transaction_that_cannot_be_shorter_says_why(
 
     assert text.startswith(f"It expired. With transaction.boundary={boundary} {told}.")
     assert "open for 61 s with 5 records sent, and transaction.timeout.ms is 60000" in text
-    assert text.endswith("or set producer.override.transaction.timeout.ms to more.")
+    assert text.endswith("or raise producer.override.transaction.timeout.ms.")
 
 
 def test_it_survives_the_way_to_the_driver() -> None:

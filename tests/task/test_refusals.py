@@ -146,7 +146,7 @@ def test_records_of_one_size_are_not_told_apart() -> None:
     rows = InFlightRecords()
     sent(rows, [b"a", b"bb", b"cc"])
 
-    assert "filename f, at or behind source offset position 2: No." in str(rows.located(refusal(2)))
+    assert "filename f, at or after source offset position 2: No." in str(rows.located(refusal(2)))
 
 
 def test_a_refusal_that_no_one_knows_stays_as_it_is() -> None:

@@ -88,7 +88,7 @@ def test_no_wait_goes_beyond_the_timeout() -> None:
     """The last try is at its end; then it is about the record, and tolerance decides."""
     trial = Trial(policy(2.0), failures=9)
 
-    with pytest.raises(RecordError, match=r"Not now. It was tried again for 2 s") as caught:
+    with pytest.raises(RecordError, match=r"Not now. Retries ended after 2 s") as caught:
         trial.run()
 
     assert pytest.approx([0.3, 0.6, 1.1]) == trial.waits

@@ -18,7 +18,7 @@ from headrace.task.work import ErrorPolicy, Outcome
 from headrace.testing.waiting import until
 from task.away import Service
 from task.test_slot_run import with_settings
-from task.test_split import PUSH, SPLIT, SQL, TwoProcesses, polls, step, stored, texts
+from task.test_split import FLUSH, SPLIT, SQL, TwoProcesses, polls, step, stored, texts
 
 # Long enough for what comes before to be sent, and for some looks behind it.
 INTERVAL = 0.1
@@ -95,11 +95,11 @@ def test_what_was_polled_is_committed_while_the_next_poll_is_slow() -> None:
 def test_while_nothing_comes_the_writer_hears_it_where_a_commit_may_be(
     before: Frame, told: list[Frame]
 ) -> None:
-    """Behind a poll, and before a row that waits; and what has come before is pushed."""
+    """Behind a poll, and before a row that waits; and what has come before is flushed."""
     encoder = FrameEncoder(FrameTypes())
-    rows = list(FlushedRows(encoder, PUSH, clock=lambda: 0.0).rows([before, None]))
+    rows = list(FlushedRows(encoder, FLUSH, clock=lambda: 0.0).rows([before, None]))
 
     received = ReceivedFrames([*rows, encoder.end(Outcome.FINISHED)])
 
     assert [before, *told] == list(received.frames())
-    assert PUSH.rows in [each.num_rows for each in rows]
+    assert FLUSH.rows in [each.num_rows for each in rows]

@@ -64,7 +64,7 @@ def test_an_update_offsets_that_raises_fails_an_exactly_once_task(*, planned: bo
 
     assert (
         "update_offsets raised ZeroDivisionError: division by zero. With exactly-once its result is part "
-        "of the commit, so nothing since the commit before was stored; it is read again after a restart."
+        "of the commit, so nothing since the previous commit was stored; those records are read again after a restart."
     ) == str(raised.value)
     assert ([], 0) == (loop.values(), loop.sender.commits)
 

@@ -105,26 +105,26 @@ class BatchRun:
 
     def __init__(
         self,
-        parts: RunContext,
+        run_context: RunContext,
         batch: MicroBatch,
         *,
         waits: SourceWaits,
         failures: deque[Exception],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._spec = parts.spec
-        self._services = parts.services
-        self._ownership = parts.ownership
+        self._spec = run_context.spec
+        self._services = run_context.services
+        self._ownership = run_context.ownership
         self._batch = batch
-        self._stopping = parts.stopping
-        self._context = parts.context
-        self._telling = BatchProgress(
+        self._stopping = run_context.stopping
+        self._context = run_context.context
+        self._progress = BatchProgress(
             self._spec.name,
             batch,
             self._services.emit,
             waits=waits,
             has_begun=partial(
-                parts.statuses.has_begun, among=[each.work.task for each in batch.slots]
+                run_context.statuses.has_begun, among=[each.work.task for each in batch.slots]
             ),
         )
         self._clock = clock
@@ -160,7 +160,7 @@ class BatchRun:
         self._end_processes(unconfirmed)
         self._await_engine()
         self._services.channel.forget(self._batch)
-        self._telling.progress()
+        self._progress.progress()
         if self._failures:
             raise self._failures.popleft()
         return self._result(lost)
@@ -194,18 +194,18 @@ class BatchRun:
                 return str(error)
             self._ask_to_end_if_due()
             self._batch.wait(_LOOK_SECONDS)
-            self._telling.progress()
+            self._progress.progress()
             self._tell_late_slots()
         return None
 
     def _await_reason(self) -> None:
         """Let Spark try a lost slot again where that was of no use before: when its last attempt fails, it says why."""
         until = self._clock() + _REASON_SECONDS
-        while self._batch.may_tell_why() and self._engine_is_running():
+        while self._batch.may_learn_why() and self._engine_is_running():
             if self._is_ending() or self._clock() > until:
                 return
             self._batch.wait(_LOOK_SECONDS)
-            self._telling.progress()
+            self._progress.progress()
 
     def _engine_is_running(self) -> bool:
         return self._engine_thread is not None and self._engine_thread.is_alive()
@@ -253,9 +253,9 @@ class BatchRun:
         if self._services.engine.is_starting:
             self._startable_at = now
             if now > self._started_at + _LONG_START * patience:
-                self._telling.late_start(_LONG_START * patience)
+                self._progress.late_start(_LONG_START * patience)
         elif now > self._startable_at + patience:
-            self._telling.late_slots(patience, worker_slots=self._services.capacity.slots)
+            self._progress.late_slots(patience, worker_slots=self._services.capacity.slots)
 
     def _overdue(self) -> bool:
         grace = self._services.timing.grace
@@ -271,7 +271,7 @@ class BatchRun:
         if self._engine_thread is not None:
             self._engine_thread.join(_LAST_WORD_SECONDS)
         if self._engine_is_running():
-            self._telling.slots_still_taken()
+            self._progress.slots_still_taken()
 
     def _end_processes(self, unconfirmed: Sequence[SlotState]) -> None:
         # A slot that was told ends by itself within a beat; one that hangs keeps Spark's slot for ever.
@@ -303,10 +303,10 @@ class BatchRun:
 class BatchSupervisor:
     """Runs the micro-batches of one connector. Used by its thread."""
 
-    def __init__(self, parts: RunContext) -> None:
-        self._parts = parts
-        self._name = parts.spec.name
-        self._emit = parts.services.emit
+    def __init__(self, run_context: RunContext) -> None:
+        self._run_context = run_context
+        self._name = run_context.spec.name
+        self._emit = run_context.services.emit
         self._waits = SourceWaits()
         self._failures = deque[Exception]()
         self._was_cut_short = False
@@ -326,15 +326,15 @@ class BatchSupervisor:
         """
         if not self._has_room(len(works)):
             return None
-        services = self._parts.services
-        ownership = self._parts.ownership
+        services = self._run_context.services
+        ownership = self._run_context.ownership
         run = self._batch_run(
             MicroBatch(
                 works,
                 offsets.known(),
                 run=services.run_id,
                 admit=partial(ownership.admit, planned_from=offsets),
-                readers=self._parts.spec.between is not None,
+                readers=self._run_context.spec.between is not None,
                 repeats=self._was_cut_short,
             )
         )
@@ -359,14 +359,14 @@ class BatchSupervisor:
         return result
 
     def _batch_run(self, batch: MicroBatch) -> BatchRun:
-        return BatchRun(self._parts, batch, waits=self._waits, failures=self._failures)
+        return BatchRun(self._run_context, batch, waits=self._waits, failures=self._failures)
 
     def _has_room(self, count: int) -> bool:
-        capacity = self._parts.services.capacity
+        capacity = self._run_context.services.capacity
         if capacity.take(count, give_up=lambda: True):
             return True
         self._emit(Queued(connector=self._name, slots=count))
-        return capacity.take(count, give_up=self._parts.is_ending)
+        return capacity.take(count, give_up=self._run_context.is_ending)
 
     def _judge(self, result: BatchResult, *, has_more: bool) -> None:
         self._emit(
@@ -383,15 +383,15 @@ class BatchSupervisor:
         if failed:
             self._fail(failed)
         if result.committed_records:
-            self._parts.backoff.reset()
+            self._run_context.backoff.reset()
         reason = result.wants_new_plan()
-        if reason and not self._parts.is_ending():
+        if reason and not self._run_context.is_ending():
             self._emit(Replanned(connector=self._name, reason=reason))
-            self._parts.backoff.pause()
+            self._run_context.backoff.pause()
 
     def _fail(self, failed: Sequence[tuple[int, SlotReport]]) -> None:
         for task, report in failed:
-            self._parts.statuses.failed(task, report)
+            self._run_context.statuses.failed(task, report)
             self._emit(
                 TaskFailed(
                     connector=self._name,

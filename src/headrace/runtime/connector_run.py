@@ -37,7 +37,7 @@ class ConnectorRun:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._watcher = watcher or NoRunWatcher()
-        self._parts = _parts(spec, services, self._watcher, clock)
+        self._run_context = _make_run_context(spec, services, self._watcher, clock)
         self._clock = clock
         self._connector: SourceConnector | None = None
         # A daemon: a stop during an outage must not hold the process beyond its time.
@@ -47,21 +47,21 @@ class ConnectorRun:
     @property
     def name(self) -> str:
         """The connector's name."""
-        return self._parts.spec.name
+        return self._run_context.spec.name
 
     def start(self) -> None:
         """Start the connector's thread."""
-        hide_in_logs(self._parts.spec.hidden.values)
+        hide_in_logs(self._run_context.spec.hidden.values)
         self._thread.start()
 
     def ask_to_stop(self) -> None:
         """Ask the connector to stop; returns at once."""
-        self._parts.stopping.set()
-        self._parts.woken.set()
+        self._run_context.stopping.set()
+        self._run_context.woken.set()
 
     def silence(self) -> None:
         """Let the run write no status from now on; whoever asks it to end says how the connector is."""
-        self._parts.statuses.silence()
+        self._run_context.statuses.silence()
 
     def join(self, timeout_seconds: float | None = None) -> bool:
         """Wait until the connector has ended; whether it has."""
@@ -71,9 +71,9 @@ class ConnectorRun:
     def _run(self) -> None:
         try:
             self._until(self._start_connector)
-            if not self._parts.stopping.is_set():
-                self._until(Rounds(self._parts, clock=self._clock).play)
-            self._parts.context.raise_if_failed()
+            if not self._run_context.stopping.is_set():
+                self._until(Rounds(self._run_context, clock=self._clock).play)
+            self._run_context.context.raise_if_failed()
             self._leave()
         except Exception as error:  # noqa: BLE001 (whatever it was, the connector's status shows it)
             self._fail(error)
@@ -83,8 +83,8 @@ class ConnectorRun:
 
     def _until(self, act: Callable[[], bool]) -> None:
         """Do it again until it is through, waiting out what passes, or until the run is to stop."""
-        while not self._parts.stopping.is_set():
-            self._parts.context.raise_if_failed()
+        while not self._run_context.stopping.is_set():
+            self._run_context.context.raise_if_failed()
             if self._patiently(act):
                 return
 
@@ -93,27 +93,29 @@ class ConnectorRun:
             return act()
         except (RetriableError, ReplanError) as error:
             self._watcher.has_begun()
-            self._parts.services.emit(Waiting(connector=self.name, reason=str(error)))
-            self._parts.backoff.pause()
+            self._run_context.services.emit(Waiting(connector=self.name, reason=str(error)))
+            self._run_context.backoff.pause()
             return False
 
     def _start_connector(self) -> bool:
         """Start the connector; always true. One that has to be started later will be a new instance."""
-        parts = self._parts
-        parts.services.prepare(parts.spec)
-        connector = self._connector = parts.spec.connector
+        run_context = self._run_context
+        run_context.services.prepare(run_context.spec)
+        connector = self._connector = run_context.spec.connector
         try:
-            connector.initialize(parts.context)
-            connector.start(parts.spec.props)
+            connector.initialize(run_context.context)
+            connector.start(run_context.spec.props)
         except (RetriableError, ReplanError):
             self._stop_connector()
-            self._parts = _again(parts)
+            self._run_context = _with_new_connector(run_context)
             raise
-        parts.statuses.put(None, State.RUNNING)
-        parts.services.emit(ConnectorStarted(connector=self.name))
+        run_context.statuses.put(None, State.RUNNING)
+        run_context.services.emit(ConnectorStarted(connector=self.name))
         self._watcher.has_begun()
         if isinstance(connector, PlannedConnector):
-            parts.tasks.report(connector, [parts.spec.props] * parts.ownership.slots)
+            run_context.tasks.report(
+                connector, [run_context.spec.props] * run_context.ownership.slots
+            )
         return True
 
     def _stop_connector(self) -> None:
@@ -126,33 +128,33 @@ class ConnectorRun:
 
     def _leave(self) -> None:
         try:
-            self._parts.ownership.let_go()
+            self._run_context.ownership.let_go()
         except RetriableError as error:
             _log.warning("%s The next start of %s does it.", error, self.name)
-        self._parts.statuses.unassign_tasks()
-        self._parts.statuses.put(None, State.UNASSIGNED)
-        self._parts.services.emit(ConnectorStopped(connector=self.name))
+        self._run_context.statuses.unassign_tasks()
+        self._run_context.statuses.put(None, State.UNASSIGNED)
+        self._run_context.services.emit(ConnectorStopped(connector=self.name))
 
     def _fail(self, error: Exception) -> None:
-        error = self.failure = told_without(self._parts.spec.hidden, error)
+        error = self.failure = told_without(self._run_context.spec.hidden, error)
         trace = "".join(traceback.format_exception(error))
         # What headrace raises says what is wrong; a trace is for what no one thought of.
         told = None if isinstance(error, ConnectError) else trace
-        self._parts.services.emit(
+        self._run_context.services.emit(
             ConnectorFailed(connector=self.name, reason=str(error), trace=told)
         )
         try:
-            self._parts.statuses.unassign_tasks()
-            self._parts.statuses.put(None, State.FAILED, trace=trace)
+            self._run_context.statuses.unassign_tasks()
+            self._run_context.statuses.put(None, State.FAILED, trace=trace)
         except Exception as also:  # noqa: BLE001 (the reason has been told; this must not take its place)
             _log.warning("The status of %s could not be written: %s", self.name, also)
         try:
-            self._parts.ownership.let_go()
+            self._run_context.ownership.let_go()
         except Exception as also:  # noqa: BLE001 (as above)
             _log.warning("%s The next start of %s does it.", also, self.name)
 
 
-def _parts(
+def _make_run_context(
     spec: RunSpec, services: Services, watcher: RunWatcher, clock: Callable[[], float]
 ) -> RunContext:
     services = replace(services, emit=hiding(services.emit, spec.hidden))
@@ -172,11 +174,11 @@ def _parts(
     )
 
 
-def _again(parts: RunContext) -> RunContext:
+def _with_new_connector(run_context: RunContext) -> RunContext:
     """With a new instance of the connector; what the old one's own threads still say is no one's business."""
-    spec = parts.spec
+    spec = run_context.spec
     return replace(
-        parts,
+        run_context,
         spec=replace(spec, connector=type(spec.connector)()),
-        context=DriverContext(parts.services.offsets.of(spec), parts.woken),
+        context=DriverContext(run_context.services.offsets.of(spec), run_context.woken),
     )

@@ -34,11 +34,11 @@ def coordinator_of(spec: RunSpec) -> Coordinator:
     return TransactionCoordinator(producer_config(spec.producer))
 
 
-class DriverCommits:
+class DriverOffsetCommitter:
     """Commits offsets without records, as the slot of task 0 would; called while no slot is running."""
 
-    def __init__(self, homes: ConnectorOffsetStores, group_id: str) -> None:
-        self._homes = homes
+    def __init__(self, stores: ConnectorOffsetStores, group_id: str) -> None:
+        self._stores = stores
         self._group_id = group_id
 
     def commit(self, spec: RunSpec, offsets: Offsets, still_ours: StillOurs) -> None:
@@ -47,7 +47,7 @@ class DriverCommits:
         What others stored of the same partitions under bytes of their own is removed with it. In a transaction,
         *still_ours* is asked after the id was initialised, which fences older writers, and before anything is written.
         """
-        stored = self._homes.of(spec)
+        stored = self._stores.of(spec)
         if not isinstance(spec.offsets, OffsetTopic) or not spec.exactly_once:
             stored.put(offsets)
         else:
@@ -74,8 +74,8 @@ class DriverCommits:
             sender.close()
 
 
-class SecondaryCommits:
-    """How copies of connectors' own offsets get into the worker's *topic*, which *desk* reads: in transactions.
+class SecondaryOffsetTopic:
+    """How copies of connectors' own offsets get into the worker's *topic*, which *store* reads: in transactions.
 
     Each connector's have a transactional id of their own, so that a worker that takes the connector over can fence
     them: a copy that came later would bring back an offset that was reset since. *producer* are the worker's own
@@ -83,9 +83,9 @@ class SecondaryCommits:
     """
 
     def __init__(
-        self, desk: LockedOffsetStore, topic: str, *, producer: Mapping[str, str], group_id: str
+        self, store: LockedOffsetStore, topic: str, *, producer: Mapping[str, str], group_id: str
     ) -> None:
-        self._desk = desk
+        self._store = store
         self._topic = topic
         self._producer = producer
         self._group_id = group_id
@@ -106,7 +106,7 @@ class SecondaryCommits:
         finally:
             coordinator.close()
 
-    def writer(self, connector: str, prove: Callable[[], None]) -> TransactionalCopies:
+    def writer(self, connector: str, prove: Callable[[], None]) -> TransactionalCopyWriter:
         """What writes the copies for the driver that *prove* proves to be the connector's."""
         name = secondary_id(self._group_id, connector)
         make = partial(
@@ -115,21 +115,21 @@ class SecondaryCommits:
             owner=f"the copies of connector {connector}",
             open_seconds=_PATIENCE_SECONDS,
         )
-        return TransactionalCopies(self._desk, self._topic, make=make, prove=prove)
+        return TransactionalCopyWriter(self._store, self._topic, make=make, prove=prove)
 
 
-class TransactionalCopies:
+class TransactionalCopyWriter:
     """Writes the copies of one connector's offsets for one driver. Any thread may call."""
 
     def __init__(
         self,
-        desk: LockedOffsetStore,
+        store: LockedOffsetStore,
         topic: str,
         *,
         make: Callable[..., Sender],
         prove: Callable[[], None],
     ) -> None:
-        self._desk = desk
+        self._store = store
         self._topic = topic
         self._make = make
         self._prove = prove
@@ -142,8 +142,8 @@ class TransactionalCopies:
         """Commit *offsets*; ``None`` removes. Raises what the driver's proof raises, and what a sender does."""
         with self._lock:
             # Others read meanwhile; no one but this driver writes for the connector.
-            self._desk.current(connector)
-            entries = self._desk.entries_for(connector, offsets)
+            self._store.current(connector)
+            entries = self._store.entries_for(connector, offsets)
             if entries:
                 self._write(entries)
 

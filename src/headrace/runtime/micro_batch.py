@@ -135,7 +135,7 @@ class MicroBatch:
         # One after the other: what the first of them commits, the next must not take for somebody else's.
         self._admitting = threading.Lock()
         self._changed = threading.Condition(threading.RLock())
-        self._turns = PerSlotOrder(self._changed)
+        self._slot_order = PerSlotOrder(self._changed)
         self._end_reason: EndReason | None = None
         self._first_claim_at: float | None = None
         self.offsets = offsets
@@ -231,14 +231,14 @@ class MicroBatch:
         slot's requests wait for each other, and a withdrawal for all of them; heartbeats wait for nothing.
         """
         with self._changed:
-            self._turns.wait_for(token)
-            if not (self.expects(token) and self._turns.take(token, number)):
+            self._slot_order.wait_for(token)
+            if not (self.expects(token) and self._slot_order.take(token, number)):
                 return False
         try:
             act()
         finally:
             with self._changed:
-                self._turns.give_back(token)
+                self._slot_order.give_back(token)
         return True
 
     def ask_to_end(self, reason: EndReason) -> None:
@@ -258,7 +258,7 @@ class MicroBatch:
             for part in unconfirmed:
                 part.valid = False
             self._changed.notify_all()
-            self._turns.wait_for_all()
+            self._slot_order.wait_for_all()
             return unconfirmed
 
     def all_reported(self) -> bool:
@@ -269,7 +269,7 @@ class MicroBatch:
                 reader.claimed and not (reader.gone or reader.repeats) for reader in readers
             )
 
-    def may_tell_why(self) -> bool:
+    def may_learn_why(self) -> bool:
         """Whether a slot was lost whose reader may be repeated, until Spark says why."""
         with self._changed:
             return bool(self._repeatable) and Outcome.REPLAN in self.outcomes()

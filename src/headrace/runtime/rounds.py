@@ -212,7 +212,7 @@ def _update(spec: RunSpec, task: SourceTask) -> Offsets:
 # To ask for the end of the offsets topic costs more than all else that an idle round does. No one but this run
 # writes the connector's offsets while it has them, so this is only how soon an outage is seen.
 _KEEP_SECONDS = 10.0
-_STANDS_STILL = (
+_NO_PROGRESS = (
     "what it planned was done without committing a record or an offset, and it plans work again; each "
     "time it is tried less soon. Look why its tasks find nothing, or its plan is not empty."
 )
@@ -221,14 +221,14 @@ _STANDS_STILL = (
 class Rounds:
     """The rounds of one connector. Used by its thread."""
 
-    def __init__(self, parts: RunContext, *, clock: Callable[[], float]) -> None:
-        self._parts = parts
-        self._spec = parts.spec
-        self._services = parts.services
-        self._batches = BatchSupervisor(parts)
-        self._standstill = NoProgressGuard()
+    def __init__(self, run_context: RunContext, *, clock: Callable[[], float]) -> None:
+        self._run_context = run_context
+        self._spec = run_context.spec
+        self._services = run_context.services
+        self._batches = BatchSupervisor(run_context)
+        self._no_progress = NoProgressGuard()
         timing = self._services.timing
-        self._rests = PollBackoff(
+        self._poll_backoff = PollBackoff(
             first_seconds=timing.first_rest, longest_seconds=timing.longest_rest
         )
         self._clock = clock
@@ -239,9 +239,9 @@ class Rounds:
 
     def play(self) -> bool:
         """One round; whether the connector is through."""
-        ownership = self._parts.ownership
+        ownership = self._run_context.ownership
         if ownership.dirty:
-            ownership.take_over(give_up=self._parts.stopping.is_set)
+            ownership.take_over(give_up=self._run_context.stopping.is_set)
         ownership.prove_if_due()
         is_kept = self._kept is not None and self._clock() < self._seen_at + _KEEP_SECONDS
         offsets = self._kept if self._kept is not None and is_kept else self._seen()
@@ -254,7 +254,7 @@ class Rounds:
     def _seen(self) -> OffsetSnapshot:
         """The committed offsets, now, for the connector as well."""
         offsets = self._services.offsets.of(self._spec).current()
-        self._parts.context.see(offsets)
+        self._run_context.context.see(offsets)
         self._seen_at = self._clock()
         return offsets
 
@@ -266,8 +266,8 @@ class Rounds:
     def _planned(
         self, connector: PlannedConnector, offsets: OffsetSnapshot, *, is_kept: bool
     ) -> bool:
-        slots = self._parts.ownership.slots
-        self._parts.context.answer_requests()
+        slots = self._run_context.ownership.slots
+        self._run_context.context.answer_requests()
         plan = checked(
             connector.plan(PlanRequest(slots=slots, offsets=offsets)),
             connector=self._spec.name,
@@ -277,7 +277,7 @@ class Rounds:
             return False
         if plan.offsets:
             # Before the work: slots commit on their own, and one of them must not be ahead of these.
-            self._parts.ownership.commit(plan.offsets, planned_from=offsets)
+            self._run_context.ownership.commit(plan.offsets, planned_from=offsets)
         if plan.has_work():
             self._work_off(plan, offsets)
             return False
@@ -293,7 +293,7 @@ class Rounds:
         return replace(self._spec, offsets=target)
 
     def _work_off(self, plan: Plan, offsets: OffsetSnapshot) -> None:
-        if self._stands_still(offsets):
+        if self._lacks_progress(offsets):
             return
         works = planned_works(
             self._placed(),
@@ -311,26 +311,26 @@ class Rounds:
             has_more=plan.has_more,
             objects=plan.objects,
         )
-        self._standstill.ended(result, offsets)
+        self._no_progress.ended(result, offsets)
 
-    def _stands_still(self, offsets: OffsetSnapshot) -> bool:
+    def _lacks_progress(self, offsets: OffsetSnapshot) -> bool:
         """Whether the last micro-batch changed nothing; another one has been put off by then."""
-        if not self._standstill.must_wait(offsets):
+        if not self._no_progress.must_wait(offsets):
             return False
-        if self._standstill.is_news():
-            self._services.emit(Waiting(connector=self._spec.name, reason=_STANDS_STILL))
-        self._parts.backoff.pause()
+        if self._no_progress.is_news():
+            self._services.emit(Waiting(connector=self._spec.name, reason=_NO_PROGRESS))
+        self._run_context.backoff.pause()
         return True
 
     def _polled(
         self, connector: SourceConnector, offsets: OffsetSnapshot, *, is_kept: bool
     ) -> bool:
-        rest = self._rests.due(offsets)
+        rest = self._poll_backoff.due(offsets)
         if rest is not None:
             return self._rest(rest, offsets)
         has_work = connector.has_work(offsets)
         probed = has_work is not None
-        self._parts.context.answer_requests()
+        self._run_context.context.answer_requests()
         works = polled_works(
             self._placed(),
             group_id=self._services.group_id,
@@ -338,14 +338,14 @@ class Rounds:
             once=self._services.once,
         )
         check_room(self._spec.name, len(works), slots=self._services.capacity.slots)
-        self._parts.tasks.report(connector, [work.config for work in works])
+        self._run_context.tasks.report(connector, [work.config for work in works])
         if not works or (probed and not has_work):
             return self._services.once or self._idle(offsets)
         if is_kept and self._have_moved(offsets):
             return False
         result = self._batches.run(works, offsets)
-        self._rests.ended(result, offsets)
-        if probed or self._parts.context.wants_reconfiguration:
+        self._poll_backoff.ended(result, offsets)
+        if probed or self._run_context.context.wants_reconfiguration:
             return False
         # Whoever can be probed is asked again; of others, an idle end is all that can be known.
         return self._services.once and result is not None and result.idle()
@@ -364,7 +364,7 @@ class Rounds:
         return False
 
     def _idle(self, offsets: OffsetSnapshot, *, at_most: float = math.inf) -> bool:
-        self._parts.statuses.is_idle()
+        self._run_context.statuses.is_idle()
         self._services.emit(ConnectorIdle(connector=self._spec.name))
         self._kept = None if self._move_if_due(offsets) else offsets
         self._wait_for_work(min(at_most, self._services.timing.idle_poll))
@@ -381,7 +381,7 @@ class Rounds:
         updates = idle_updates(self._spec, offsets, self._task_configs())
         if not updates:
             return False
-        self._parts.ownership.commit(
+        self._run_context.ownership.commit(
             {partition: offset for each in updates.values() for partition, offset in each.items()},
             planned_from=offsets,
         )
@@ -399,9 +399,9 @@ class Rounds:
 
     def _wait_for_work(self, seconds: float) -> bool:
         """Wait, unless there is a reason to look sooner; whether there was one."""
-        is_woken = self._parts.woken.wait(max(0.0, seconds))
-        if not self._parts.stopping.is_set():
-            self._parts.woken.clear()
+        is_woken = self._run_context.woken.wait(max(0.0, seconds))
+        if not self._run_context.stopping.is_set():
+            self._run_context.woken.clear()
         return is_woken
 
 

@@ -40,7 +40,7 @@ def slot_function(
 def reading_function(
     tickets: Sequence[SlotTicket],
     carries: FrameTypes,
-    push: ArrowFlush,
+    flush: ArrowFlush,
     plugin_folders: Sequence[str] = (),
 ) -> ArrowFunction:
     """For ``mapInArrow`` as :func:`slot_function`: reads a slot's share per row, and gives it as rows of frames."""
@@ -49,7 +49,7 @@ def reading_function(
         make_importable(plugin_folders)
         for batch in batches:
             for slot in batch.column("id").to_pylist():
-                yield from read_part(tickets[slot].for_reading(), carries, push)
+                yield from read_part(tickets[slot].for_reading(), carries, flush)
 
     return read
 

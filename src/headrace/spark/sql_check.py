@@ -287,7 +287,7 @@ def _strange(kind: DataType) -> str | None:
 _known_nulls = Answers[pa.DataType]()
 
 
-def told_nulls(session: SparkSession, between: SqlStage) -> FrameTypes:
+def types_after_step(session: SparkSession, between: SqlStage) -> FrameTypes:
     """What *between* carries, with what its step leaves required. Runs nothing, and is asked once for a micro-batch.
 
     Nothing is told where the step makes values of another type, which have a schema of their own, and where it is

@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.connect.errors import TaskFailedError
 from headrace.spark.slot_function import OUTCOME_SCHEMA, reading_function, writing_function
-from headrace.spark.sql_check import sql_problems, told_nulls
+from headrace.spark.sql_check import sql_problems, types_after_step
 from headrace.spark.sql_rows import (
     ROW,
     condition,
@@ -61,7 +61,7 @@ _ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 # Twice a second so many rows that mean nothing are made: 10,000, as usual, cost some milliseconds.
 _MOST_ROWS: Final = 200_000
 # Four of the buffers that Spark gives a Python process.
-_PUSHED_OCTETS: Final = 4 * 65_536
+_FLUSH_OCTETS: Final = 4 * 65_536
 
 
 def split_job(
@@ -75,8 +75,8 @@ def split_job(
     One stage, whose rows keep their order. Raises :class:`~headrace.connect.errors.TaskFailedError` for a step
     that Spark refuses, and for a session in which rows would not come through.
     """
-    count, carries = len(tickets), told_nulls(session, between)
-    reading = reading_function(tickets, carries, _push(session), plugin_folders)
+    count, carries = len(tickets), types_after_step(session, between)
+    reading = reading_function(tickets, carries, _flush_settings(session), plugin_folders)
     frames = session.range(0, count, 1, count).mapInArrow(
         reading, from_arrow_schema(carries.schema())
     )
@@ -84,7 +84,7 @@ def split_job(
     return applied(frames, between.step).mapInArrow(writing, OUTCOME_SCHEMA)
 
 
-def _push(session: SparkSession) -> ArrowFlush:
+def _flush_settings(session: SparkSession) -> ArrowFlush:
     told = session.conf.get(_ROWS)
     rows = int(str(told))
     if not 0 < rows <= _MOST_ROWS:
@@ -92,4 +92,4 @@ def _push(session: SparkSession) -> ArrowFlush:
             f"The Spark session has {_ROWS}={told}: between reading and writing, rows would wait for that many "
             f"others. For a SparkSql step it has to be from 1 to {_MOST_ROWS}; 10000 is Spark's own."
         )
-    return ArrowFlush(rows=rows, octets=_PUSHED_OCTETS)
+    return ArrowFlush(rows=rows, octets=_FLUSH_OCTETS)
