@@ -218,7 +218,7 @@ def test_a_slot_of_another_version_fails_the_connector_with_a_sentence(desks: li
     desk.engine = OldEngine(desk.plays)
     run = desk.run()
 
-    assert "slot on there has headrace 0.0.1" in str(run.failure)
+    assert "slot on there runs headrace 0.0.1" in str(run.failure)
     assert "install the same version on the executors" in str(run.failure)
 
 
@@ -361,7 +361,7 @@ def test_the_time_budget_does_not_begin_before_slots_do(desks: list[Desk]) -> No
     ("boundary", "given_up"),
     [
         (BoundaryKind.CONNECTOR, []),
-        (BoundaryKind.INTERVAL, ["Slots did not end within the graceful time."]),
+        (BoundaryKind.INTERVAL, ["Slots did not end within the grace period."]),
     ],
 )
 def test_a_slot_may_go_on_to_the_end_of_its_connectors_transaction(
@@ -544,7 +544,7 @@ def test_a_source_that_is_away_is_told_with_its_reason(desks: list[Desk]) -> Non
     desk.engine = AwayEngine(desk.plays)
     desk.run()
 
-    assert ["Task c-0 cannot read its source and tries again: refused"] == reasons(desk)
+    assert ["Task c-0 cannot read its source and retries: refused"] == reasons(desk)
 
 
 def reasons(desk: Desk) -> list[str]:

@@ -157,7 +157,7 @@ def test_offsets_that_were_written_without_a_guard_are_not_overwritten(
     workers.first.offsets.put("c", {SOURCE: {"next": 5}})
 
     read = OffsetSnapshot({} if before is None else {SOURCE: before})
-    with pytest.raises(ReplanError, match="not those that were planned from"):
+    with pytest.raises(ReplanError, match="have changed since this work was planned"):
         ownership.commit({SOURCE: new}, planned_from=read)
     assert {SOURCE: {"next": 5}} == workers.first.offsets.known("c")
 
@@ -241,7 +241,7 @@ def test_without_exactly_once_there_is_no_guard(workers: Workers) -> None:
 
     ownership = owner(workers.first, delivery=Delivery.AT_LEAST_ONCE)
     ownership.prove()
-    ownership.let_go()
+    ownership.release()
 
     assert [] == workers.first.coordinator.asked
 

@@ -117,7 +117,7 @@ def test_a_hook_that_raises_is_asked_again_at_least_once(
     moved = idle_updates(spec, OffsetSnapshot({}), [{"name": "raising"}, {"name": "moving"}])
 
     assert {1: {SOURCE: {"next": 7}}} == moved
-    assert "update_offsets of c raised; it is asked again later" in caplog.messages
+    assert "update_offsets of c raised; it is called again later" in caplog.messages
     assert "ZeroDivisionError: division by zero" in caplog.text
 
 

@@ -15,7 +15,7 @@ def beat(batch: MicroBatch, away: str | None, *, records: int = 0, slot: int = 0
 
 def told(waits: SourceWaits, batch: MicroBatch) -> list[tuple[int, str]]:
     """What is news."""
-    return waits.news(batch.slots)
+    return waits.unreported(batch.slots)
 
 
 def test_a_source_that_stays_away_is_told_once_however_it_says_so() -> None:

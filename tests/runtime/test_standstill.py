@@ -40,7 +40,7 @@ def test_work_that_changed_nothing_is_waited_for_once_before_it_is_done_again() 
     seen: list[tuple[bool, bool]] = []
     for _ in range(2):
         standstill.ended(ended(), offsets(1))
-        seen.append((standstill.must_wait(offsets(1)), standstill.is_news()))
+        seen.append((standstill.must_wait(offsets(1)), standstill.is_unreported()))
 
     assert [(True, True), (True, False)] == seen
     assert not standstill.must_wait(offsets(1))
@@ -51,12 +51,12 @@ def test_a_record_or_an_offset_is_progress(records: int, now: int) -> None:
     """After it, a standstill is news again."""
     standstill = NoProgressGuard()
     standstill.ended(ended(), offsets(1))
-    assert (True, True) == (standstill.must_wait(offsets(1)), standstill.is_news())
+    assert (True, True) == (standstill.must_wait(offsets(1)), standstill.is_unreported())
     standstill.ended(ended(records), offsets(1))
 
     assert not standstill.must_wait(offsets(now))
     standstill.ended(ended(), offsets(now))
-    assert (True, True) == (standstill.must_wait(offsets(now)), standstill.is_news())
+    assert (True, True) == (standstill.must_wait(offsets(now)), standstill.is_unreported())
 
 
 @pytest.mark.parametrize("result", [None, ended(clean=False), ended(lost="killed")])

@@ -42,7 +42,7 @@ def test_what_an_expression_could_not_take_is_found_among_what_java_tells() -> N
         f"Job aborted: java.lang.X: {told}\n== SQL ==\n1 / a\n\tat org.apache.Y.z(Y.java:1)"
     )
 
-    said = f"{told}. The expression is 1 / a. errors.tolerance does not help. Use a form that gives null"
+    said = f"{told}. The expression is 1 / a. errors.tolerance does not apply. Use a variant that returns null"
     assert said in (of_expression(error) or "")
 
 

@@ -133,7 +133,7 @@ def test_a_closed_keeper_opens_nothing_more() -> None:
     keeper.close()
     keeper.close()
 
-    with pytest.raises(RetriableError, match="not opened any more"):
+    with pytest.raises(RetriableError, match="not started any more"):
         keeper.session()
     assert ["open", "stop session 1"] == spark.done
 

@@ -101,7 +101,7 @@ def test_an_engine_that_is_closed_while_it_opens_starts_no_job(
     monkeypatch.setattr("headrace.spark.start.discard_session", discarded.append)
     monkeypatch.setattr("headrace.spark.engine._run", lambda *job: jobs.append(job))
     engine = SparkEngine(SparkSettings(), slots=1)
-    with pytest.raises(RetriableError, match="not opened any more"):
+    with pytest.raises(RetriableError, match="not started any more"):
         engine.session()
 
     assert ([], [session]) == (jobs, discarded)

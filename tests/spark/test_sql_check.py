@@ -13,7 +13,7 @@ from pyspark.sql import types as t
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
 from headrace.spark.sql_check import operators, refused_of, sql_problems
-from headrace.spark.sql_rows import strange_fields
+from headrace.spark.sql_rows import unsupported_fields
 from headrace.task.sql.row_types import FrameTypes
 from headrace.task.sql.step import SqlStage, SqlStep
 from spark.sql_frames import FIELDS, frame_schema, spark_schema
@@ -60,24 +60,24 @@ def test_what_is_not_row_by_row_is_refused(session: SparkSession, item: str, sen
         (SqlStep(select=("a, b",)), "select: a, b: [PARSE_SYNTAX_ERROR] "),
         (SqlStep(select=("c",)), "select: c: [UNRESOLVED_COLUMN.WITH_SUGGESTION] "),
         (SqlStep(select=("f(a) AS b",)), "select: f(a) AS b: [UNRESOLVED_ROUTINE] "),
-        (SqlStep(select=("a + 1",)), "select: (a + 1): It has no name. Say (a + 1) AS"),
-        (SqlStep(select=("a", "b AS a")), "select: a: There are two fields of this name."),
+        (SqlStep(select=("a + 1",)), "select: (a + 1): It has no name. Write (a + 1) AS"),
+        (SqlStep(select=("a", "b AS a")), "select: a: There are two fields with this name."),
         (
             SqlStep(select=("array(INTERVAL 1 DAY) AS i",)),
             "select: Kafka Connect has no type for i",
         ),
-        (SqlStep(where="a"), "where: a: Its type is int, and it has to be boolean."),
+        (SqlStep(where="a"), "where: a: Its type is int, but it must be boolean."),
         (SqlStep(where="sum(a) > 1"), "where: sum(a) > 1: This is an aggregate."),
         (
             SqlStep(where="b > "),
             "where: b > : [PARSE_SYNTAX_ERROR] Syntax error at or near end of input.",
         ),
-        (SqlStep(where="a > 1 AND"), "where: a > 1 AND: Something is missing behind AND, or"),
+        (SqlStep(where="a > 1 AND"), "where: a > 1 AND: Something is missing after AND, or"),
         (
             SqlStep(where="a > 1) OR (a < 0"),
             "where: a > 1) OR (a < 0: [PARSE_SYNTAX_ERROR] Syntax error at or near ')'.",
         ),
-        (SqlStep(where="*"), "where: *: It has to be one expression."),
+        (SqlStep(where="*"), "where: *: It must be one expression."),
     ],
     ids=str,
 )
@@ -128,7 +128,7 @@ def test_a_star_needs_fields(session: SparkSession) -> None:
     """It does not stand for the other parts of a record."""
     (found,) = told(session, SqlStep(select=("*",)), pa.string())
 
-    assert "this value has none. Name value." in found
+    assert "this value has none. Use value instead." in found
 
 
 @pytest.mark.spark
@@ -147,7 +147,7 @@ def test_fields_with_reserved_names_are_refused(session: SparkSession, name: str
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("filtered", "This is a filter; the setting where drops records and moves their offsets."),
+        ("filtered", "This is a filter; use the setting where, which drops records and moves their offsets."),
         ("ordered", "This is a sort."),
         ("shuffled", "This is a shuffle or another number of partitions."),
         ("merged", "This is a shuffle or another number of partitions."),
@@ -157,18 +157,18 @@ def test_fields_with_reserved_names_are_refused(session: SparkSession, name: str
         ("sampled", "This is a sample."),
         ("exploded", "This is an explode."),
         ("united", "This is a union."),
-        ("elsewhere", "It replaced the column _headrace"),
-        ("rowless", "It replaced the column _headrace"),
-        ("sometimes_rowless", "It replaced the column _headrace"),
+        ("elsewhere", "It changed the column _headrace"),
+        ("rowless", "It changed the column _headrace"),
+        ("sometimes_rowless", "It changed the column _headrace"),
         ("cached", "This is a cache."),
         ("exiting", "It called sys.exit('enough')."),
         ("in_python", "This is a Python function (UDF)."),
         ("mapped", "This is a Python function (UDF)."),
-        ("without_row", "It left out the column _headrace"),
-        ("without_fields", "It left no column for the value."),
-        ("two_of_one_name", "It returned two columns of one name: a."),
+        ("without_row", "It dropped the column _headrace"),
+        ("without_fields", "It returned no column for the value."),
+        ("two_of_one_name", "It returned two columns with the same name: a."),
         ("counted", "It runs Spark (count, collect, show …)"),
-        ("nothing", "It returned NoneType, and has to return a DataFrame."),
+        ("nothing", "It returned NoneType, but must return a DataFrame."),
         ("raising", "It raised KeyError: 'no such thing'"),
         ("misspelt", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
         ("spanning", "Kafka Connect has no type for span (interval day)."),
@@ -284,4 +284,4 @@ def test_types_without_an_equal_are_found(
     kind: t.DataType, expected: list[tuple[str, str]]
 ) -> None:
     """However deep."""
-    assert expected == list(strange_fields(kind, "s"))
+    assert expected == list(unsupported_fields(kind, "s"))

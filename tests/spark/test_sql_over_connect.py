@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 EXPECTED = (
     ("where", "b > : [PARSE_SYNTAX_ERROR]"),
     ("select", "sum(a) AS s: This is an aggregate."),
-    ("where", "a > 1 AND: Something is missing behind AND"),
+    ("where", "a > 1 AND: Something is missing after AND"),
     ("select", "* EXCEPT (: [PARSE_SYNTAX_ERROR]"),
     ("select", "c: [UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
     ("function", "spark.sql_functions:ordered: This is a sort."),

@@ -157,7 +157,7 @@ def test_a_first_start_that_never_succeeds_is_given_up(monkeypatch: pytest.Monke
     with pytest.raises(RetriableError):
         engine.run([])
     monkeypatch.setattr(start, "_START_SECONDS", 0)
-    with pytest.raises(TaskFailedError, match=r"The process ended\. Look whether it runs there"):
+    with pytest.raises(TaskFailedError, match=r"The process ended\. Check whether it runs there"):
         engine.run([])
     monkeypatch.undo()
     Losing(monkeypatch, at="session", times=9)

@@ -1,4 +1,4 @@
-"""One connector while it runs, on a thread of its own: it is started, plays rounds, and leaves or fails."""
+"""The run of one connector, on a thread of its own: start, rounds, and a stop or a failure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class ConnectorRun:
-    """Runs one connector on a thread of its own until it is stopped, has failed, or is through (*once*)."""
+    """Runs one connector on a thread of its own until it is stopped, has failed, or is done (*once*)."""
 
     def __init__(
         self,
@@ -40,13 +40,13 @@ class ConnectorRun:
         self._run_context = _make_run_context(spec, services, self._watcher, clock)
         self._clock = clock
         self._connector: SourceConnector | None = None
-        # A daemon: a stop during an outage must not hold the process beyond its time.
+        # A daemon: a stop during an outage must not keep the process alive.
         self._thread = threading.Thread(target=self._run, name=f"headrace-{spec.name}", daemon=True)
         self.failure: Exception | None = None
 
     @property
     def name(self) -> str:
-        """The connector's name."""
+        """See ``ConnectorSpec.name``."""
         return self._run_context.spec.name
 
     def start(self) -> None:
@@ -60,11 +60,11 @@ class ConnectorRun:
         self._run_context.woken.set()
 
     def silence(self) -> None:
-        """Let the run write no status from now on; whoever asks it to end says how the connector is."""
+        """Make the run write no status from now on: the caller writes the connector's status."""
         self._run_context.statuses.silence()
 
     def join(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until the connector has ended; whether it has."""
+        """Wait until the connector has ended; returns whether it has."""
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
@@ -74,21 +74,21 @@ class ConnectorRun:
             if not self._run_context.stopping.is_set():
                 self._until(Rounds(self._run_context, clock=self._clock).play)
             self._run_context.context.raise_if_failed()
-            self._leave()
-        except Exception as error:  # noqa: BLE001 (whatever it was, the connector's status shows it)
+            self._finish()
+        except Exception as error:  # noqa: BLE001 (the connector's status shows any error)
             self._fail(error)
         finally:
             self._stop_connector()
             self._watcher.has_ended(self.failure)
 
     def _until(self, act: Callable[[], bool]) -> None:
-        """Do it again until it is through, waiting out what passes, or until the run is to stop."""
+        """Repeat *act* until it is done, with pauses after retriable errors, or until the run is to stop."""
         while not self._run_context.stopping.is_set():
             self._run_context.context.raise_if_failed()
-            if self._patiently(act):
+            if self._try(act):
                 return
 
-    def _patiently(self, act: Callable[[], bool]) -> bool:
+    def _try(self, act: Callable[[], bool]) -> bool:
         try:
             return act()
         except (RetriableError, ReplanError) as error:
@@ -98,7 +98,7 @@ class ConnectorRun:
             return False
 
     def _start_connector(self) -> bool:
-        """Start the connector; always true. One that has to be started later will be a new instance."""
+        """Start the connector; always returns ``True``. After a retriable error the next try uses a new instance."""
         run_context = self._run_context
         run_context.services.prepare(run_context.spec)
         connector = self._connector = run_context.spec.connector
@@ -123,14 +123,14 @@ class ConnectorRun:
         try:
             if connector is not None:
                 connector.stop()
-        except Exception:  # noqa: BLE001 (it has ended already; what is left is to tell)
+        except Exception:  # noqa: BLE001 (the run has ended already; the error can only be logged)
             _log.exception("stop of %s raised", type(connector).__name__)
 
-    def _leave(self) -> None:
+    def _finish(self) -> None:
         try:
-            self._run_context.ownership.let_go()
+            self._run_context.ownership.release()
         except RetriableError as error:
-            _log.warning("%s The next start of %s does it.", error, self.name)
+            _log.warning("%s The next start of %s will fence.", error, self.name)
         self._run_context.statuses.unassign_tasks()
         self._run_context.statuses.put(None, State.UNASSIGNED)
         self._run_context.services.emit(ConnectorStopped(connector=self.name))
@@ -138,20 +138,20 @@ class ConnectorRun:
     def _fail(self, error: Exception) -> None:
         error = self.failure = told_without(self._run_context.spec.hidden, error)
         trace = "".join(traceback.format_exception(error))
-        # What headrace raises says what is wrong; a trace is for what no one thought of.
-        told = None if isinstance(error, ConnectError) else trace
+        # A ConnectError says what is wrong; only unexpected errors need a trace.
+        shown_trace = None if isinstance(error, ConnectError) else trace
         self._run_context.services.emit(
-            ConnectorFailed(connector=self.name, reason=str(error), trace=told)
+            ConnectorFailed(connector=self.name, reason=str(error), trace=shown_trace)
         )
         try:
             self._run_context.statuses.unassign_tasks()
             self._run_context.statuses.put(None, State.FAILED, trace=trace)
-        except Exception as also:  # noqa: BLE001 (the reason has been told; this must not take its place)
+        except Exception as also:  # noqa: BLE001 (the failure is already reported and must not be replaced)
             _log.warning("The status of %s could not be written: %s", self.name, also)
         try:
-            self._run_context.ownership.let_go()
+            self._run_context.ownership.release()
         except Exception as also:  # noqa: BLE001 (as above)
-            _log.warning("%s The next start of %s does it.", also, self.name)
+            _log.warning("%s The next start of %s will fence.", also, self.name)
 
 
 def _make_run_context(
@@ -175,7 +175,7 @@ def _make_run_context(
 
 
 def _with_new_connector(run_context: RunContext) -> RunContext:
-    """With a new instance of the connector; what the old one's own threads still say is no one's business."""
+    """*run_context* with a new connector instance; what threads of the old one still report is ignored."""
     spec = run_context.spec
     return replace(
         run_context,
