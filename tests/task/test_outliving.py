@@ -18,7 +18,7 @@ from headrace.task.transactions import OpenTransaction, TransactionTooLongError,
 from headrace.task.work import BoundaryKind, Progress
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease
-from task.test_slot_run import WORK, Driver, with_settings
+from task.test_worker_task import WORK, Driver, with_settings
 
 POLL, INTERVAL, CONNECTOR = BoundaryKind.POLL, BoundaryKind.INTERVAL, BoundaryKind.CONNECTOR
 

@@ -1,8 +1,8 @@
 """What Kafka Connect's own tests of source tasks ask, of the task loop here; each case in words of its own.
 
 Other cases of theirs are elsewhere: requests of tasks in ``test_transaction_context``, hooks in
-``test_commit_hooks``, late refusals in ``test_refusals``, topics in ``test_topic_making``, the steps before the
-first record in ``test_slot_run``, offsets without records in the tests of ``update_offsets``.
+``test_commit_hooks``, late refusals in ``test_refusals``, topics in ``test_topic_creation``, the steps before the
+first record in ``test_worker_task``, offsets without records in the tests of ``update_offsets``.
 """
 
 from __future__ import annotations

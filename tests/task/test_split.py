@@ -36,7 +36,7 @@ from headrace.task.work import (
 )
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease
-from task.test_slot_run import WORK, Driver, with_settings
+from task.test_worker_task import WORK, Driver, with_settings
 
 DROPS = "org.apache.kafka.connect.transforms.Filter"
 FLUSH = ArrowFlush(rows=3, octets=8)

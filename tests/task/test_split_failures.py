@@ -18,7 +18,7 @@ from headrace.task.sql.encoder import FrameEncoder
 from headrace.task.sql.reader import FlushedRows
 from headrace.task.sql.row_types import NOTHING, FrameTypes, travelling
 from headrace.task.work import BoundaryKind
-from task.test_slot_run import with_settings
+from task.test_worker_task import with_settings
 from task.test_split import FLUSH, SPLIT, SQL, TwoProcesses, polls, step, stored
 
 

@@ -17,7 +17,7 @@ from headrace.task.sql.writer import ReceivedFrames
 from headrace.task.work import ErrorPolicy, Outcome
 from headrace.testing.waiting import until
 from task.away import Service
-from task.test_slot_run import with_settings
+from task.test_worker_task import with_settings
 from task.test_split import FLUSH, SPLIT, SQL, TwoProcesses, polls, step, stored, texts
 
 # Long enough for what comes before to be sent, and for some looks behind it.

@@ -16,7 +16,7 @@ from headrace.task.transaction_boundary import BoundaryRequests
 from headrace.task.work import BoundaryKind, Delivery, Outcome, Progress, SlotWork
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease
-from task.test_slot_run import WORK, with_settings
+from task.test_worker_task import WORK, with_settings
 
 STEPS: list[str] = []
 
