@@ -109,7 +109,7 @@ def test_whoever_loses_the_token_meanwhile_hears_of_it(
 def test_a_copy_that_arrives_behind_a_removal_is_not_taken(
     away: Away, tickets: list[SlotTicket]
 ) -> None:
-    """Its slot heard no answer in time and went on, on another connection."""
+    """Its slot heard no answer in time and continued, on another connection."""
     away.is_back.set()
     with ChannelClient(tickets[0]) as client:
         late = {"entries": [["key", "value"]], "number": 1}

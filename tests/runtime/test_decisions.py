@@ -63,7 +63,7 @@ def test_slots_are_taken_all_at_once_or_not_at_all() -> None:
 
 
 def test_more_slots_than_there_are_can_never_be_taken() -> None:
-    """That is told at once, not waited for."""
+    """That is reported at once, not waited for."""
     with pytest.raises(ValueError, match="only 2"):
         Capacity(2).take(3, give_up=lambda: True)
 

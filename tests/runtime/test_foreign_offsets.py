@@ -64,7 +64,7 @@ FENCED = ("fenced", ["g-c-0", "g-c-1"])
 
 
 def test_they_are_rewritten_after_the_fence_and_before_the_first_plan() -> None:
-    """Nobody else writes by then, and no slot has written ours beside them yet."""
+    """No one else writes by then, and no slot has written ours beside them yet."""
     run = Run((THEIRS, b'{"o":2}'))
     run.run()
 

@@ -191,7 +191,7 @@ def writing(workers: Workers, plan: Plan, *, between: Offsets) -> tuple[Desk, li
 def test_a_slot_whose_offsets_have_changed_must_not_write(
     workers: Workers, between: Offsets, answers: Sequence[bool]
 ) -> None:
-    """Its share was planned from others; a slot whose share has not changed goes on."""
+    """Its share was planned from others; a slot whose share has not changed continues."""
     shares = [[Split(partition=SOURCE)], [Split(partition=OTHER)]]
     _, heard = writing(workers, Plan(shares=shares), between=between)
 

@@ -229,7 +229,7 @@ def test_what_the_reader_waits_for_is_told_and_both_processes_retries_are_counte
 
 
 def test_a_withdrawal_takes_the_readers_token_too() -> None:
-    """Both are told at their next beat, and both processes are known."""
+    """Both are notified at their next beat, and both processes are known."""
     batch = split_batch()
     tokens = batch.tokens()
     for pid, token in enumerate(tokens):

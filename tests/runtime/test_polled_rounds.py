@@ -129,7 +129,7 @@ def test_a_probe_of_a_source_that_is_away_is_tried_again_and_told(desk: Desk) ->
 def test_idle_tasks_move_their_offsets_once_per_flush_interval(
     desk: Desk, *, probe: bool | None
 ) -> None:
-    """Also during a rest that is longer, which goes on."""
+    """Also during a rest that is longer, which continues."""
     moves = iter(range(1, 1000))
     quick = replace(LONG, idle_poll=0.01, flush_interval=0.05)
     desk.timing = quick

@@ -1,4 +1,4 @@
-"""What of a value stays required behind a SQL step, as Spark says without a record."""
+"""What of a value stays required after a SQL step, as Spark says without a record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def session(spark_engine: SparkEngine) -> SparkSession:
 
 
 def left(session: SparkSession, step: SqlStep) -> set[str] | None:
-    """The parts that may be null, or ``None`` where nothing is told."""
+    """The parts that may be null, or ``None`` where nothing is known."""
     carries = FrameTypes(value=travelling(READ), read=READ)
     found = types_after_step(session, SqlStage(step=step, carries=carries)).left
     return None if found is None else set(nullable(found, ""))

@@ -163,10 +163,10 @@ class Loop:
         )
         pipeline = self._pipeline()
         lease: Any = self.lease
-        committing = OffsetCommitter(
+        committer = OffsetCommitter(
             self.task, pipeline, lease, self.progress, stored=self.stored, clock=clock
         )
-        writing = self.writing = TaskWriter(self.task, pipeline, lease, committing)
+        writing = self.writing = TaskWriter(self.task, pipeline, lease, committer)
         try:
             chain = Chain(
                 self.stages,

@@ -45,7 +45,7 @@ class Own:
 
 
 class Postponing:
-    """Copies through a micro-batch into a store; those that *lates* chooses arrive behind later ones."""
+    """Copies through a micro-batch into a store; those that *lates* chooses arrive after later ones."""
 
     def __init__(self, batch: MicroBatch, lates: Callable[[], int]) -> None:
         self._batch = batch

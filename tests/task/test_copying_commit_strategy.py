@@ -92,7 +92,7 @@ def test_a_removal_that_fails_keeps_the_commit_from_happening(
 def test_a_copy_that_fails_goes_with_the_next(
     driver: Driver, commits: CopyingCommitStrategy
 ) -> None:
-    """It is only told in the log: what counts is committed."""
+    """It is only logged: what counts is committed."""
     driver.failing = {"later"}
     assert commits.commit({A: {"at": 1}, B: {"at": 1}})
     driver.failing = set()

@@ -1,4 +1,4 @@
-"""Bad records that fail their task: what the log tells of them, and what is counted (KIP-298)."""
+"""Bad records that fail their task: what is logged about them, and what is counted (KIP-298)."""
 
 from __future__ import annotations
 

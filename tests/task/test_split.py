@@ -140,7 +140,7 @@ def stored(slot: TwoProcesses) -> set[bytes | None]:
 
 
 def test_what_the_one_reads_the_other_writes() -> None:
-    """Records in their order, and the offset behind the last one."""
+    """Records in their order, and the offset after the last one."""
     slot = TwoProcesses(polls(texts("a", "b", "c", first=1), texts("d", first=4)))
 
     assert Outcome.FINISHED is slot.run()
@@ -195,7 +195,7 @@ def test_rows_without_a_last_word_are_not_the_end() -> None:
 
 
 def test_steps_before_and_behind_the_sql_step_run_where_they_stand() -> None:
-    """What the first drops never reaches Spark; what is behind sees what Spark has made."""
+    """What the first drops never reaches Spark; what is after sees what Spark has made."""
     seen = list[str]()
 
     def shout(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -275,7 +275,7 @@ def test_a_record_that_cannot_be_read_is_tolerated_where_it_is_written() -> None
 
 
 def test_a_record_that_only_its_own_process_can_hold_is_tolerated_like_any_other() -> None:
-    """The hook is told of it with all that could be carried, and of what class the rest was."""
+    """The hook is notified of it with all that could be carried, and of what class the rest was."""
     (odd,) = texts("", first=2)
     odd = replace(odd, key="k", value=threading.Lock(), source_offset=MappingProxyType({"at": 2}))
     slot = TwoProcesses(
@@ -290,8 +290,8 @@ def test_a_record_that_only_its_own_process_can_hold_is_tolerated_like_any_other
     assert [("t", b"a"), ("dead", None), ("t", b"c")] == [
         (topic, value) for topic, _, value in slot.sender.committed
     ]
-    told = [(each.key, each.value, each.source_offset) for each, _ in slot.puppet.placed]
-    assert (3, ("k", NotPickled("_thread.lock"), {"at": 2})) == (len(told), told[1])
+    reported = [(each.key, each.value, each.source_offset) for each, _ in slot.puppet.placed]
+    assert (3, ("k", NotPickled("_thread.lock"), {"at": 2})) == (len(reported), reported[1])
 
 
 def test_the_connectors_own_ends_of_transactions_travel() -> None:

@@ -1,4 +1,4 @@
-"""What fails between the reading half and Spark: no source offset is committed of which a part was not sent."""
+"""What fails between the poll loop and Spark: no source offset is committed of which a part was not sent."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from headrace.task.sql.encoder import FrameEncoder
 from headrace.task.sql.reader import FlushedRows
 from headrace.task.sql.row_types import NOTHING, FrameTypes, travelling
 from headrace.task.work import BoundaryKind
-from task.test_worker_task import with_settings
 from task.test_split import FLUSH, SPLIT, SQL, TwoProcesses, polls, step, stored
+from task.test_worker_task import with_settings
 
 
 class AwayForB:
@@ -102,7 +102,7 @@ def test_moments_finer_than_microseconds_travel_where_they_are_whole_ones() -> N
 
 
 def test_what_cannot_be_handed_over_fails_the_task() -> None:
-    """A job that it ended would be tried again for ever."""
+    """A job that it ended would be tried again forever."""
     flushed = FlushedRows(FrameEncoder(FrameTypes(value=travelling(FAR.type))), FLUSH)
 
     rows = list(flushed.rows([Records(some_rows(FAR))]))
