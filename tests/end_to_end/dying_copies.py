@@ -19,7 +19,7 @@ from headrace.cli import run
 from headrace.cli.main import outcome
 from headrace.connect.task import Offsets, SourceTask
 from headrace.connectors.files.connector import FilesConnector
-from headrace.task.transactions import CopiesByDriver
+from headrace.task.transactions import DriverOffsetCopier
 from headrace.worker import serving
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ def run_until_death(scene: Scene) -> int:
 def _die_before_copies(mark: Path) -> None:
     """Die at a copy that a slot of this process is about to hand over, unless that has been."""
     if not mark.exists():
-        CopiesByDriver.later = _dying(CopiesByDriver.later, mark)
+        DriverOffsetCopier.later = _dying(DriverOffsetCopier.later, mark)
 
 
 def _dying(call: Callable[..., Any], mark: Path) -> Callable[..., Any]:
-    def die(copies: CopiesByDriver, offsets: Offsets) -> object:
+    def die(copies: DriverOffsetCopier, offsets: Offsets) -> object:
         # No later commit tells of a file that is done, so only catching up can.
         if any(each and each.get("done") for each in offsets.values()):
             mark.touch()

@@ -231,7 +231,7 @@ def test_a_polled_connector_with_more_tasks_than_slots_is_refused(life: Life) ->
 
     failures = life.run_once()
 
-    assert "has 2 tasks that poll, but this worker has 1 slots" in str(failures[name])
+    assert "has 2 polled tasks, but this worker has 1 slots" in str(failures[name])
     assert "raise headrace.slots or lower tasks.max" in str(failures[name])
 
 

@@ -85,7 +85,7 @@ def test_records_for_the_offsets_topic_fail_the_connector(
 
     told = str(failure)
     assert "Source tasks may not produce to their own offsets topics" in told
-    assert f"connector {name} is for topic {own!r}" in told
+    assert f"connector {name} is destined for topic {own!r}" in told
     assert [] == life.values(own)
 
 

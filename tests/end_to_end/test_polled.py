@@ -155,7 +155,7 @@ def test_a_source_that_stays_away_is_told_once_and_read_when_it_is_back(life: Li
 
     assert numbers(10) == life.values(topic)
     (reason,) = life.waits()
-    assert reason.startswith(f"Task {topic}-0 cannot read its source and tries again: refused")
+    assert reason.startswith(f"Task {topic}-0 cannot read its source and retries: refused")
 
 
 def test_plain_records_keep_all_they_have_and_their_task_learns_their_place(life: Life) -> None:

@@ -83,7 +83,7 @@ def test_a_task_whose_stop_hangs_after_its_share_is_given_up(life: Life) -> None
     released.set()
 
     assert numbers(20) == life.values(topic)
-    assert any("still taken" in each for each in life.waits())
+    assert any("still occupied" in each for each in life.waits())
 
 
 def test_a_stop_waits_for_the_connectors_own_boundary(life: Life) -> None:

@@ -171,5 +171,5 @@ def test_a_setting_that_no_topic_has_fails_the_task(life: Life) -> None:
     assert f"Kafka refused the creation of topic {topic!r}: Unknown topic config name" in str(
         failure
     )
-    assert "It was to be made as topic.creation.default.* says" in str(failure)
+    assert "It was to be created with topic.creation.default.*:" in str(failure)
     assert [] == life.values(topic)

@@ -19,7 +19,7 @@ from headrace.offsets.codec import encoded_entries
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.target import OffsetTopic
-from headrace.runtime.driver_commits import DriverCommits, coordinator_of
+from headrace.runtime.driver_commits import DriverOffsetCommitter, coordinator_of
 from headrace.runtime.services import RunSpec
 from headrace.storage.memory import MemoryChangeStore, MemoryConfigStore, MemoryOffsetStore
 from headrace.storage.protocols import HistoryEntry, Intent, Operation, Retention, TaskCount
@@ -71,7 +71,7 @@ def changes(stage: Stage, topic: str) -> OffsetChanges:
         stage._services(),
         group_id=topic,
         coordinator=coordinator_of,
-        commit_offsets=DriverCommits(ConnectorOffsetStores(stage.desk), topic).commit,
+        commit_offsets=DriverOffsetCommitter(ConnectorOffsetStores(stage.desk), topic).commit,
     )
     return OffsetChanges(services, stage.changes_store)
 

@@ -54,7 +54,7 @@ def test_a_step_of_expressions_is_taken() -> None:
         (
             {"transforms": "f,sql", "transforms.f.type": "Filter"},
             "transforms.sql.type",
-            "Put SparkSql before them",
+            "Put SparkSql before these transformations",
         ),
         (
             {"connector.class": "FileStreamSource", "file": "/nowhere"},

@@ -15,7 +15,7 @@ from headrace.herder.answers import PluginKind
 from headrace.herder.errors import BadRequestError, NotFoundError
 from headrace.herder.queries import Passwords
 from headrace.plugins import ConnectorAdmission, Plugins, checked_worker
-from headrace.task.chain import made_stage
+from headrace.task.chain import make_stage
 from headrace.transforms.catalogue import PREDICATE_CLASSES, TRANSFORM_CLASSES
 from headrace.worker.data_plane import foreign_modules
 from plugins.judged import CONNECTOR, WORKER, errors, key
@@ -114,7 +114,7 @@ def test_a_slot_makes_the_classes_that_names_stand_for(
     given = chain(transform, predicate, mark="!") | {"predicates.p.least": "2"}
 
     spec = judge.admitted(given)
-    stage = made_stage(spec.transforms[0])
+    stage = make_stage(spec.transforms[0])
 
     assert {"murmurs"} == foreign_modules(
         spec.connector, (each.class_name for each in spec.plugins)

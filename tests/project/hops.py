@@ -33,7 +33,7 @@ from herder.stage import Stage
 from herder.stage import request as creation
 from offsets.changing import memory_stage
 from plugins.judged import CONNECTOR, admission
-from task.test_slot_run import WORK, Driver, HeldLease
+from task.test_worker_task import WORK, Driver, HeldLease
 
 _SOURCE = Path(headrace.__file__).parent
 

@@ -25,7 +25,7 @@ class MemoryCoordinator:
     def take(
         self, transactional_id: str, deadline: Deadline, *, waiting: Waiting | None = None
     ) -> ProducerIdentity:
-        """Give the id to whoever asks."""
+        """Give the id to the caller."""
         self.asked.append(f"take {transactional_id}")
         return self._next(transactional_id)
 

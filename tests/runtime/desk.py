@@ -27,7 +27,7 @@ STRING = PluginChoice(class_name="string")
 
 
 class FakeEngine:
-    """Plays slots: each ticket's last word is what *plays* returns, ``None`` for a slot that just goes."""
+    """Plays slots: each ticket's final report is what *plays* returns, ``None`` for a slot that just goes."""
 
     def __init__(self, plays: Callable[[SlotTicket, int], SlotReport | None]) -> None:
         self.slots = 2
@@ -36,7 +36,7 @@ class FakeEngine:
         self._plays = plays
 
     def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
-        """Claim each ticket, then tell the last word."""
+        """Claim each ticket, then send the final report."""
         self.tickets += tickets
         for index, ticket in enumerate(tickets):
             with ChannelClient(ticket) as client:

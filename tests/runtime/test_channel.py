@@ -187,8 +187,8 @@ def test_a_listener_that_others_reach_is_warned_of(
     """Once, with what can be read there: nothing on the channel is encrypted."""
     Channel(lambda _: None, host=host).close()
 
-    told = [each for each in caplog.messages if "not encrypted" in each and host in each]
-    assert warned == len(told)
+    notices = [each for each in caplog.messages if "not encrypted" in each and host in each]
+    assert warned == len(notices)
 
 
 def test_the_driver_answers_with_committed_offsets(ticket: SlotTicket) -> None:
@@ -203,7 +203,7 @@ def test_the_driver_answers_with_committed_offsets(ticket: SlotTicket) -> None:
 def test_acknowledged_offsets_are_stored_before_the_answer(
     ticket: SlotTicket, stored: Entries
 ) -> None:
-    """The slot may then tell upstream."""
+    """The slot may then acknowledge upstream."""
     with ChannelClient(ticket) as client:
         answer = client.ask("store", entries=[["k", "v"], ["gone", None]])
 
@@ -214,7 +214,7 @@ def test_acknowledged_offsets_are_stored_before_the_answer(
 def test_acknowledged_offsets_of_a_withdrawn_token_are_refused(
     ticket: SlotTicket, stored: Entries, batch: MicroBatch
 ) -> None:
-    """Its successor may have stored newer ones; the slot hears that it must not tell upstream."""
+    """Its successor may have stored newer ones; the slot hears that it must not acknowledge upstream."""
     batch.withdraw()
 
     with ChannelClient(ticket) as client:
@@ -276,7 +276,7 @@ def wait_until_quiet_ones_are_closed(ticket: SlotTicket) -> None:
 def test_a_slot_that_works_may_be_quiet(
     quick_to_close: Channel, batch: MicroBatch, verb: str
 ) -> None:
-    """Its heartbeat has a connection of its own; a long micro-batch does not lose the slot's last word."""
+    """Its heartbeat has a connection of its own; a long micro-batch does not lose the slot's final report."""
     (ticket,) = quick_to_close.open(batch)
     with ChannelClient(ticket) as client:
         claim(client)
@@ -294,7 +294,7 @@ def test_a_slot_that_works_may_be_quiet(
 def test_a_quiet_connection_of_which_nothing_is_expected_is_closed(
     quick_to_close: Channel, batch: MicroBatch, how: str
 ) -> None:
-    """The slot's machine may be gone without a word, and its connection would keep a thread for ever."""
+    """The slot's machine may be gone without a word, and its connection would keep a thread forever."""
     before = connections()
     with ChannelClient(quick_to_close.open(batch)[0]) as client:
         claim(client)

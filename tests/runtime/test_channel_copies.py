@@ -15,7 +15,7 @@ from headrace.runtime.channel_server import Channel
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.task import channel as slot_channel
 from headrace.task.channel import ChannelClient
-from headrace.task.transactions import CopiesByDriver
+from headrace.task.transactions import DriverOffsetCopier
 from headrace.task.work import SlotTicket
 from headrace.testing.waiting import until
 from runtime.test_micro_batch import micro_batch
@@ -66,7 +66,7 @@ def tickets(away: Away, batch: MicroBatch) -> Iterator[list[SlotTicket]]:
 
 def _remove(client: ChannelClient) -> str:
     try:
-        CopiesByDriver(client, "c").first({A: None})
+        DriverOffsetCopier(client, "c").first({A: None})
     except (RetriableError, StaleTokenError) as error:
         return type(error).__name__
     return "stored"
@@ -109,12 +109,12 @@ def test_whoever_loses_the_token_meanwhile_hears_of_it(
 def test_a_copy_that_arrives_behind_a_removal_is_not_taken(
     away: Away, tickets: list[SlotTicket]
 ) -> None:
-    """Its slot heard no answer in time and went on, on another connection."""
+    """Its slot heard no answer in time and continued, on another connection."""
     away.is_back.set()
     with ChannelClient(tickets[0]) as client:
         late = {"entries": [["key", "value"]], "number": 1}
-        CopiesByDriver(client, "c").later({A: {"at": 1}})
-        CopiesByDriver(client, "c").first({A: None})
+        DriverOffsetCopier(client, "c").later({A: {"at": 1}})
+        DriverOffsetCopier(client, "c").first({A: None})
         answer = client.ask("copy_later", **late)
 
     assert not answer["stored"]

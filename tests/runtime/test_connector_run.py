@@ -127,7 +127,7 @@ def test_after_an_unclean_end_the_larger_generation_is_fenced(desks: list[Desk])
 
 
 def test_a_slot_that_left_its_transaction_open_is_fenced(desks: list[Desk]) -> None:
-    """It says so in its last word."""
+    """It says so in its final report."""
     reports = iter([replace(FINISHED, outcome=Outcome.REPLAN, clean=False, reason="x"), FINISHED])
     desk = Desk(lambda *_: next(reports), work_for(2))
     desks.append(desk)
@@ -180,7 +180,7 @@ def test_an_outage_is_waited_out_and_told(desks: list[Desk]) -> None:
 
 
 def test_offsets_whose_commit_failed_are_fenced_before_they_are_read(desks: list[Desk]) -> None:
-    """The transaction may still be open, and hide what is behind it."""
+    """The transaction may still be open, and hide what is after it."""
 
     def plan(request: PlanRequest) -> Plan:
         known = request.offsets.known()
@@ -218,7 +218,7 @@ def test_a_slot_of_another_version_fails_the_connector_with_a_sentence(desks: li
     desk.engine = OldEngine(desk.plays)
     run = desk.run()
 
-    assert "slot on there has headrace 0.0.1" in str(run.failure)
+    assert "slot on there runs headrace 0.0.1" in str(run.failure)
     assert "install the same version on the executors" in str(run.failure)
 
 
@@ -362,13 +362,13 @@ def test_the_time_budget_does_not_begin_before_slots_do(desks: list[Desk]) -> No
     ("boundary", "given_up"),
     [
         (BoundaryKind.CONNECTOR, []),
-        (BoundaryKind.INTERVAL, ["Slots did not end within the graceful time."]),
+        (BoundaryKind.INTERVAL, ["Slots did not end within the grace period."]),
     ],
 )
 def test_a_slot_may_go_on_to_the_end_of_its_connectors_transaction(
     desks: list[Desk], boundary: BoundaryKind, given_up: list[str]
 ) -> None:
-    """Though others wait: a transaction that is longer than that would be begun again for ever."""
+    """Though others wait: a transaction that is longer than that would be begun again forever."""
 
     def plays(ticket: SlotTicket, _: int) -> SlotReport:
         with ChannelClient(ticket) as client:
@@ -484,14 +484,14 @@ def test_slots_that_spark_does_not_start_are_told_once_and_work_goes_on_when_the
 
     assert run.join(20.0)
     assert run.failure is None
-    (told,) = reasons(desk)
-    assert told.startswith("1 of 2 slots have not started in 0 s;")
-    assert "headrace.slots says (2)" in told
+    (reason,) = reasons(desk)
+    assert reason.startswith("1 of 2 slots have not started in 0 s;")
+    assert "headrace.slots says (2)" in reason
     assert 1 == len(desk.heard(MicroBatchEnded))
 
 
 def test_slots_are_not_late_while_their_engine_starts(desks: list[Desk]) -> None:
-    """Nobody need look for executors while Spark is starting on a busy machine; but it may not take for ever."""
+    """No one need look for executors while Spark is starting on a busy machine; but it may not take forever."""
     desk = Desk(lambda *_: FINISHED, work_for(1), timing=replace(SOON, slot_start=1.5))
     desks.append(desk)
     engine = desk.engine = StartingEngine(desk)
@@ -505,8 +505,8 @@ def test_slots_are_not_late_while_their_engine_starts(desks: list[Desk]) -> None
     engine.ready.set()
 
     assert run.join(20.0)
-    (told,) = reasons(desk)
-    assert told.startswith("Spark has been starting for 6 s.")
+    (reason,) = reasons(desk)
+    assert reason.startswith("Spark has been starting for 6 s.")
 
 
 def test_a_connector_that_fails_while_it_waits_for_slots_fails(desks: list[Desk]) -> None:
@@ -545,7 +545,7 @@ def test_a_source_that_is_away_is_told_with_its_reason(desks: list[Desk]) -> Non
     desk.engine = AwayEngine(desk.plays)
     desk.run()
 
-    assert ["Task c-0 cannot read its source and tries again: refused"] == reasons(desk)
+    assert ["Task c-0 cannot read its source and retries: refused"] == reasons(desk)
 
 
 def reasons(desk: Desk) -> list[str]:

@@ -19,7 +19,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.target import OffsetTopic
-from headrace.runtime.driver_commits import DriverCommits
+from headrace.runtime.driver_commits import DriverOffsetCommitter
 from headrace.runtime.services import RunSpec
 from headrace.task.work import Delivery
 from headrace.testing.judge import committed_records
@@ -64,7 +64,7 @@ FENCED = ("fenced", ["g-c-0", "g-c-1"])
 
 
 def test_they_are_rewritten_after_the_fence_and_before_the_first_plan() -> None:
-    """Nobody else writes by then, and no slot has written ours beside them yet."""
+    """No one else writes by then, and no slot has written ours beside them yet."""
     run = Run((THEIRS, b'{"o":2}'))
     run.run()
 
@@ -141,7 +141,7 @@ def test_the_topic_holds_one_form_of_each_offset_afterwards(
         producer={"bootstrap.servers": bootstrap},
         offsets=OffsetTopic(name=offsets_topic),
     )
-    commits = DriverCommits(ConnectorOffsetStores(desk), group_id=offsets_topic)
+    commits = DriverOffsetCommitter(ConnectorOffsetStores(desk), group_id=offsets_topic)
 
     commits.commit(spec, desk.foreign("c"), lambda: None)
 

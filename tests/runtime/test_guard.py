@@ -157,7 +157,7 @@ def test_offsets_that_were_written_without_a_guard_are_not_overwritten(
     workers.first.offsets.put("c", {SOURCE: {"next": 5}})
 
     read = OffsetSnapshot({} if before is None else {SOURCE: before})
-    with pytest.raises(ReplanError, match="not those that were planned from"):
+    with pytest.raises(ReplanError, match="have changed since this work was planned"):
         ownership.commit({SOURCE: new}, planned_from=read)
     assert {SOURCE: {"next": 5}} == workers.first.offsets.known("c")
 
@@ -191,7 +191,7 @@ def writing(workers: Workers, plan: Plan, *, between: Offsets) -> tuple[Desk, li
 def test_a_slot_whose_offsets_have_changed_must_not_write(
     workers: Workers, between: Offsets, answers: Sequence[bool]
 ) -> None:
-    """Its share was planned from others; a slot whose share has not changed goes on."""
+    """Its share was planned from others; a slot whose share has not changed continues."""
     shares = [[Split(partition=SOURCE)], [Split(partition=OTHER)]]
     _, heard = writing(workers, Plan(shares=shares), between=between)
 
@@ -241,7 +241,7 @@ def test_without_exactly_once_there_is_no_guard(workers: Workers) -> None:
 
     ownership = owner(workers.first, delivery=Delivery.AT_LEAST_ONCE)
     ownership.prove()
-    ownership.let_go()
+    ownership.release()
 
     assert [] == workers.first.coordinator.asked
 

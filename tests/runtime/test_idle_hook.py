@@ -101,7 +101,7 @@ def test_a_result_of_wrong_shape_fails_an_exactly_once_connector_only(
 
 
 def test_a_hook_that_raises_fails_an_exactly_once_connector(spec: RunSpec) -> None:
-    """The sentence tells of the hook."""
+    """The message names the hook."""
     with pytest.raises(RuntimeError, match="update_offsets raised ZeroDivisionError: division by"):
         asked(spec, Puppet(update=lambda _: 1 / 0))  # type: ignore[arg-type,return-value]
 
@@ -117,7 +117,7 @@ def test_a_hook_that_raises_is_asked_again_at_least_once(
     moved = idle_updates(spec, OffsetSnapshot({}), [{"name": "raising"}, {"name": "moving"}])
 
     assert {1: {SOURCE: {"next": 7}}} == moved
-    assert "update_offsets of c raised; it is asked again later" in caplog.messages
+    assert "update_offsets of c raised; it is called again later" in caplog.messages
     assert "ZeroDivisionError: division by zero" in caplog.text
 
 

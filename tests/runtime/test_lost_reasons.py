@@ -27,19 +27,19 @@ BETWEEN = SqlStage(step=SqlStep(where="true"), carries=FrameTypes())
 
 
 class ScriptedEngine(FakeEngine):
-    """Plays slots that are lost, and then does what *behind* says for the number of the job."""
+    """Plays slots that are lost, and then calls *then* with the number of the job."""
 
-    def __init__(self, behind: Callable[[int, SlotTicket], None]) -> None:
+    def __init__(self, then: Callable[[int, SlotTicket], None]) -> None:
         super().__init__(lambda *_: LOST)
-        self._behind = behind
+        self._then = then
         self._jobs = 0
 
     def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
-        """Lose each slot, then *behind*."""
+        """Lose each slot, then call *then*."""
         self._jobs += 1
         job = self._jobs
         super().run(tickets, between)
-        self._behind(job, tickets[0])
+        self._then(job, tickets[0])
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def desk() -> Iterator[Desk]:
 
 
 def granted(ticket: SlotTicket) -> bool:
-    """Whether the work of *ticket*'s token is given to whoever asks now."""
+    """Whether the work of *ticket*'s token is given to the caller now."""
     with ChannelClient(ticket) as client:
         return client.ask("claim", pid=2, host="nowhere", version=__version__)["granted"] is True
 
@@ -62,7 +62,7 @@ def test_an_error_that_comes_when_the_next_micro_batch_is_under_way_fails_the_co
     """It is not only heard while its own job's slots are waited for."""
     second, has_raised = threading.Event(), threading.Event()
 
-    def behind(job: int, _: SlotTicket) -> None:
+    def then(job: int, _: SlotTicket) -> None:
         if job == 1:
             assert second.wait(20.0)
             has_raised.set()
@@ -70,7 +70,7 @@ def test_an_error_that_comes_when_the_next_micro_batch_is_under_way_fails_the_co
         second.set()
         assert has_raised.wait(20.0)
 
-    desk.engine = ScriptedEngine(behind)
+    desk.engine = ScriptedEngine(then)
     run = desk.run()
 
     assert "Spark does not take it." == str(run.failure)
@@ -80,7 +80,7 @@ def test_a_slot_that_is_lost_again_is_given_up_when_spark_has_said_why(desk: Des
     """Until then its reader is granted to each attempt, and the job is waited for."""
     asked = list[bool]()
 
-    def behind(job: int, ticket: SlotTicket) -> None:
+    def then(job: int, ticket: SlotTicket) -> None:
         if job == 1:
             return
         looks = len(desk.heard(SlotProgress))
@@ -88,7 +88,7 @@ def test_a_slot_that_is_lost_again_is_given_up_when_spark_has_said_why(desk: Des
         asked.extend(granted(ticket.for_reading()) for _ in range(3))
         raise TaskFailedError("Spark does not take it.")
 
-    desk.engine = ScriptedEngine(behind)
+    desk.engine = ScriptedEngine(then)
     puppet("c", Puppet(plan=desk.plan))
     run = ConnectorRun(replace(SPEC, between=BETWEEN), desk.services())
     run.start()

@@ -229,7 +229,7 @@ def test_what_the_reader_waits_for_is_told_and_both_processes_retries_are_counte
 
 
 def test_a_withdrawal_takes_the_readers_token_too() -> None:
-    """Both are told at their next beat, and both processes are known."""
+    """Both are notified at their next beat, and both processes are known."""
     batch = split_batch()
     tokens = batch.tokens()
     for pid, token in enumerate(tokens):
@@ -282,7 +282,7 @@ def test_a_repeated_reader_is_not_waited_for() -> None:
 
     assert batch.all_reported()
     assert [] == batch.silent(5.0)
-    assert batch.may_tell_why()
+    assert batch.may_learn_why()
 
 
 def test_no_one_tells_why_where_no_reader_is_repeated() -> None:
@@ -290,4 +290,4 @@ def test_no_one_tells_why_where_no_reader_is_repeated() -> None:
     batch = split_batch()
     batch.end(batch.tokens()[0], SlotReport(outcome=Outcome.REPLAN))
 
-    assert not batch.may_tell_why()
+    assert not batch.may_learn_why()

@@ -80,7 +80,7 @@ def test_a_wake_ends_the_wait(desk: Callable[..., Desk]) -> None:
     made = desk(Plan(ask_again_after=600.0), WORK, idle_poll=600.0)
     run = made.start()
     until(lambda: made.heard(ConnectorIdle))
-    run._parts.context.request_task_reconfiguration()
+    run._run_context.context.request_task_reconfiguration()
 
     assert run.join(20.0)
     assert 1 == len(made.engine.tickets)

@@ -66,7 +66,7 @@ def test_a_wish_for_new_tasks_ends_a_rest(desk: Desk) -> None:
     """The new ones may find something."""
     run = started(desk, LONG)
     until(lambda: desk.heard(ConnectorIdle))
-    run._parts.context.request_task_reconfiguration()
+    run._run_context.context.request_task_reconfiguration()
     until(lambda: len(desk.engine.tickets) == 2)
     run.ask_to_stop()
 
@@ -77,7 +77,7 @@ def test_an_error_that_the_connector_reports_ends_a_rest(desk: Desk) -> None:
     """It fails with it at once."""
     run = started(desk, LONG)
     until(lambda: desk.heard(ConnectorIdle))
-    run._parts.context.raise_error(ValueError("gone"))
+    run._run_context.context.raise_error(ValueError("gone"))
 
     assert run.join(10.0)
     assert "gone" == str(run.failure)
@@ -129,7 +129,7 @@ def test_a_probe_of_a_source_that_is_away_is_tried_again_and_told(desk: Desk) ->
 def test_idle_tasks_move_their_offsets_once_per_flush_interval(
     desk: Desk, *, probe: bool | None
 ) -> None:
-    """Also during a rest that is longer, which goes on."""
+    """Also during a rest that is longer, which continues."""
     moves = iter(range(1, 1000))
     quick = replace(LONG, idle_poll=0.01, flush_interval=0.05)
     desk.timing = quick

@@ -21,7 +21,7 @@ SPECIFIED = replace(SPEC, hidden=Secrets(values={SECRET: "${env:A}"}))
 
 
 def failing(_: PlanRequest) -> Plan:
-    """A connector of somebody else's."""
+    """A connector that another program wrote."""
     raise ValueError(f"no login with {SECRET}")
 
 

@@ -14,7 +14,7 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.offsets.connector_stores import LockedOffsetStore
 from headrace.offsets.kafka_store import KafkaOffsetStore
-from headrace.runtime.driver_commits import SecondaryCommits
+from headrace.runtime.driver_commits import SecondaryOffsetTopic
 
 pytestmark = pytest.mark.broker
 A = SourcePartition(filename="a")
@@ -45,7 +45,7 @@ def test_a_late_copy_does_not_come_back_after_a_reset(
 ) -> None:
     """The worker that was held still has its writer; once fenced, it finds out whose the connector is."""
     reach = {"bootstrap.servers": bootstrap}
-    secondary = SecondaryCommits(desk, topic, producer=reach, group_id=topic)
+    secondary = SecondaryOffsetTopic(desk, topic, producer=reach, group_id=topic)
     proofs = iter([None, None, ConnectorFencedError("taken over")])
 
     def prove() -> None:

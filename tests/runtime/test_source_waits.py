@@ -1,4 +1,4 @@
-"""Which tasks' sources are away is told once, until something is delivered again."""
+"""Which tasks' sources are away is reported once, until something is delivered again."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def beat(batch: MicroBatch, away: str | None, *, records: int = 0, slot: int = 0
     batch.beat(batch.tokens()[slot], {"records": records, "source_away": away})
 
 
-def told(waits: SourceWaits, batch: MicroBatch) -> list[tuple[int, str]]:
+def unreported(waits: SourceWaits, batch: MicroBatch) -> list[tuple[int, str]]:
     """What is news."""
-    return waits.news(batch.slots)
+    return waits.unreported(batch.slots)
 
 
 def test_a_source_that_stays_away_is_told_once_however_it_says_so() -> None:
@@ -24,7 +24,7 @@ def test_a_source_that_stays_away_is_told_once_however_it_says_so() -> None:
     heard: list[tuple[int, str]] = []
     for away in ("away for 1 s", "away for 2 s", None, "away for 1 s"):
         beat(batch, away)
-        heard += told(waits, batch)
+        heard += unreported(waits, batch)
 
     assert [(0, "away for 1 s")] == heard
 
@@ -35,7 +35,7 @@ def test_after_a_delivery_it_is_told_again() -> None:
     heard: list[tuple[int, str]] = []
     for away, records in (("a", 5), ("b", 5), (None, 6), ("c", 6), ("d", 6)):
         beat(batch, away, records=records)
-        heard += told(waits, batch)
+        heard += unreported(waits, batch)
 
     assert [(0, "a"), (0, "c")] == heard
 
@@ -44,11 +44,11 @@ def test_another_micro_batch_alone_is_no_reason_to_tell_again() -> None:
     """Its slots count from 0; what they deliver there counts."""
     waits, first, second = SourceWaits(), micro_batch(), micro_batch()
     beat(first, "a", records=5)
-    heard = told(waits, first)
+    heard = unreported(waits, first)
     waits.begin()
     for away, records in (("b", 0), (None, 1), ("c", 1)):
         beat(second, away, records=records)
-        heard += told(waits, second)
+        heard += unreported(waits, second)
 
     assert [(0, "a"), (0, "c")] == heard
 
@@ -58,9 +58,9 @@ def test_each_task_has_its_own_source() -> None:
     waits, batch = SourceWaits(), micro_batch(tasks=2)
     beat(batch, "a")
     beat(batch, None, records=5, slot=1)
-    heard = told(waits, batch)
+    heard = unreported(waits, batch)
     batch.end(
         batch.tokens()[1], SlotReport(outcome=Outcome.ASKED, progress={"source_away": "late"})
     )
 
-    assert ([(0, "a")], []) == (heard, told(waits, batch))
+    assert ([(0, "a")], []) == (heard, unreported(waits, batch))

@@ -51,7 +51,7 @@ def test_a_connector_that_makes_too_many_tasks_fails(desk: Desk) -> None:
 def test_all_of_them_run_where_it_is_not_enforced(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is told in the log; and whatever any of them left open will be fenced."""
+    """It is logged; and whatever any of them left open will be fenced."""
     assert None is ran(desk, enforced=False).failure
 
     assert 2 == len(desk.engine.tickets)

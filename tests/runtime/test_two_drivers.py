@@ -62,7 +62,7 @@ WRONG = {
 def test_whatever_the_order_one_driver_survives_and_each_record_is_sent_once(
     layout: Layout,
 ) -> None:
-    """The other one has failed, or had ended before; the two do not fence each other for ever."""
+    """The other one has failed, or had ended before; the two do not fence each other forever."""
     scene = Scene(Protocol(), layout)
     found = explored(scene)
 

@@ -119,7 +119,7 @@ class Next(IntEnum):
 
 
 class Slot(NamedTuple):
-    """A slot. When its token is withdrawn, what it is doing already goes on: its first request, or its writes."""
+    """A slot. When its token is withdrawn, what it is doing already continues: its first request, or its writes."""
 
     task: int
     next: Next
@@ -535,7 +535,7 @@ def _ended_if_done(driver: Driver) -> Driver:
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What was found: the states in which nothing can happen any more, and whether something can happen for ever."""
+    """What was found: the states in which nothing can happen any more, and whether something can happen forever."""
 
     ends: list[State]
     has_cycle: bool

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headrace.spark.sql_check import sql_problems, told_nulls
+from headrace.spark.sql_check import sql_problems, types_after_step
 from headrace.task.sql.row_types import FrameTypes, travelling
 from headrace.task.sql.step import SqlStage, SqlStep
 from spark.sql_frames import FIELDS, frame_schema, row, spark_schema, values_of
@@ -25,11 +25,11 @@ WRONG = (
 
 
 def required(session: SparkSession) -> list[str]:
-    """The fields that are required behind a step that makes one of two null."""
+    """The fields that are required after a step that makes one of two null."""
     read = pa.struct([pa.field(each, pa.utf8(), nullable=False) for each in ("a", "b")])
     step = SqlStep(select=("nullif(a, 'x') AS a", "b"))
     carries = FrameTypes(value=travelling(read), read=read)
-    left = told_nulls(session, SqlStage(step=step, carries=carries)).left
+    left = types_after_step(session, SqlStage(step=step, carries=carries)).left
     assert isinstance(left, pa.StructType)
     return [each.name for each in left if not each.nullable]
 
@@ -37,7 +37,7 @@ def required(session: SparkSession) -> list[str]:
 def play(session: SparkSession, asked: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     """Ask, and tell what it finds."""
     schema = spark_schema(session, frame_schema(FIELDS))
-    told = [each for step in WRONG for each in sql_problems(session, schema, step)]
+    problems = [each for step in WRONG for each in sql_problems(session, schema, step)]
     doubled = values_of(session, ROWS[1:], function="spark.sql_functions:doubled")
     left = [values_of(session, ROWS, **RIGHT), doubled]
-    yield {"left": left, "told": told, "required": required(session)}
+    yield {"left": left, "problems": problems, "required": required(session)}

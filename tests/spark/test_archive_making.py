@@ -73,8 +73,8 @@ def test_a_process_that_cannot_begin_is_a_failure(
 
     log = archive.folder / "making.log"
     assert 1 == log.read_text().count("No module named 'no_such_module'")
-    [told] = caplog.messages
-    assert told.endswith(f"see {log}")
+    [message] = caplog.messages
+    assert message.endswith(f"see {log}")
 
 
 @pytest.mark.parametrize("hangs", [True, False])

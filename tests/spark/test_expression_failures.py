@@ -37,17 +37,17 @@ def test_a_value_that_an_expression_cannot_take_is_told_in_sparks_words(
 
 def test_what_an_expression_could_not_take_is_found_among_what_java_tells() -> None:
     """Spark wraps it, and adds where in its own code it happened."""
-    told = "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012"
+    message = "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012"
     error = Exception(
-        f"Job aborted: java.lang.X: {told}\n== SQL ==\n1 / a\n\tat org.apache.Y.z(Y.java:1)"
+        f"Job aborted: java.lang.X: {message}\n== SQL ==\n1 / a\n\tat org.apache.Y.z(Y.java:1)"
     )
 
-    said = f"{told}. The expression is 1 / a. errors.tolerance does not help. Use a form that gives null"
+    said = f"{message}. The expression is 1 / a. errors.tolerance does not apply. Use a variant that returns null"
     assert said in (of_expression(error) or "")
 
 
 @pytest.mark.parametrize(
-    "told",
+    "message",
     [
         "[DUPLICATED_MAP_KEY] Duplicate map key 0 was found.\nSet LAST_WIN. SQLSTATE: 23505",
         "[MALFORMED_RECORD_IN_PARSING.X] Malformed: {x.\nParse Mode: FAILFAST. SQLSTATE: 22023",
@@ -57,18 +57,18 @@ def test_what_an_expression_could_not_take_is_found_among_what_java_tells() -> N
         "java.lang.NumberFormatException: For input string: x",
     ],
 )
-def test_a_failure_that_comes_again_whenever_the_value_is_read_is_about_an_expression(told: str):
+def test_a_failure_that_comes_again_whenever_the_value_is_read_is_about_an_expression(message: str):
     """Spark's own are on several lines; Java's have no state of SQL."""
     error = Exception(
         "Job aborted due to stage failure: Lost task 0.0 in stage 3.0 (TID 3) (h executor driver): "
-        f"{told}\n\tat org.apache.Y.z(Y.java:1)\n\nDriver stacktrace:"
+        f"{message}\n\tat org.apache.Y.z(Y.java:1)\n\nDriver stacktrace:"
     )
 
-    assert (of_expression(error) or "").startswith(" ".join(told.split()))
+    assert (of_expression(error) or "").startswith(" ".join(message.split()))
 
 
 @pytest.mark.parametrize(
-    "told",
+    "message",
     [
         "Job aborted. SQLSTATE: XXKDA",
         "[UNABLE_TO_ACQUIRE_MEMORY] Not enough. SQLSTATE: 53200",
@@ -81,9 +81,9 @@ def test_a_failure_that_comes_again_whenever_the_value_is_read_is_about_an_expre
         "Lost task 0.0 in stage 3.0 (TID 3) (h executor 1): org.apache.spark.SparkException: Python worker exited",
     ],
 )
-def test_other_failures_of_jobs_are_not_about_expressions(told: str) -> None:
+def test_other_failures_of_jobs_are_not_about_expressions(message: str) -> None:
     """They may pass, and are tried again."""
-    assert None is of_expression(Exception(told))
+    assert None is of_expression(Exception(message))
 
 
 @pytest.mark.spark

@@ -1,4 +1,4 @@
-"""What is told of a failure of Spark."""
+"""What is reported about a failure of Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _LostError(Exception):
 
 
 @pytest.mark.parametrize(
-    ("told", "short"),
+    ("long", "short"),
     [
         ("One line.", "One line"),
         ("First.\n  at some place\nValueError: the reason", "First. … ValueError: the reason"),
@@ -37,9 +37,9 @@ class _LostError(Exception):
         ("", "Exception"),
     ],
 )
-def test_a_long_message_is_told_in_short(told: str, short: str) -> None:
+def test_a_long_message_is_shortened(long: str, short: str) -> None:
     """What went wrong, without the frames of Java's trace."""
-    assert short == in_short(Exception(told))
+    assert short == in_short(Exception(long))
 
 
 def test_a_text_that_cannot_be_had_is_no_error_of_its_own() -> None:
@@ -63,6 +63,6 @@ def test_a_master_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(TaskFailedError) as caught:
         tried.session()
 
-    told = str(caught.value)
-    assert told.startswith("Spark could not be started (spark://127.0.0.1:1): _LostError, and ")
-    assert "spark.master" in told
+    message = str(caught.value)
+    assert message.startswith("Spark could not be started (spark://127.0.0.1:1): _LostError, and ")
+    assert "spark.master" in message

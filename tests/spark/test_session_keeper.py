@@ -110,7 +110,7 @@ def test_a_close_does_not_wait_for_the_opening_and_makes_it_fail() -> None:
 
 
 def test_a_session_that_comes_after_the_close_is_stopped() -> None:
-    """Nobody else would end it, and no one gets it."""
+    """No one else would end it, and no one gets it."""
     spark = Spark(fails_when_abandoned=False)
     keeper = spark.keeper()
     caller = Caller(keeper.session)
@@ -133,7 +133,7 @@ def test_a_closed_keeper_opens_nothing_more() -> None:
     keeper.close()
     keeper.close()
 
-    with pytest.raises(RetriableError, match="not opened any more"):
+    with pytest.raises(RetriableError, match="not started any more"):
         keeper.session()
     assert ["open", "stop session 1"] == spark.done
 

@@ -88,7 +88,7 @@ def test_somebody_elses_connect_session_is_not_taken_over(java: Java, remote: Re
 def test_an_engine_that_is_closed_while_it_opens_starts_no_job(
     java: Java, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a cluster without free cores the first job would keep its session for ever."""
+    """On a cluster without free cores the first job would keep its session forever."""
     session = SimpleNamespace(conf={})
     jobs: list[object] = []
 
@@ -101,7 +101,7 @@ def test_an_engine_that_is_closed_while_it_opens_starts_no_job(
     monkeypatch.setattr("headrace.spark.start.discard_session", discarded.append)
     monkeypatch.setattr("headrace.spark.engine._run", lambda *job: jobs.append(job))
     engine = SparkEngine(SparkSettings(), slots=1)
-    with pytest.raises(RetriableError, match="not opened any more"):
+    with pytest.raises(RetriableError, match="not started any more"):
         engine.session()
 
     assert ([], [session]) == (jobs, discarded)
@@ -168,7 +168,7 @@ def test_what_a_dead_jvm_leaves_is_not_printed_by_each_thread(
 def test_how_a_jvm_has_ended_is_said(
     monkeypatch: pytest.MonkeyPatch, program: str, said: str
 ) -> None:
-    """Killed by somebody, ended by itself, or hanging."""
+    """Killed by someone, ended by itself, or hanging."""
     process = subprocess.Popen([sys.executable, "-c", program])
     monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process))
     monkeypatch.setattr(java_process, "_DYING_SECONDS", 1 if "sleep" in program else 30)

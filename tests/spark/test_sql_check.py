@@ -13,7 +13,7 @@ from pyspark.sql import types as t
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
 from headrace.spark.sql_check import operators, refused_of, sql_problems
-from headrace.spark.sql_rows import strange_fields
+from headrace.spark.sql_rows import unsupported_fields
 from headrace.task.sql.row_types import FrameTypes
 from headrace.task.sql.step import SqlStage, SqlStep
 from spark.sql_frames import FIELDS, frame_schema, spark_schema
@@ -28,7 +28,7 @@ def session(spark_engine: SparkEngine) -> SparkSession:
     return spark_engine.session()
 
 
-def told(session: SparkSession, step: SqlStep, value: pa.DataType = FIELDS) -> list[str]:
+def problems(session: SparkSession, step: SqlStep, value: pa.DataType = FIELDS) -> list[str]:
     """What is wrong with *step*, for values of the type *value*."""
     schema = spark_schema(session, frame_schema(value))
     return [f"{name}: {sentence}" for name, sentence in sql_problems(session, schema, step)]
@@ -49,7 +49,7 @@ def test_what_is_not_row_by_row_is_refused(session: SparkSession, item: str, sen
     """The operation is named, and the expression, among others that are right."""
     expected = [f"select: {item}: This is {sentence}. {NARROW}"]
 
-    assert expected == told(session, SqlStep(select=("a", item, "b")))
+    assert expected == problems(session, SqlStep(select=("a", item, "b")))
 
 
 @pytest.mark.spark
@@ -60,24 +60,24 @@ def test_what_is_not_row_by_row_is_refused(session: SparkSession, item: str, sen
         (SqlStep(select=("a, b",)), "select: a, b: [PARSE_SYNTAX_ERROR] "),
         (SqlStep(select=("c",)), "select: c: [UNRESOLVED_COLUMN.WITH_SUGGESTION] "),
         (SqlStep(select=("f(a) AS b",)), "select: f(a) AS b: [UNRESOLVED_ROUTINE] "),
-        (SqlStep(select=("a + 1",)), "select: (a + 1): It has no name. Say (a + 1) AS"),
-        (SqlStep(select=("a", "b AS a")), "select: a: There are two fields of this name."),
+        (SqlStep(select=("a + 1",)), "select: (a + 1): It has no name. Write (a + 1) AS"),
+        (SqlStep(select=("a", "b AS a")), "select: a: There are two fields with this name."),
         (
             SqlStep(select=("array(INTERVAL 1 DAY) AS i",)),
             "select: Kafka Connect has no type for i",
         ),
-        (SqlStep(where="a"), "where: a: Its type is int, and it has to be boolean."),
+        (SqlStep(where="a"), "where: a: Its type is int, but it must be boolean."),
         (SqlStep(where="sum(a) > 1"), "where: sum(a) > 1: This is an aggregate."),
         (
             SqlStep(where="b > "),
             "where: b > : [PARSE_SYNTAX_ERROR] Syntax error at or near end of input.",
         ),
-        (SqlStep(where="a > 1 AND"), "where: a > 1 AND: Something is missing behind AND, or"),
+        (SqlStep(where="a > 1 AND"), "where: a > 1 AND: Something is missing after AND, or"),
         (
             SqlStep(where="a > 1) OR (a < 0"),
             "where: a > 1) OR (a < 0: [PARSE_SYNTAX_ERROR] Syntax error at or near ')'.",
         ),
-        (SqlStep(where="*"), "where: *: It has to be one expression."),
+        (SqlStep(where="*"), "where: *: It must be one expression."),
     ],
     ids=str,
 )
@@ -85,7 +85,7 @@ def test_what_spark_says_is_told_of_the_setting(
     session: SparkSession, step: SqlStep, sentence: str
 ) -> None:
     """In Spark's own words where it has any, on one line."""
-    (found,) = told(session, step)
+    (found,) = problems(session, step)
 
     assert (sentence, False) == (found[: len(sentence)], "\n" in found)
 
@@ -96,7 +96,7 @@ def test_all_that_is_wrong_is_told_at_once(session: SparkSession) -> None:
     step = SqlStep(select=("c", "a", "d"), where="e > 1")
 
     assert ["where: e > 1", "select: c", "select: d"] == [
-        each.partition(": [")[0] for each in told(session, step)
+        each.partition(": [")[0] for each in problems(session, step)
     ]
 
 
@@ -105,7 +105,7 @@ def test_the_place_of_an_error_is_one_in_the_users_text(session: SparkSession) -
     """Whatever stands for the star, and around a condition."""
     step = SqlStep(select=("* EXCEPT (",), where="a > (1")
 
-    places = [re.findall(r"line \d+, pos \d+", each) for each in told(session, step)]
+    places = [re.findall(r"line \d+, pos \d+", each) for each in problems(session, step)]
 
     assert [["line 1, pos 6"], ["line 1, pos 2"]] == places
 
@@ -115,20 +115,20 @@ def test_a_name_that_is_not_known_is_told_with_where_fields_come_from(
     session: SparkSession,
 ) -> None:
     """Where the value has none; no name of our own is proposed."""
-    found = told(session, SqlStep(select=("id",), where="id > 1"), pa.string())
+    found = problems(session, SqlStep(select=("id",), where="id > 1"), pa.string())
 
     assert 2 == len(found)
     assert all("`record`" in each and "_headrace" not in each for each in found)
     assert all("has no fields" in each and "files.schema" in each for each in found)
-    assert "has no fields" not in "".join(told(session, SqlStep(select=("id",))))
+    assert "has no fields" not in "".join(problems(session, SqlStep(select=("id",))))
 
 
 @pytest.mark.spark
 def test_a_star_needs_fields(session: SparkSession) -> None:
     """It does not stand for the other parts of a record."""
-    (found,) = told(session, SqlStep(select=("*",)), pa.string())
+    (found,) = problems(session, SqlStep(select=("*",)), pa.string())
 
-    assert "this value has none. Name value." in found
+    assert "this value has none. Use value instead." in found
 
 
 @pytest.mark.spark
@@ -138,7 +138,7 @@ def test_fields_with_reserved_names_are_refused(session: SparkSession, name: str
     fields = pa.struct([(name, pa.int32())])
     steps = (SqlStep(where="1 = 1"), SqlStep(function=f"{HERE}:doubled"))
 
-    found = [each for step in steps for each in told(session, step, fields)]
+    found = [each for step in steps for each in problems(session, step, fields)]
 
     assert [True, True] == [f"has a field {name!r}" in each for each in found]
 
@@ -147,7 +147,10 @@ def test_fields_with_reserved_names_are_refused(session: SparkSession, name: str
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("filtered", "This is a filter; the setting where drops records and moves their offsets."),
+        (
+            "filtered",
+            "This is a filter; use the setting where, which drops records and moves their offsets.",
+        ),
         ("ordered", "This is a sort."),
         ("shuffled", "This is a shuffle or another number of partitions."),
         ("merged", "This is a shuffle or another number of partitions."),
@@ -157,18 +160,18 @@ def test_fields_with_reserved_names_are_refused(session: SparkSession, name: str
         ("sampled", "This is a sample."),
         ("exploded", "This is an explode."),
         ("united", "This is a union."),
-        ("elsewhere", "It replaced the column _headrace"),
-        ("rowless", "It replaced the column _headrace"),
-        ("sometimes_rowless", "It replaced the column _headrace"),
+        ("elsewhere", "It changed the column _headrace"),
+        ("rowless", "It changed the column _headrace"),
+        ("sometimes_rowless", "It changed the column _headrace"),
         ("cached", "This is a cache."),
         ("exiting", "It called sys.exit('enough')."),
         ("in_python", "This is a Python function (UDF)."),
         ("mapped", "This is a Python function (UDF)."),
-        ("without_row", "It left out the column _headrace"),
-        ("without_fields", "It left no column for the value."),
-        ("two_of_one_name", "It returned two columns of one name: a."),
+        ("without_row", "It dropped the column _headrace"),
+        ("without_fields", "It returned no column for the value."),
+        ("two_of_one_name", "It returned two columns with the same name: a."),
         ("counted", "It runs Spark (count, collect, show …)"),
-        ("nothing", "It returned NoneType, and has to return a DataFrame."),
+        ("nothing", "It returned NoneType, but must return a DataFrame."),
         ("raising", "It raised KeyError: 'no such thing'"),
         ("misspelt", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
         ("spanning", "Kafka Connect has no type for span (interval day)."),
@@ -179,7 +182,7 @@ def test_functions_that_may_not_be_are_refused(
     session: SparkSession, name: str, sentence: str
 ) -> None:
     """What they would do to the rows is seen in the plan, and the sentence names it."""
-    (found,) = told(session, SqlStep(function=f"{HERE}:{name}"))
+    (found,) = problems(session, SqlStep(function=f"{HERE}:{name}"))
 
     expected = f"function: {HERE}:{name}: {sentence}"
     assert expected == found[: len(expected)]
@@ -188,8 +191,8 @@ def test_functions_that_may_not_be_are_refused(
 @pytest.mark.spark
 def test_what_one_function_has_cached_is_not_held_against_another(session: SparkSession) -> None:
     """Of a cached frame Spark remembers the plan, and takes every plan like it for the cached one."""
-    (refused,) = told(session, SqlStep(function=f"{HERE}:cached"))
-    other = told(session, SqlStep(function=f"{HERE}:tripled"))
+    (refused,) = problems(session, SqlStep(function=f"{HERE}:cached"))
+    other = problems(session, SqlStep(function=f"{HERE}:tripled"))
 
     assert ["This is a cache." in refused, []] == [True, other]
 
@@ -209,12 +212,12 @@ def test_an_open_session_says_which_expressions_it_cannot_take(spark_engine: Spa
         ("select", "a +", "PARSE_SYNTAX_ERROR"),
     ]
     assert expected == [
-        (name, *re.findall(r"^(.*?): \[([A-Z_.]+)\]", told)[0]) for name, told in found
+        (name, *re.findall(r"^(.*?): \[([A-Z_.]+)\]", text)[0]) for name, text in found
     ]
 
 
 def test_no_session_is_opened_for_a_validation() -> None:
-    """It would take long; the same is told when the connector starts."""
+    """It would take long; the same is reported when the connector starts."""
     engine = SparkEngine(SparkSettings(master="spark://127.0.0.1:1"), slots=1)
 
     assert [] == list(
@@ -284,4 +287,4 @@ def test_types_without_an_equal_are_found(
     kind: t.DataType, expected: list[tuple[str, str]]
 ) -> None:
     """However deep."""
-    assert expected == list(strange_fields(kind, "s"))
+    assert expected == list(unsupported_fields(kind, "s"))

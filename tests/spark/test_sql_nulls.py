@@ -1,4 +1,4 @@
-"""What of a value stays required behind a SQL step, as Spark says without a record."""
+"""What of a value stays required after a SQL step, as Spark says without a record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace.spark.engine import SparkEngine
-from headrace.spark.sql_check import Answers, told_nulls
+from headrace.spark.sql_check import Answers, types_after_step
 from headrace.task.sql.row_types import FrameTypes, travelling
 from headrace.task.sql.step import SqlStage, SqlStep
 
@@ -32,9 +32,9 @@ def session(spark_engine: SparkEngine) -> SparkSession:
 
 
 def left(session: SparkSession, step: SqlStep) -> set[str] | None:
-    """The parts that may be null, or ``None`` where nothing is told."""
+    """The parts that may be null, or ``None`` where nothing is known."""
     carries = FrameTypes(value=travelling(READ), read=READ)
-    found = told_nulls(session, SqlStage(step=step, carries=carries)).left
+    found = types_after_step(session, SqlStage(step=step, carries=carries)).left
     return None if found is None else set(nullable(found, ""))
 
 

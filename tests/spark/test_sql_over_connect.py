@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 EXPECTED = (
     ("where", "b > : [PARSE_SYNTAX_ERROR]"),
     ("select", "sum(a) AS s: This is an aggregate."),
-    ("where", "a > 1 AND: Something is missing behind AND"),
+    ("where", "a > 1 AND: Something is missing after AND"),
     ("select", "* EXCEPT (: [PARSE_SYNTAX_ERROR]"),
     ("select", "c: [UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
     ("function", "spark.sql_functions:ordered: This is a sort."),
@@ -27,5 +27,7 @@ def test_a_step_does_and_tells_the_same_over_spark_connect(connected: Player) ->
     kept = [None, None, {"c": 4, "t": "t"}]
     assert [kept, [{"a": 2, "twice": 4}, {"a": 3, "twice": 6}]] == said["left"]
     assert ["b"] == said["required"]
-    told = zip(said["told"], EXPECTED, strict=True)
-    assert [*EXPECTED] == [(name, sentence[: len(text)]) for (name, sentence), (_, text) in told]
+    problems = zip(said["problems"], EXPECTED, strict=True)
+    assert [*EXPECTED] == [
+        (name, sentence[: len(text)]) for (name, sentence), (_, text) in problems
+    ]

@@ -212,12 +212,12 @@ def test_a_function_may_make_fields_of_text(session: SparkSession) -> None:
 
 
 def test_a_null_value_stays_null_behind_a_function(session: SparkSession) -> None:
-    """As behind a select."""
+    """As after a select."""
     assert [None] == values_of(session, [row(None)], function="spark.sql_functions:doubled")
 
 
 def test_what_is_refused_names_the_setting(session: SparkSession) -> None:
     """As it stands in the connector's configuration, before a row is read."""
-    told = r"\. transforms\.sql\.where: aa > 1: .*`aa` cannot be resolved"
-    with pytest.raises(TaskFailedError, match=told):
+    message = r"\. transforms\.sql\.where: aa > 1: .*`aa` cannot be resolved"
+    with pytest.raises(TaskFailedError, match=message):
         applied(frame(session, AB), SqlStep(where="aa > 1", prefix="transforms.sql."))

@@ -1,4 +1,4 @@
-"""What is told while Spark starts."""
+"""What is logged while Spark starts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Session:
 def test_a_start_is_told_when_it_begins_and_when_it_is_through(
     session: Session, caplog: pytest.LogCaptureFixture, settings: SparkSettings, place: str
 ) -> None:
-    """It takes ten seconds and more, of which nothing is seen otherwise; secrets are not told."""
+    """It takes ten seconds and more, of which nothing is seen otherwise; secrets are not logged."""
     caplog.set_level(logging.INFO)
     engine = SparkEngine(settings, slots=2)
 
@@ -60,7 +60,7 @@ def test_a_start_is_told_when_it_begins_and_when_it_is_through(
 def test_somebody_s_own_session_is_not_started(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """So nothing is told of it."""
+    """So nothing is logged about it."""
     caplog.set_level(logging.INFO)
     SparkEngine(SparkSettings(), slots=2, session=session).session()  # type: ignore[arg-type]
 
@@ -102,10 +102,10 @@ def test_what_is_waited_for_is_said_every_few_seconds(caplog: pytest.LogCaptureF
         until(lambda: any("waiting for its Java process" in each for each in caplog.messages))
         progress.awaited = "a free core"
         until(lambda: caplog.messages[-1].endswith("waiting for a free core"))
-    told = len(caplog.messages)
+    logged = len(caplog.messages)
 
     assert caplog.messages[-1].startswith("Spark (local[2]) is ready after ")
-    assert told == len(caplog.messages)
+    assert logged == len(caplog.messages)
 
 
 class Losing:
@@ -157,7 +157,7 @@ def test_a_first_start_that_never_succeeds_is_given_up(monkeypatch: pytest.Monke
     with pytest.raises(RetriableError):
         engine.run([])
     monkeypatch.setattr(start, "_START_SECONDS", 0)
-    with pytest.raises(TaskFailedError, match=r"The process ended\. Look whether it runs there"):
+    with pytest.raises(TaskFailedError, match=r"The process ended\. Check whether it runs there"):
         engine.run([])
     monkeypatch.undo()
     Losing(monkeypatch, at="session", times=9)

@@ -29,7 +29,11 @@ from headrace.task.offset_commit import OffsetCommitter
 from headrace.task.poll_loop import PollLoop, PollSettings
 from headrace.task.polled_frames import Throttle
 from headrace.task.transaction_boundary import Boundary, BoundaryRequests
-from headrace.task.transactions import AcknowledgedCommits, CommitStrategy, TransactionalCommits
+from headrace.task.transactions import (
+    AcknowledgedCommitStrategy,
+    CommitStrategy,
+    TransactionalCommitStrategy,
+)
 from headrace.task.work import BoundaryKind, ErrorPolicy, Outcome, Progress
 from headrace.task.write_pipeline import WritePipeline
 from headrace.task.writer import TaskWriter
@@ -157,12 +161,12 @@ class Loop:
             throttle=Throttle(None),
             clock=lambda: 0.0,  # type: ignore[arg-type]
         )
-        outlet = self._outlet()
+        pipeline = self._pipeline()
         lease: Any = self.lease
-        committing = OffsetCommitter(
-            self.task, outlet, lease, self.progress, stored=self.stored, clock=clock
+        committer = OffsetCommitter(
+            self.task, pipeline, lease, self.progress, stored=self.stored, clock=clock
         )
-        writing = self.writing = TaskWriter(self.task, outlet, lease, committing)
+        writing = self.writing = TaskWriter(self.task, pipeline, lease, committer)
         try:
             chain = Chain(
                 self.stages,
@@ -188,7 +192,7 @@ class Loop:
         self.writing.commit_meanwhile(waits_from)
         self.lease.wait(seconds)
 
-    def _outlet(self) -> WritePipeline:
+    def _pipeline(self) -> WritePipeline:
         commits = self._commits()
         return WritePipeline(
             encoder=Encoder(
@@ -212,8 +216,8 @@ class Loop:
 
     def _commits(self) -> CommitStrategy:
         if self.transactional:
-            return TransactionalCommits(self.sender, "c", "offsets")
-        return AcknowledgedCommits(self.sender, "c", self.sender.offsets.update)
+            return TransactionalCommitStrategy(self.sender, "c", "offsets")
+        return AcknowledgedCommitStrategy(self.sender, "c", self.sender.offsets.update)
 
     def values(self) -> list[str]:
         """What a consumer sees."""

@@ -44,9 +44,9 @@ class ByPattern(Plugin):
 
 @dataclass
 class Told(Plugin):
-    """Says *told* of a batch, and the truth of a record."""
+    """Answers *answer* for a batch, and the truth of a record."""
 
-    told: pa.BooleanArray
+    answer: pa.BooleanArray
 
     def test(self, record: SourceRecord) -> bool:
         """Of the debug rows."""
@@ -54,7 +54,7 @@ class Told(Plugin):
 
     def test_batch(self, batch: SourceBatch) -> pa.BooleanArray:
         """Not what it should."""
-        return self.told
+        return self.answer
 
 
 class Lengths(Plugin):
@@ -109,7 +109,7 @@ def _yielding() -> Iterator[SourceRecord]:
 
 
 @pytest.mark.parametrize(
-    ("polled", "told"),
+    ("polled", "message"),
     [
         (_yielding(), "poll returned 'generator'"),
         (iter([batch("a", end=1)]), "poll returned 'list_iterator'"),
@@ -118,11 +118,11 @@ def _yielding() -> Iterator[SourceRecord]:
         ([record("a", 1), None], "poll returned 'list' with 'NoneType' in it"),
     ],
 )
-def test_what_no_poll_may_return_fails_the_task(polled: object, told: str) -> None:
+def test_what_no_poll_may_return_fails_the_task(polled: object, message: str) -> None:
     """What can be gone through once, among it, would look like nothing at all."""
     running = Loop(ScriptedTask(polled))
 
-    with pytest.raises(TypeError, match=f"{told}: return a SourceBatch, a list of those"):
+    with pytest.raises(TypeError, match=f"{message}: return a SourceBatch, a list of those"):
         running.run()
 
     assert ([], None) == (running.values(), running.position())
@@ -139,7 +139,7 @@ def test_batches_and_records_do_not_come_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ({"values": pa.chunked_array([["a"]])}, "call combine_chunks"),
         ({"values": ["a"]}, "not 'list'"),
@@ -148,9 +148,9 @@ def test_batches_and_records_do_not_come_together() -> None:
         ({"timestamps": pa.array([1], pa.timestamp("s"))}, "milliseconds"),
     ],
 )
-def test_a_batch_is_made_of_columns(columns: dict[str, Any], told: str) -> None:
-    """Where it is made it is told, and not as a bad record behind it, which may be passed over."""
-    with pytest.raises(TypeError, match=told):
+def test_a_batch_is_made_of_columns(columns: dict[str, Any], message: str) -> None:
+    """The error is raised where it is made, and not as a bad record later, which could be skipped."""
+    with pytest.raises(TypeError, match=message):
         dataclasses.replace(batch("a", end=1), **columns)
 
 
@@ -169,7 +169,7 @@ def test_a_batch_is_made_of_columns(columns: dict[str, Any], told: str) -> None:
 def test_only_records_of_which_a_predicate_is_true_are_dropped(
     predicate: Predicate, *, negate: bool, left: list[str]
 ) -> None:
-    """Whatever stands for true, and where a batch is not told of each row."""
+    """Whatever stands for true, and if a batch's answer is not one for each row."""
     dropping = Stage(transform=Filter(), predicate=predicate, negate=negate)
     running = Loop(ScriptedTask(batch("debug a", "b", "c", end=3)), stages=[dropping])
 
@@ -189,7 +189,7 @@ def test_what_is_no_record_behind_a_transformation_is_told() -> None:
 
 
 def test_whatever_a_converter_raises_is_about_a_record() -> None:
-    """Its row is looked for, and the task fails behind those before it."""
+    """Its row is looked for, and the task fails after those before it."""
     running = Loop(ScriptedTask(batch("1", "2", "x", "4", end=4)), converter=Digits())
 
     with pytest.raises(RecordError, match="position 3: The converter raised ValueError: invalid"):
@@ -227,16 +227,16 @@ def test_what_is_raised_for_no_single_record_is_not_tolerated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "told"),
+    ("what", "message"),
     [
-        (pa.array([b"a"]), "Returns made 1 of type binary from 2 values"),
-        (pa.array([], pa.binary()), "Returns made 0 of type binary from 2 values"),
-        (pa.array([b"a", b"b"] * 2), "Returns made 4 of type binary from 2 values"),
-        (pa.array(["a", "b"]), "Returns made 2 of type string from 2 values"),
-        ([b"a", b"b"], "Returns made 'list' from 2 values"),
+        (pa.array([b"a"]), "Returns returned 1 of type binary for 2 values"),
+        (pa.array([], pa.binary()), "Returns returned 0 of type binary for 2 values"),
+        (pa.array([b"a", b"b"] * 2), "Returns returned 4 of type binary for 2 values"),
+        (pa.array(["a", "b"]), "Returns returned 2 of type string for 2 values"),
+        ([b"a", b"b"], "Returns returned 'list' for 2 values"),
     ],
 )
-def test_a_converter_that_leaves_rows_out_fails_the_task(what: object, told: str) -> None:
+def test_a_converter_that_leaves_rows_out_fails_the_task(what: object, message: str) -> None:
     """With tolerance, too: no one knows which rows are left."""
     running = Loop(
         ScriptedTask(batch("a", "b", end=2)),
@@ -244,7 +244,7 @@ def test_a_converter_that_leaves_rows_out_fails_the_task(what: object, told: str
         errors=ErrorPolicy(tolerate=True),
     )
 
-    with pytest.raises(TaskFailedError, match=told):
+    with pytest.raises(TaskFailedError, match=message):
         running.run()
 
     assert ([], None) == (running.values(), running.position())
@@ -256,7 +256,7 @@ def test_a_header_converter_that_leaves_rows_out_fails_the_task() -> None:
     headed = dataclasses.replace(batch("a", "b", end=2), headers=HeaderColumns([column], rows=2))
     encoder = Encoder(TooMany(), Returns(None), Returns(pa.array([b"x"])))
 
-    with pytest.raises(TaskFailedError, match="Returns made 1 of type binary from 2 values"):
+    with pytest.raises(TaskFailedError, match="Returns returned 1 of type binary for 2 values"):
         encoder.encoded(headed)
 
 
@@ -282,7 +282,7 @@ def test_rows_keep_their_order() -> None:
 
 
 def test_a_task_may_go_on_counting_in_the_same_mapping() -> None:
-    """What is counted behind a record is not its source offset."""
+    """What is counted after a record is not its source offset."""
     position = {"position": 0}
 
     def counted(value: str) -> SourceRecord:

@@ -89,7 +89,7 @@ def test_what_the_connector_threw_away_does_not_count_as_committed() -> None:
 
 
 def test_the_connector_cuts_at_a_record() -> None:
-    """A commit after one record leaves those behind it to the next transaction."""
+    """A commit after one record leaves those after it to the next transaction."""
     loop = Loop(ScriptedTask(), kind=BoundaryKind.CONNECTOR)
     records = [record("a", 1), record("b", 2), record("c", 3)]
 
@@ -105,7 +105,7 @@ def test_the_connector_cuts_at_a_record() -> None:
 
 
 def test_asking_for_commit_and_abort_of_one_transaction_fails_the_task() -> None:
-    """The conflict is told in Connect's words."""
+    """The conflict is reported in Connect's words."""
     requests = BoundaryRequests()
     requests.commit_transaction()
 

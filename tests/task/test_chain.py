@@ -141,14 +141,14 @@ def test_a_negated_predicate_says_the_opposite(upper: Transform):
 
 
 @BOTH_WAYS
-@pytest.mark.parametrize(("bad", "told"), [("bad", "It is bad."), ("broken", "no such thing")])
+@pytest.mark.parametrize(("bad", "message"), [("bad", "It is bad."), ("broken", "no such thing")])
 def test_a_record_that_cannot_be_transformed_fails_the_task_behind_those_before_it(
-    upper: Transform, bad: str, told: str
+    upper: Transform, bad: str, message: str
 ):
-    """Any exception counts, and it is told where the record is."""
+    """Any exception counts, and it is reported where the record is."""
     running = loop(batch("a", bad, "c", end=3), stages=[Stage(transform=upper)])
 
-    with pytest.raises(RecordError, match=told) as caught:
+    with pytest.raises(RecordError, match=message) as caught:
         running.run()
 
     assert (["A"], 1) == (running.values(), running.position())
@@ -161,7 +161,7 @@ def test_a_record_that_cannot_be_transformed_fails_the_task_behind_those_before_
 @BOTH_WAYS
 @pytest.mark.parametrize("bad", ["bad", "broken"])
 def test_a_tolerated_record_becomes_a_dead_letter(upper: Transform, bad: str):
-    """In the stage TRANSFORMATION, by the class that refused it; the others go on."""
+    """In the stage TRANSFORMATION, by the class that refused it; the others continue."""
     running = loop(
         batch("a", bad, "c", end=3),
         stages=[Stage(transform=upper)],
@@ -181,11 +181,11 @@ def test_a_tolerated_record_becomes_a_dead_letter(upper: Transform, bad: str):
 
 def test_the_task_is_told_of_its_own_records():
     """Hooks get what the task returned, in order; what was dropped has no place in Kafka."""
-    told = list[tuple[str, bool]]()
+    reported = list[tuple[str, bool]]()
 
     class Telling(ScriptedTask):
         def commit_record(self, record: SourceRecord, metadata: object) -> None:
-            told.append((str(record.value), metadata is None))
+            reported.append((str(record.value), metadata is None))
 
     running = Loop(
         Telling([record("a", 1), record("gone", 2), record("c", 3)]),
@@ -193,8 +193,8 @@ def test_the_task_is_told_of_its_own_records():
     )
     running.run()
 
-    assert {("a", False), ("gone", True), ("c", False)} == set(told)
-    assert 3 == len(told)
+    assert {("a", False), ("gone", True), ("c", False)} == set(reported)
+    assert 3 == len(reported)
 
 
 class Flaky(Upper):
@@ -225,7 +225,7 @@ def test_what_may_pass_is_tried_again():
 
 
 def test_what_is_tried_again_is_not_passed_by_its_offset():
-    """A commit meanwhile does not ask the task, whose position is behind the record by then."""
+    """A commit meanwhile does not ask the task, whose position is after the record by then."""
     running = loop(
         batch("a", end=1),
         stages=[Stage(transform=Flaky(3))],
@@ -292,7 +292,7 @@ def test_dropped_records_are_committed_with_every_boundary(kind: BoundaryKind):
 
 
 def test_a_json_document_is_transformed_as_what_it_stands_for():
-    """And is a document again behind the chain, its numbers as they were."""
+    """And is a document again after the chain, its numbers as they were."""
 
     class Add(Upper):
         def apply(self, record: SourceRecord) -> SourceRecord | None:

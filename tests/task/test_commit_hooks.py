@@ -1,4 +1,4 @@
-"""What a task is told of commits."""
+"""The commit hooks of a task."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from task.loop import Loop, ScriptedTask, batch
 class TellingTask(ScriptedTask):
     """Overrides the hooks of records and batches."""
 
-    told: list[tuple[object, int | None]]
+    reported: list[tuple[object, int | None]]
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
         """Note the record's place."""
-        self.told.append((record.value, None if metadata is None else metadata.offset))
+        self.reported.append((record.value, None if metadata is None else metadata.offset))
 
 
 def test_commit_record_is_told_each_place_after_the_commit() -> None:
     """In the order of poll, with the offset in Kafka."""
     task = TellingTask(batch("a", "b", end=2))
-    task.told = []
+    task.reported = []
     loop = Loop(task)
 
     loop.run()
 
-    assert [("a", 0), ("b", 1)] == task.told
+    assert [("a", 0), ("b", 1)] == task.reported
 
 
 class BatchTellingTask(ScriptedTask):
@@ -51,7 +51,7 @@ def test_commit_batch_comes_after_the_commit() -> None:
 
 
 def test_an_exception_in_a_commit_hook_changes_nothing() -> None:
-    """The commit has happened; the loop goes on."""
+    """The commit has happened; the loop continues."""
 
     class Raising(ScriptedTask):
         def commit(self) -> None:
@@ -65,20 +65,20 @@ def test_an_exception_in_a_commit_hook_changes_nothing() -> None:
 
 
 def test_an_exception_in_one_hook_keeps_no_other_from_being_called() -> None:
-    """What is not acknowledged upstream for it would be sent again, or kept for ever."""
-    told: list[str] = []
+    """What is not acknowledged upstream for it would be sent again, or kept forever."""
+    reported: list[str] = []
 
     class Raising(ScriptedTask):
         def commit_batch(self, batch: SourceBatch) -> None:
-            told.extend(batch.values.to_pylist())
+            reported.extend(batch.values.to_pylist())
             raise ValueError("upstream is away")
 
         def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
-            told.append(f"record {record.value}")
+            reported.append(f"record {record.value}")
             raise ValueError("upstream is away")
 
     task = Raising([batch("a", end=1), batch("b", end=2)])
     Loop(task).run()
 
-    assert ["a", "b", "record a", "record b"] == told
+    assert ["a", "b", "record a", "record b"] == reported
     assert task.commits

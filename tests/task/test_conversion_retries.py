@@ -17,7 +17,7 @@ from task.loop import Loop, ScriptedTask, batch
 
 @dataclass
 class RegistryAway:
-    """Converts text that is not *stuck*, and that only behind so many *failures*."""
+    """Converts text that is not *stuck*, and that only after so many *failures*."""
 
     failures: int = 0
     stuck: str | None = None
@@ -60,11 +60,11 @@ def test_without_a_retry_timeout_the_work_is_planned_again() -> None:
 
 
 def test_what_is_never_converted_fails_the_task_where_it_is() -> None:
-    """Behind what came before it."""
+    """After what came before it."""
     running = loop(RegistryAway(stuck="c"), ErrorPolicy(retry_seconds=5.0))
 
     with pytest.raises(
-        RecordError, match=r"source offset position 3: .*away.* for 5 s \(errors.retry.timeout"
+        RecordError, match=r"source offset position 3: .*away.* after 5 s \(errors.retry.timeout"
     ):
         running.run()
 
@@ -105,7 +105,7 @@ def seen_while_waiting(*, shared_offset: bool) -> tuple[list[str], int | None]:
 
 
 def test_what_is_written_is_committed_while_the_next_rows_wait() -> None:
-    """A transaction that stayed open would time out, and all would be read again, for ever."""
+    """A transaction that stayed open would time out, and all would be read again, forever."""
     assert (["a"], 1) == seen_while_waiting(shared_offset=False)
 
 

@@ -12,7 +12,7 @@ from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
 from headrace.runtime.micro_batch import MicroBatch
-from headrace.task.transactions import CopiedCommits
+from headrace.task.transactions import CopyingCommitStrategy
 from runtime.test_micro_batch import micro_batch
 
 PARTITIONS = [SourcePartition(file=each) for each in "ab"]
@@ -45,7 +45,7 @@ class Own:
 
 
 class Postponing:
-    """Copies through a micro-batch into a store; those that *lates* chooses arrive behind later ones."""
+    """Copies through a micro-batch into a store; those that *lates* chooses arrive after later ones."""
 
     def __init__(self, batch: MicroBatch, lates: Callable[[], int]) -> None:
         self._batch = batch
@@ -98,7 +98,7 @@ def test_the_worker_s_store_never_has_an_offset_that_was_removed_or_replaced_the
     waits = list(lates)
     copies = Postponing(micro_batch(), lambda: waits.pop() if waits else 0)
     own = Own()
-    slot = CopiedCommits(own, copies, connector="c")
+    slot = CopyingCommitStrategy(own, copies, connector="c")
     for at, commit in enumerate([*commits, dict.fromkeys(PARTITIONS, False)]):
         waits = waits if at < len(commits) else []
         slot.commit({each: None if gone else {"at": at} for each, gone in commit.items()})

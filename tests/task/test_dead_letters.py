@@ -112,11 +112,11 @@ def test_without_a_topic_it_is_skipped_and_counted() -> None:
 
 
 def test_an_error_that_says_no_offset_is_not_tolerated() -> None:
-    """Nobody could go on behind it: the task fails, and the sentence says why."""
+    """No one could continue after it: the task fails, and the sentence says why."""
     loop = Loop(ScriptedTask(batch("a", end=1), RecordError("It is broken.")), errors=DEAD)
 
     with pytest.raises(
-        TaskFailedError, match=r"It is broken\. errors\.tolerance=all does not help"
+        TaskFailedError, match=r"It is broken\. errors\.tolerance=all does not apply"
     ):
         loop.run()
 
@@ -124,25 +124,25 @@ def test_an_error_that_says_no_offset_is_not_tolerated() -> None:
 
 
 def test_a_damaged_object_is_not_tolerated() -> None:
-    """What a reader raises when nothing behind an error can be read."""
+    """What a reader raises when nothing after an error can be read."""
     loop = Loop(ScriptedTask(TaskFailedError("It is cut off.")), errors=SKIPPED)
 
-    with pytest.raises(TaskFailedError, match=r"cut off\. errors\.tolerance=all does not help"):
+    with pytest.raises(TaskFailedError, match=r"cut off\. errors\.tolerance=all does not apply"):
         loop.run()
 
 
 def test_a_task_that_does_not_go_on_is_stopped() -> None:
-    """The same error again would be a letter for ever."""
+    """The same error again would make dead letters forever."""
     loop = Loop(ScriptedTask(*[bad(b"b", 2)] * 3), errors=DEAD)
 
-    with pytest.raises(TaskFailedError, match="poll raises it again"):
+    with pytest.raises(TaskFailedError, match="poll raised the same error again"):
         loop.run()
 
     assert [("dead", b"b")] == sent(loop)
 
 
 def test_equal_errors_of_different_records_are_not_the_same() -> None:
-    """Their offsets tell them apart."""
+    """Their offsets distinguish them."""
     errors = [bad(b"b", position) for position in (1, 2)]
     for each in errors:
         each.args = ("the same words",)
@@ -172,7 +172,7 @@ def test_a_task_that_does_not_go_on_is_stopped_without_offsets_as_well() -> None
     """After so many that it will not end by itself."""
     loop = Loop(ScriptedTask(*alike(b"a", 500)), errors=DEAD)
 
-    with pytest.raises(TaskFailedError, match="poll raises it again"):
+    with pytest.raises(TaskFailedError, match="poll raised the same error again"):
         loop.run()
 
     assert 101 == loop.progress.dead_lettered
@@ -219,9 +219,9 @@ def test_headers_show_no_secret() -> None:
     letters = DeadLetters(topic="dead", context=True, connector="c", task=0, hidden=hidden)
     letter = next(letters.attempts(passed))
 
-    told = dict((letter.headers or [[]])[0])
-    assert b"No key ${env:A}." in (told[f"{PREFIX}exception.message"] or b"")
-    assert b"hunter2" not in b"".join(value or b"" for value in told.values())
+    headers = dict((letter.headers or [[]])[0])
+    assert b"No key ${env:A}." in (headers[f"{PREFIX}exception.message"] or b"")
+    assert b"hunter2" not in b"".join(value or b"" for value in headers.values())
     assert [b"hunter2"] == letter.values.to_pylist()
 
 
@@ -293,7 +293,7 @@ def test_what_cannot_be_in_a_letter_is_told_by_its_place(raw: bytes | None) -> N
 
 @pytest.mark.parametrize(("most", "value"), [(200, b"x" * 190), (180, None)])
 def test_a_letter_without_room_for_its_headers_goes_without(most: int, value: bytes | None) -> None:
-    """What it is about comes before what is told of it."""
+    """Its content is more important than the headers that describe its error."""
     loop = Loop(ScriptedTask(bad(b"x" * 190, 2)), errors=TOLD)
     loop.sender.most_bytes = most
 
@@ -315,7 +315,7 @@ def test_a_letter_without_room_for_a_reference_fails_the_task() -> None:
 
 
 def test_a_letter_that_is_refused_fails_the_task() -> None:
-    """Nothing of its transaction stays, and the message tells of the record."""
+    """Nothing of its transaction stays, and the message describes the record."""
     loop = Loop(ScriptedTask(batch("a", end=1), bad(b"{b", 2)), errors=DEAD)
     loop.sender.refuses.add(b"{b")
     loop.kind = BoundaryKind.INTERVAL
@@ -339,7 +339,7 @@ def test_the_log_tells_of_each_when_it_should(
 
     (line,) = caplog.messages
     assert "task c-0" in line
-    assert "f, byte 2: It is bad. It is skipped." in line
+    assert "f, byte 2: It is bad. The record is skipped." in line
     assert content == ("{secret" in line)
 
 
@@ -348,7 +348,7 @@ def test_the_log_tells_of_each_when_it_should(
 
 @given(st.lists(st.sampled_from(["good", LONG, None]), min_size=1, max_size=120))
 def test_every_row_is_a_record_or_a_letter(values: list[str | None]) -> None:
-    """Whichever rows the converter or the client refuses: in order, once, and the offset behind the last."""
+    """Whichever rows the converter or the client refuses: in order, once, and the offset after the last."""
     loop = Loop(ScriptedTask(nullable(*values)), errors=TOLD, value_converter="json")
     loop.sender.most_bytes = len(LONG)
 
@@ -375,16 +375,16 @@ def test_many_bad_rows_cost_little_more_than_few() -> None:
     values = ["good", None] * 2_000
     loop = Loop(ScriptedTask(nullable(*values)), errors=SKIPPED, value_converter="json")
     rows = 0
-    outlet = loop._outlet()
-    inner = outlet.encoder.encoded
+    pipeline = loop._pipeline()
+    inner = pipeline.encoder.encoded
 
     def counting(each: SourceBatch) -> EncodedRecords:
         nonlocal rows
         rows += len(each)
         return inner(each)
 
-    outlet.encoder.encoded = counting  # type: ignore[method-assign]
-    loop._outlet = lambda: outlet  # type: ignore[method-assign]
+    pipeline.encoder.encoded = counting  # type: ignore[method-assign]
+    loop._pipeline = lambda: pipeline  # type: ignore[method-assign]
 
     loop.run()
 
@@ -449,7 +449,7 @@ def test_the_bytes_of_a_row_need_no_python_value(column: pa.Array, expected: byt
 
 
 def test_a_client_that_refuses_in_the_middle_is_not_tolerated() -> None:
-    """Rows behind the refused one may be in its queue."""
+    """Rows after the refused one may be in its queue."""
     loop = Loop(ScriptedTask(batch("a", "bad", "c", end=3)), errors=DEAD)
     loop.sender.refuses.add(b"bad")
 
@@ -510,17 +510,21 @@ def test_plain_records_that_fit_no_schema_are_passed_over() -> None:
 
 def test_a_task_that_is_told_of_batches_alone_hears_of_plain_records_that_fit_none() -> None:
     """It would never acknowledge them upstream otherwise."""
-    told = list[tuple[list[object], object]]()
+    reported = list[tuple[list[object], object]]()
 
     class BatchTellingTask(ScriptedTask):
         def commit_batch(self, batch: SourceBatch) -> None:
-            told.append((batch.values.to_pylist(), batch.offset_at(-1)))
+            reported.append((batch.values.to_pylist(), batch.offset_at(-1)))
 
     wrong = replace(record("no number", 2), value_schema=INT64)
     task = BatchTellingTask([record("a", 1), wrong, record("c", 3)])
     Loop(task, errors=DEAD).run()
 
-    assert [(["a"], {"position": 1}), ([None], {"position": 2}), (["c"], {"position": 3})] == told
+    assert [
+        (["a"], {"position": 1}),
+        ([None], {"position": 2}),
+        (["c"], {"position": 3}),
+    ] == reported
 
 
 def test_a_record_whose_offset_cannot_be_stored_cannot_be_passed_over() -> None:
@@ -528,7 +532,7 @@ def test_a_record_whose_offset_cannot_be_stored_cannot_be_passed_over() -> None:
     wrong = replace(record("b", 2), source_offset={"position": 2**63})
     loop = Loop(ScriptedTask([record("a", 1), wrong, record("c", 3)]), errors=DEAD)
 
-    with pytest.raises(TaskFailedError, match=r"does not fit 64 bits.*does not help here"):
+    with pytest.raises(TaskFailedError, match=r"does not fit 64 bits.*does not apply"):
         loop.run()
 
     assert ([("t", b"a")], 1) == (sent(loop), loop.position())
@@ -606,7 +610,7 @@ def test_a_bad_record_waits_for_the_connectors_boundary(errors: ErrorPolicy) -> 
 
 
 def test_an_end_waits_for_the_boundary_behind_a_letter() -> None:
-    """As it does behind a record."""
+    """As it does after a record."""
     loop = Loop(ScriptedTask(), kind=BoundaryKind.CONNECTOR, errors=DEAD)
 
     def asked() -> RecordError:

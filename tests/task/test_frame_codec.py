@@ -202,7 +202,7 @@ def lines(*texts: str) -> SourceBatch:
 def test_headers_of_a_batch_of_several_pieces_travel_by_one_plan(
     headers: Callable[[Sequence[int]], Sequence[Headers]],
 ) -> None:
-    """Each piece by that of its batch, which is told once."""
+    """Each piece by that of its batch, which is sent once."""
     numbers = range(12_000)
     batch = replace(lines(*map(str, numbers)), headers=headers(numbers))
     types = FrameTypes(value=pa.utf8())
@@ -301,12 +301,12 @@ def test_a_row_that_is_missing_is_an_error(row: int) -> None:
     """A function that filters must not lose records."""
     table = encoded([Records(lines("a", "b"))], FrameTypes())
 
-    with pytest.raises(TaskFailedError, match="changed which rows there are"):
+    with pytest.raises(TaskFailedError, match="changed the set or order of rows"):
         decoded(without_row(table, row))
 
 
 class OwnError(Exception):
-    """One that cannot be carried: it takes two arguments, and tells of one."""
+    """One that cannot be carried: it takes two arguments, but passes on one."""
 
     def __init__(self, first: str, second: str) -> None:
         super().__init__(f"{first}{second}")

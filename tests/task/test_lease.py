@@ -127,7 +127,7 @@ def test_a_withdrawn_token_ends_the_slot_for_good() -> None:
 
 
 def test_a_slot_that_is_asked_to_end_may_still_commit() -> None:
-    """It is told why, and its lease holds."""
+    """It is given the reason, and its lease holds."""
     with Held() as held:
         held.driver.answer = {"valid": True, "end": "stop"}
         until(held.lease.should_end)

@@ -36,11 +36,11 @@ from headrace.task.logs import slot_log
 one, other = logging.getLogger("an.author"), logging.getLogger("a.client")
 other.setLevel(logging.WARNING)
 with slot_log(LogForm(level=logging.ERROR, levels={"an": logging.INFO}), connector="c", task=0) as follow:
-    one.info("told"), other.info("not told"), logging.info("not told")
+    one.info("logged"), other.info("not logged"), logging.info("not logged")
     follow(LogForm(level=logging.INFO, levels={"a.client": logging.DEBUG}))
-    one.debug("not told"), other.debug("told"), logging.info("told")
+    one.debug("not logged"), other.debug("logged"), logging.info("logged")
     follow(LogForm(level=logging.ERROR))
-    one.warning("not told"), other.warning("told"), logging.warning("not told")
+    one.warning("not logged"), other.warning("logged"), logging.warning("not logged")
 print([logging.getLogger(name).level for name in ("root", "an", "an.author", "a.client")])
 """
 
@@ -109,7 +109,9 @@ def test_levels_of_the_worker_count_while_a_slot_runs() -> None:
         [sys.executable, "-c", FOLLOWING], capture_output=True, text=True, check=True
     )
 
-    assert ["told"] * 4 == [line.split("] ")[1].split(" [")[0] for line in ran.stderr.splitlines()]
+    assert ["logged"] * 4 == [
+        line.split("] ")[1].split(" [")[0] for line in ran.stderr.splitlines()
+    ]
     assert "[30, 0, 0, 30]\n" == ran.stdout
 
 
@@ -119,8 +121,8 @@ def test_what_is_printed_shows_no_secret() -> None:
         [sys.executable, "-c", PRINTING], capture_output=True, text=True, check=True
     )
 
-    told = ["printed: {'password': '${env:A}'}", "in halves ${env:A}", "${env:A}"]
-    assert [*told, *told, "True"] == ran.stdout.splitlines()
+    expected = ["printed: {'password': '${env:A}'}", "in halves ${env:A}", "${env:A}"]
+    assert [*expected, *expected, "True"] == ran.stdout.splitlines()
     assert "Gehe1mnis" not in ran.stderr
     assert 2 == ran.stderr.count("invalid literal for int() with base 10: '${env:A}'")
 

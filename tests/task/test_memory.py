@@ -18,7 +18,7 @@ SMALL, LARGE = 5 * MIB, 100 * MIB
 # Allocators keep some of what they had; a file that is held in memory, packed or not, is far above it.
 GROWTH = 48 * MIB
 
-# A process of its own, so that the peak is the slot's alone. Not getrusage: what that tells of a program
+# A process of its own, so that the peak is the slot's alone. Not getrusage: what that reports for a program
 # begins with the peak of the one that started it.
 PROGRAM = """
 import json, re, sys
@@ -77,7 +77,7 @@ def written(path: Path, size: int) -> int:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 @pytest.mark.parametrize("packing", OPENERS)
 def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path: Path, packing: str) -> None:
-    """Twenty times the size, read behind the small one by the same process, hardly moves its peak."""
+    """Twenty times the size, read after the small one by the same process, hardly moves its peak."""
     paths = [tmp_path / f"{name}.jsonl{packing}" for name in ("small", "large")]
     few, many = written(paths[0], SMALL), written(paths[1], LARGE)
     tests = Path(__file__).parents[1]

@@ -18,7 +18,7 @@ from headrace.task.transactions import OpenTransaction, TransactionTooLongError,
 from headrace.task.work import BoundaryKind, Progress
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease
-from task.test_slot_run import WORK, Driver, with_settings
+from task.test_worker_task import WORK, Driver, with_settings
 
 POLL, INTERVAL, CONNECTOR = BoundaryKind.POLL, BoundaryKind.INTERVAL, BoundaryKind.CONNECTOR
 
@@ -49,24 +49,24 @@ def test_a_transaction_that_may_be_shorter_is_planned_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("boundary", "held_back", "told"),
+    ("boundary", "held_back", "message"),
     [
-        (POLL, False, "all that one poll returns is one transaction"),
-        (CONNECTOR, False, "a transaction goes on until the connector ends it"),
+        (POLL, False, "everything that one poll returns is one transaction"),
+        (CONNECTOR, False, "a transaction lasts until the connector ends it"),
         (INTERVAL, True, "records of one poll that share a source offset are in one transaction"),
     ],
 )
 def test_a_transaction_that_cannot_be_shorter_says_why(
-    boundary: BoundaryKind, told: str, *, held_back: bool
+    boundary: BoundaryKind, message: str, *, held_back: bool
 ) -> None:
-    """The boundary, the time, the records, and what to do; behind Connect's advice."""
+    """The boundary, the time, the records, and what to do; after Connect's advice."""
     was = OpenTransaction(boundary=boundary, records=5, held_back=held_back)
 
     text = str(too_long_again(late(), was))
 
-    assert text.startswith(f"It expired. With transaction.boundary={boundary} {told}.")
+    assert text.startswith(f"It expired. With transaction.boundary={boundary} {message}.")
     assert "open for 61 s with 5 records sent, and transaction.timeout.ms is 60000" in text
-    assert text.endswith("or set producer.override.transaction.timeout.ms to more.")
+    assert text.endswith("or raise producer.override.transaction.timeout.ms.")
 
 
 def test_it_survives_the_way_to_the_driver() -> None:

@@ -1,4 +1,4 @@
-"""When the reading half ends, against a clock that only waiting moves."""
+"""When the poll loop ends, against a clock that only waiting moves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PassingLease(HeldLease):
 
 @dataclass
 class Reading:
-    """A reading half of a task that is polled; *left_at* is when it ended, in seconds."""
+    """A poll loop of a task that is polled; *left_at* is when it ended, in seconds."""
 
     task: ScriptedTask
     planned: bool = False
@@ -120,7 +120,7 @@ class Looking(ScriptedTask):
 
 
 def test_a_source_that_is_still_being_looked_through_is_not_one_that_has_nothing() -> None:
-    """However long that takes; behind the last record it is looked through again."""
+    """However long that takes; after the last record it is looked through again."""
     looking = [()] * 200
     task = Looking(*looking, batch("a", end=1), *looking)
     reading = Reading(task)
@@ -167,7 +167,7 @@ def test_a_budget_ends_a_polled_task_that_is_costly_to_resume() -> None:
 
 
 def test_a_slot_that_waits_for_a_cheap_end_still_looks_at_its_lease() -> None:
-    """A budget lets the task go on, a lost token does not: it may read for hours without a commit."""
+    """A budget lets the task continue, a lost token does not: it may read for hours without a commit."""
 
     def lose() -> Polled:
         reading.lease.asked_to_end = EndReason.BUDGET
@@ -217,7 +217,7 @@ def test_a_task_that_has_to_end_its_transaction_is_polled_at_its_pace(nothing: o
 
 
 def test_a_long_transaction_is_not_cut_because_others_wait() -> None:
-    """It would be begun again for ever; the slot ends where the connector ends it."""
+    """It would be begun again forever; the slot ends where the connector ends it."""
     requests = BoundaryRequests()
     task = ScriptedTask(batch("a", end=1))
     reading = Reading(task, requests=requests)
@@ -233,7 +233,7 @@ def test_a_long_transaction_is_not_cut_because_others_wait() -> None:
 
 
 def test_a_transaction_that_never_ends_while_others_wait_fails_the_task() -> None:
-    """When it has been open for as long as it may be: it would be written and thrown away for ever, unseen."""
+    """When it has been open for as long as it may be: it would be written and thrown away forever, unseen."""
     task = ScriptedTask(batch("a", end=1))
     reading = Reading(task, requests=BoundaryRequests())
     task.script.append(lambda: reading.lease.__setattr__("asked_to_end", EndReason.BUDGET))

@@ -17,7 +17,7 @@ from task.loop import Loop, ScriptedTask, batch, both_modes
 
 
 def test_a_row_that_cannot_be_converted_is_named_and_those_before_it_stay() -> None:
-    """Rows before it are committed with their offset, none behind it are."""
+    """Rows before it are committed with their offset, none after it are."""
     rows = batch("a", "b", "c", end=3)
     rows = replace(rows, values=pa.array(["a", None, "c"], pa.utf8()), value_schema=STRING)
     loop = Loop(ScriptedTask(rows), value_converter="json", kind=BoundaryKind.INTERVAL)
@@ -146,7 +146,7 @@ def test_records_of_one_size_are_not_told_apart() -> None:
     rows = InFlightRecords()
     sent(rows, [b"a", b"bb", b"cc"])
 
-    assert "filename f, at or behind source offset position 2: No." in str(rows.located(refusal(2)))
+    assert "filename f, at or after source offset position 2: No." in str(rows.located(refusal(2)))
 
 
 def test_a_refusal_that_no_one_knows_stays_as_it_is() -> None:
@@ -160,7 +160,7 @@ def test_a_refusal_that_no_one_knows_stays_as_it_is() -> None:
 
 
 def test_what_was_sent_is_remembered_as_far_as_the_clients_queue_reaches() -> None:
-    """A transaction may be long; what is far behind its end has been acknowledged."""
+    """A transaction may be long; what is far before its end has been acknowledged."""
     rows = InFlightRecords(most_bytes=1_000)
     sent(rows, [b"old"])
     for _ in range(9):

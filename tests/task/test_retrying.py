@@ -21,7 +21,7 @@ class Trial:
     ends_after: float = float("inf")
     error: Exception = field(default_factory=lambda: RetriableError("Not now."))
     waits: list[float] = field(default_factory=list)
-    told: list[str | None] = field(default_factory=list)
+    reasons: list[str | None] = field(default_factory=list)
     progress: Progress = field(default_factory=Progress)
     attempts: int = 0
 
@@ -35,7 +35,7 @@ class Trial:
     def wait(self, seconds: float, waits_from: Place | None) -> None:
         """Be older by so much."""
         self.waits.append(seconds)
-        self.told.append(self.progress.waiting_for)
+        self.reasons.append(self.progress.waiting_for)
 
     def run(self) -> str:
         """All of it."""
@@ -88,7 +88,7 @@ def test_no_wait_goes_beyond_the_timeout() -> None:
     """The last try is at its end; then it is about the record, and tolerance decides."""
     trial = Trial(policy(2.0), failures=9)
 
-    with pytest.raises(RecordError, match=r"Not now. It was tried again for 2 s") as caught:
+    with pytest.raises(RecordError, match=r"Not now. Retries ended after 2 s") as caught:
         trial.run()
 
     assert pytest.approx([0.3, 0.6, 1.1]) == trial.waits
@@ -122,5 +122,5 @@ def test_tries_are_counted_and_the_wait_is_told_while_it_lasts() -> None:
 
     trial.run()
 
-    assert ["Not now.", "Not now."] == trial.told
+    assert ["Not now.", "Not now."] == trial.reasons
     assert (2, None) == (trial.progress.retries, trial.progress.waiting_for)

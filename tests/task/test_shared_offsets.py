@@ -53,7 +53,7 @@ def test_records_of_one_offset_are_committed_together(*, transactional: bool) ->
 
 
 def test_a_commit_between_records_comes_where_the_offset_moves() -> None:
-    """Behind the pair, in the middle of the poll."""
+    """After the pair, in the middle of the poll."""
     loop = always_due([*PAIR, record("b", 2)], transactional=True)
 
     loop.run()

@@ -1,8 +1,8 @@
 """What Kafka Connect's own tests of source tasks ask, of the task loop here; each case in words of its own.
 
 Other cases of theirs are elsewhere: requests of tasks in ``test_transaction_context``, hooks in
-``test_commit_hooks``, late refusals in ``test_refusals``, topics in ``test_topic_making``, the steps before the
-first record in ``test_slot_run``, offsets without records in the tests of ``update_offsets``.
+``test_commit_hooks``, late refusals in ``test_refusals``, topics in ``test_topic_creation``, the steps before the
+first record in ``test_worker_task``, offsets without records in the tests of ``update_offsets``.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ class Ordered(ScriptedTask):
 
     def __init__(self, *script: object) -> None:
         super().__init__(*script)
-        self.told: list[str] = []
+        self.calls: list[str] = []
 
     def poll(self) -> Polled:
         """The script's; a note."""
-        self.told.append("poll")
+        self.calls.append("poll")
         return super().poll()
 
     def update_offsets(self, offsets: Offsets) -> Offsets | None:
         """A note."""
-        self.told.append("update_offsets")
+        self.calls.append("update_offsets")
         return None
 
     def commit_batch(self, batch: SourceBatch) -> None:
         """A note."""
-        self.told.append(f"commit_batch of {len(batch)}")
+        self.calls.append(f"commit_batch of {len(batch)}")
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
         """A note."""
-        self.told.append(f"commit_record {record.value}")
+        self.calls.append(f"commit_record {record.value}")
 
     def commit(self) -> None:
         """A note."""
-        self.told.append("commit")
+        self.calls.append("commit")
 
 
 @both_modes
@@ -66,7 +66,7 @@ def test_hooks_come_behind_the_commit_in_the_order_of_poll(*, transactional: boo
 
     expected = ["poll", "update_offsets", "commit_batch of 2"]
     expected += ["commit_record a", "commit_record b", "commit", "poll"]
-    assert expected == task.told[: len(expected)]
+    assert expected == task.calls[: len(expected)]
 
 
 @both_modes
@@ -79,7 +79,7 @@ def test_polls_without_records_are_told_as_commits_but_write_nothing(
 
     loop.run()
 
-    assert task.told.count("commit") >= 2
+    assert task.calls.count("commit") >= 2
     assert (0, {}) == (loop.sender.commits, loop.sender.offsets)
 
 
@@ -93,7 +93,7 @@ def test_a_commit_that_fails_tells_no_hook_and_moves_no_offset(*, transactional:
     with pytest.raises(RecordError):
         loop.run()
 
-    assert not [each for each in task.told if each.startswith("commit")]
+    assert not [each for each in task.calls if each.startswith("commit")]
     assert (0, None) == (loop.progress.committed_records, loop.position())
 
 
@@ -149,7 +149,7 @@ def test_the_last_offset_of_each_source_partition_is_committed(*, transactional:
 
 @both_modes
 def test_a_record_without_an_offset_removes_what_is_stored(*, transactional: bool) -> None:
-    """A tombstone, as the last word of its source partition."""
+    """A tombstone, as the last record of its source partition."""
     polled = [record("a", 1), replace(record("b", 2), source_offset=None)]
     loop = Loop(ScriptedTask(polled), transactional=transactional)
 
@@ -177,10 +177,10 @@ def test_a_failure_of_poll_is_raised_as_it_is(*, transactional: bool) -> None:
     failure = KeyError("no such table")
     loop = Loop(ScriptedTask(failure), transactional=transactional)
 
-    with pytest.raises(KeyError) as told:
+    with pytest.raises(KeyError) as raised:
         loop.run()
 
-    assert failure is told.value
+    assert failure is raised.value
     assert 0 == loop.sender.commits
 
 

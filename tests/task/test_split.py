@@ -22,7 +22,7 @@ from headrace.task.chain import work_of_reading, work_of_writing
 from headrace.task.frames import EndOfPoll, Failed, Frame
 from headrace.task.sql.encoder import FrameEncoder
 from headrace.task.sql.notes import NotPickled
-from headrace.task.sql.reader import ArrowFlush, FlushedRows, ReadAhead, ReadingRun, read_part
+from headrace.task.sql.reader import ArrowFlush, FlushedRows, ReadAhead, ReaderTask, read_part
 from headrace.task.sql.row_types import FrameTypes
 from headrace.task.sql.writer import ReceivedFrames
 from headrace.task.work import (
@@ -36,10 +36,10 @@ from headrace.task.work import (
 )
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease
-from task.test_slot_run import WORK, Driver, with_settings
+from task.test_worker_task import WORK, Driver, with_settings
 
 DROPS = "org.apache.kafka.connect.transforms.Filter"
-PUSH = ArrowFlush(rows=3, octets=8)
+FLUSH = ArrowFlush(rows=3, octets=8)
 
 
 def step(class_name: str, **config: str) -> StageChoice:
@@ -97,11 +97,11 @@ class TwoProcesses:
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         lease: Any = self.lease
-        run = ReadingRun(work_of_reading(self.work), self.driver, lease, Progress())
+        run = ReaderTask(work_of_reading(self.work), self.driver, lease, Progress())
         ahead, encoder = ReadAhead(run), FrameEncoder(FrameTypes())
         try:
-            pushing = FlushedRows(encoder, PUSH, clock=lambda: 0.0)
-            yield from pushing.rows(ahead.frames(self.patience))
+            flushed = FlushedRows(encoder, FLUSH, clock=lambda: 0.0)
+            yield from flushed.rows(ahead.frames(self.patience))
             yield encoder.end(run.outcome)
         finally:
             ahead.close()
@@ -140,7 +140,7 @@ def stored(slot: TwoProcesses) -> set[bytes | None]:
 
 
 def test_what_the_one_reads_the_other_writes() -> None:
-    """Records in their order, and the offset behind the last one."""
+    """Records in their order, and the offset after the last one."""
     slot = TwoProcesses(polls(texts("a", "b", "c", first=1), texts("d", first=4)))
 
     assert Outcome.FINISHED is slot.run()
@@ -190,12 +190,12 @@ def test_rows_without_a_last_word_are_not_the_end() -> None:
     """A pipe that closes says nothing of the source."""
     rows = FrameEncoder(FrameTypes()).rows(EndOfPoll(0))
 
-    with pytest.raises(ReplanError, match="without a last word"):
+    with pytest.raises(ReplanError, match="without a final report"):
         list(ReceivedFrames(rows).frames())
 
 
 def test_steps_before_and_behind_the_sql_step_run_where_they_stand() -> None:
-    """What the first drops never reaches Spark; what is behind sees what Spark has made."""
+    """What the first drops never reaches Spark; what is after sees what Spark has made."""
     seen = list[str]()
 
     def shout(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -241,21 +241,23 @@ def test_values_that_were_not_planned_fail_the_task_with_both_types() -> None:
     (number,) = texts("b", first=2)
     slot = TwoProcesses(polls(texts("a", first=1), [replace(number, value=1)]))
 
-    with pytest.raises(TaskFailedError, match=r"the values are of the type .*, but the plan"):
+    with pytest.raises(
+        TaskFailedError, match=r"the values are of type .*, but the SparkSql step was planned"
+    ):
         slot.run()
 
     assert ["a"] == slot.values()
 
 
-def test_rows_are_pushed_while_a_source_is_slow() -> None:
+def test_rows_are_flushed_while_a_source_is_slow() -> None:
     """Twice a second, so that a commit a second has them."""
     times = iter([0.0, 0.1, 0.6, 0.6, 0.7])
     frames: list[Frame] = [EndOfPoll(0), EndOfPoll(0), EndOfPoll(0)]
-    pushing = FlushedRows(FrameEncoder(FrameTypes()), PUSH, clock=lambda: next(times))
+    flushed = FlushedRows(FrameEncoder(FrameTypes()), FLUSH, clock=lambda: next(times))
 
-    counts = [rows.num_rows for rows in pushing.rows(frames)]
+    counts = [rows.num_rows for rows in flushed.rows(frames)]
 
-    assert [1, 1, PUSH.rows, 1, 1] == counts
+    assert [1, 1, FLUSH.rows, 1, 1] == counts
 
 
 def test_a_record_that_cannot_be_read_is_tolerated_where_it_is_written() -> None:
@@ -273,7 +275,7 @@ def test_a_record_that_cannot_be_read_is_tolerated_where_it_is_written() -> None
 
 
 def test_a_record_that_only_its_own_process_can_hold_is_tolerated_like_any_other() -> None:
-    """The hook is told of it with all that could be carried, and of what class the rest was."""
+    """The hook is notified of it with all that could be carried, and of what class the rest was."""
     (odd,) = texts("", first=2)
     odd = replace(odd, key="k", value=threading.Lock(), source_offset=MappingProxyType({"at": 2}))
     slot = TwoProcesses(
@@ -288,8 +290,8 @@ def test_a_record_that_only_its_own_process_can_hold_is_tolerated_like_any_other
     assert [("t", b"a"), ("dead", None), ("t", b"c")] == [
         (topic, value) for topic, _, value in slot.sender.committed
     ]
-    told = [(each.key, each.value, each.source_offset) for each, _ in slot.puppet.placed]
-    assert (3, ("k", NotPickled("_thread.lock"), {"at": 2})) == (len(told), told[1])
+    reported = [(each.key, each.value, each.source_offset) for each, _ in slot.puppet.placed]
+    assert (3, ("k", NotPickled("_thread.lock"), {"at": 2})) == (len(reported), reported[1])
 
 
 def test_the_connectors_own_ends_of_transactions_travel() -> None:
@@ -320,7 +322,7 @@ def test_a_second_copy_of_a_reader_reads_nothing_and_says_why() -> None:
     try:
         (ticket,) = channel.open(batch)
         batch.claim(ticket.for_reading().token, pid=1, host="h")
-        rows = list(read_part(ticket.for_reading(), FrameTypes(), PUSH))
+        rows = list(read_part(ticket.for_reading(), FrameTypes(), FLUSH))
     finally:
         channel.close()
 

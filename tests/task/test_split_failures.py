@@ -1,4 +1,4 @@
-"""What fails between the reading half and Spark: no source offset is committed of which a part was not sent."""
+"""What fails between the poll loop and Spark: no source offset is committed of which a part was not sent."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from headrace.task.sql.encoder import FrameEncoder
 from headrace.task.sql.reader import FlushedRows
 from headrace.task.sql.row_types import NOTHING, FrameTypes, travelling
 from headrace.task.work import BoundaryKind
-from task.test_slot_run import with_settings
-from task.test_split import PUSH, SPLIT, SQL, TwoProcesses, polls, step, stored
+from task.test_split import FLUSH, SPLIT, SQL, TwoProcesses, polls, step, stored
+from task.test_worker_task import with_settings
 
 
 class AwayForB:
@@ -102,20 +102,20 @@ def test_moments_finer_than_microseconds_travel_where_they_are_whole_ones() -> N
 
 
 def test_what_cannot_be_handed_over_fails_the_task() -> None:
-    """A job that it ended would be tried again for ever."""
-    pushing = FlushedRows(FrameEncoder(FrameTypes(value=travelling(FAR.type))), PUSH)
+    """A job that it ended would be tried again forever."""
+    flushed = FlushedRows(FrameEncoder(FrameTypes(value=travelling(FAR.type))), FLUSH)
 
-    rows = list(pushing.rows([Records(some_rows(FAR))]))
+    rows = list(flushed.rows([Records(some_rows(FAR))]))
 
     assert [b"cannot be handed to Spark" in rows[0].column("note")[0].as_py()] == [True] * len(rows)
 
 
-def test_the_end_of_a_transaction_is_pushed_at_once() -> None:
+def test_the_end_of_a_transaction_is_flushed_at_once() -> None:
     """The next poll may be long in coming."""
-    pushing = FlushedRows(FrameEncoder(FrameTypes()), PUSH, clock=lambda: 0.0)
+    flushed = FlushedRows(FrameEncoder(FrameTypes()), FLUSH, clock=lambda: 0.0)
     frames = [Records(some_rows(pa.array(["a"]))), EndOfPoll(1), Commit()]
 
-    kinds = [rows.column("kind")[0].as_py() for rows in pushing.rows(frames)]
+    kinds = [rows.column("kind")[0].as_py() for rows in flushed.rows(frames)]
 
     assert [NOTHING, NOTHING] == kinds[-2:]
 

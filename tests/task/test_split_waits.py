@@ -17,10 +17,10 @@ from headrace.task.sql.writer import ReceivedFrames
 from headrace.task.work import ErrorPolicy, Outcome
 from headrace.testing.waiting import until
 from task.away import Service
-from task.test_slot_run import with_settings
-from task.test_split import PUSH, SPLIT, SQL, TwoProcesses, polls, step, stored, texts
+from task.test_split import FLUSH, SPLIT, SQL, TwoProcesses, polls, step, stored, texts
+from task.test_worker_task import with_settings
 
-# Long enough for what comes before to be sent, and for some looks behind it.
+# Long enough for what comes before to be sent, and for some looks after it.
 INTERVAL = 0.1
 PATIENT = ErrorPolicy(retry_seconds=10.0)
 
@@ -41,7 +41,7 @@ def moment() -> None:
 def test_what_precedes_a_record_that_is_tried_again_is_committed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Otherwise its transaction would be over, and all of it tried again, for ever."""
+    """Otherwise its transaction would be over, and all of it tried again, forever."""
     script = polls(texts("a", first=1), texts("b", "c", first=2))
     slot = TwoProcesses(script, work=WORK, patience=0.02)
     monkeypatch.setattr(Service, "is_there", lambda: bool(slot.sender.committed))
@@ -85,7 +85,7 @@ def test_what_was_polled_is_committed_while_the_next_poll_is_slow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "told"),
+    ("before", "expected_frames"),
     [
         (EndOfPoll(1), [Waiting()]),
         (Waiting((SOURCE, {"at": 1})), [Waiting((SOURCE, {"at": 1}))]),
@@ -93,13 +93,13 @@ def test_what_was_polled_is_committed_while_the_next_poll_is_slow() -> None:
     ],
 )
 def test_while_nothing_comes_the_writer_hears_it_where_a_commit_may_be(
-    before: Frame, told: list[Frame]
+    before: Frame, expected_frames: list[Frame]
 ) -> None:
-    """Behind a poll, and before a row that waits; and what has come before is pushed."""
+    """After a poll, and before a row that waits; and what has come before is flushed."""
     encoder = FrameEncoder(FrameTypes())
-    rows = list(FlushedRows(encoder, PUSH, clock=lambda: 0.0).rows([before, None]))
+    rows = list(FlushedRows(encoder, FLUSH, clock=lambda: 0.0).rows([before, None]))
 
     received = ReceivedFrames([*rows, encoder.end(Outcome.FINISHED)])
 
-    assert [before, *told] == list(received.frames())
-    assert PUSH.rows in [each.num_rows for each in rows]
+    assert [before, *expected_frames] == list(received.frames())
+    assert FLUSH.rows in [each.num_rows for each in rows]

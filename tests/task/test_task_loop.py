@@ -1,4 +1,4 @@
-"""How the task loop begins, goes on and ends."""
+"""How the task loop begins, continues and ends."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_lost_lease_writes_nothing_more() -> None:
 
 
 def test_a_lease_that_is_lost_after_the_last_record_was_sent_still_stops_the_commit() -> None:
-    """Nobody knows by then whether a successor has begun with the same records."""
+    """No one knows by then whether a successor has begun with the same records."""
     loop = Loop(ScriptedTask(), kind=BoundaryKind.INTERVAL)
 
     def lose() -> Polled:

@@ -1,4 +1,4 @@
-"""The steps of a slot's task before its first record and behind its last (KIP-618)."""
+"""The steps of a slot's task before its first record and after its last (KIP-618)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headrace.task.transaction_boundary import BoundaryRequests
 from headrace.task.work import BoundaryKind, Delivery, Outcome, Progress, SlotWork
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease
-from task.test_slot_run import WORK, with_settings
+from task.test_worker_task import WORK, with_settings
 
 STEPS: list[str] = []
 
@@ -122,7 +122,7 @@ def test_a_task_starts_behind_the_fence_and_begins_with_its_first_record(
 def test_whatever_fails_what_was_begun_is_ended(
     monkeypatch: pytest.MonkeyPatch, fails_in: str, behind: list[str]
 ) -> None:
-    """A task is stopped if there is one, the producer is closed, and no transaction is left behind."""
+    """A task is stopped if there is one, the producer is closed, and no transaction is left open."""
     monkeypatch.setattr(Stepping, "fails_in", fails_in)
     slot = run()
 

@@ -12,7 +12,7 @@ from headrace.connect.errors import RecordError
 from headrace.task.dead_letters import trace_of
 
 
-def raised(error: Exception, *, before: Exception | None = None, told: bool = True) -> Exception:
+def raised(error: Exception, *, before: Exception | None = None, shown: bool = True) -> Exception:
     """*error* after it was raised, because of *before*, or only while that was handled."""
     try:
         if before is None:
@@ -20,7 +20,7 @@ def raised(error: Exception, *, before: Exception | None = None, told: bool = Tr
         try:
             raise before
         except ValueError as cause:
-            if told:
+            if shown:
                 raise error from cause
             raise error  # noqa: B904 (a context without a cause)
     except Exception as found:  # noqa: BLE001
@@ -49,8 +49,8 @@ def recursive(depth: int) -> Exception:
 
 
 def suppressed() -> Exception:
-    """An error whose context is not told."""
-    error = raised(RecordError("It is bad."), before=ValueError(), told=False)
+    """An error whose context is suppressed."""
+    error = raised(RecordError("It is bad."), before=ValueError(), shown=False)
     error.__suppress_context__ = True
     return error
 
@@ -80,7 +80,7 @@ NOTED.add_note("And noted.")
     [
         raised(RecordError("It is bad.", native_key="f", position="byte 3")),
         raised(RecordError("It is bad."), before=ValueError("a\nb")),
-        raised(RecordError("It is bad."), before=ValueError(), told=False),
+        raised(RecordError("It is bad."), before=ValueError(), shown=False),
         raised(NOTED),
         RecordError("Never raised."),
         raised(RecordError("")),

@@ -89,19 +89,19 @@ def test_the_offsets_of_an_abort_are_a_transaction_of_their_own() -> None:
 
 
 def test_what_was_aborted_is_told_to_the_task_without_a_place() -> None:
-    """It is behind for good, so upstream must not send it again; but it is not in Kafka."""
-    told: list[tuple[object, RecordMetadata | None]] = []
+    """It is done for good, so upstream must not send it again; but it is not in Kafka."""
+    reported: list[tuple[object, RecordMetadata | None]] = []
 
     class Telling(ScriptedTask):
         def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
-            told.append((record.value, metadata))
+            reported.append((record.value, metadata))
 
     task = Telling()
     loop = Loop(task, kind=BoundaryKind.CONNECTOR)
     task.script = [lambda: loop.requests.abort_transaction() or [A, B]]
     loop.run()
 
-    assert [("a", None), ("b", None)] == told
+    assert [("a", None), ("b", None)] == reported
 
 
 @pytest.mark.parametrize(
@@ -183,12 +183,12 @@ def test_commit_and_abort_of_one_record_fail_the_task(
     one = dataclasses.replace(A, partition=partition)
     asked = [commit(one), abort(one)] if commits_first else [abort(one), commit(one)]
 
-    with pytest.raises(TaskFailedError) as told:
+    with pytest.raises(TaskFailedError) as raised:
         both(*asked)(BoundaryRequests())
 
     assert (
         f"Connector requested both commit and abort of same record against topic/partition {place}"
-        == str(told.value)
+        == str(raised.value)
     )
 
 
@@ -204,10 +204,12 @@ def test_commit_and_abort_of_one_poll_fail_the_task(*, commits_first: bool) -> N
 @pytest.mark.parametrize("method", ["commit_transaction", "abort_transaction"])
 def test_a_record_that_is_none_is_refused(method: str) -> None:
     """It would be taken for all of the poll."""
-    with pytest.raises(TaskFailedError) as told:
+    with pytest.raises(TaskFailedError) as raised:
         getattr(BoundaryRequests(), method)(None)
 
-    assert "Source record used to define transaction boundaries may not be null" == str(told.value)
+    assert "Source record used to define transaction boundaries may not be null" == str(
+        raised.value
+    )
 
 
 def test_ends_at_records_need_plain_records() -> None:

@@ -30,7 +30,7 @@ def test_update_offsets_sees_what_is_about_to_be_committed_and_cannot_change_it(
 
 
 def test_update_offsets_sees_only_what_is_acknowledged_at_least_once() -> None:
-    """It may tell upstream at once: the broker has every record that the offsets cover."""
+    """It may acknowledge upstream at once: the broker has every record that the offsets cover."""
     seen: list[tuple[Offsets, list[str]]] = []
     task = ScriptedTask(batch("a", "b", end=2))
     task.update = lambda offsets: seen.append((offsets, loop.values()))
@@ -54,7 +54,7 @@ def test_update_offsets_does_not_see_what_the_broker_has_refused() -> None:
 
 @pytest.mark.parametrize("planned", [True, False], ids=["planned", "polled"])
 def test_an_update_offsets_that_raises_fails_an_exactly_once_task(*, planned: bool) -> None:
-    """The sentence tells of the hook and of what comes of it, and nothing of the transaction is committed."""
+    """The message names the hook and the consequence, and nothing of the transaction is committed."""
     task = ScriptedTask(batch("a", end=1))
     task.update = lambda _: 1 / 0  # type: ignore[assignment,return-value]
     loop = Loop(task, planned=planned)
@@ -64,7 +64,7 @@ def test_an_update_offsets_that_raises_fails_an_exactly_once_task(*, planned: bo
 
     assert (
         "update_offsets raised ZeroDivisionError: division by zero. With exactly-once its result is part "
-        "of the commit, so nothing since the commit before was stored; it is read again after a restart."
+        "of the commit, so nothing since the previous commit was stored; those records are read again after a restart."
     ) == str(raised.value)
     assert ([], 0) == (loop.values(), loop.sender.commits)
 

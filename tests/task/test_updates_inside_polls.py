@@ -1,4 +1,4 @@
-"""A commit in the middle of a poll: the task is behind the whole poll already, and what it says of itself must wait."""
+"""A commit in the middle of a poll: the task is after the whole poll already, and what it says of itself must wait."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_task_that_tells_its_own_position_loses_nothing(*, transactional: bool
 
 @both_modes
 def test_a_poll_that_raises_is_no_moment_to_ask(*, transactional: bool) -> None:
-    """The task may have gone on behind records that it did not return."""
+    """The task may have continued after records that it did not return."""
     task = ScriptedTask(batch("a", end=1), ValueError("torn"))
     task.update = lambda _: {FILE: {"position": 9}}
     loop = Loop(task, kind=BoundaryKind.INTERVAL, transactional=transactional)
@@ -94,7 +94,7 @@ def test_a_poll_of_one_batch_is_one_transaction() -> None:
 def test_a_request_by_record_asks_only_behind_the_last_one(
     *, cut_at: int, asked: list[object], aborts: bool
 ) -> None:
-    """What a connector ends in the middle of a poll has records behind it that are not sent."""
+    """What a connector ends in the middle of a poll has records after it that are not sent."""
     records = [record("a", 1), record("b", 2)]
     task = ScriptedTask()
     loop = Loop(task, kind=BoundaryKind.CONNECTOR)

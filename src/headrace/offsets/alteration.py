@@ -204,7 +204,7 @@ class OffsetWriter:
     def let_go(self) -> None:
         """Say that no one writes for the connector now. When that fails, the next start fences."""
         try:
-            self._ownership.let_go()
+            self._ownership.release()
         except ConnectError:
             _log.exception(
                 "Connector %s: its end as a writer of offsets was not stored.", self._spec.name

@@ -1,1 +1,1 @@
-"""Decides what one connector does: rounds, micro-batches, tokens, fencing. Knows no Spark and no HTTP."""
+"""Runs one connector: rounds, micro-batches, tokens, fencing. Independent of Spark and HTTP."""

@@ -1,4 +1,4 @@
-"""A plan, or task configurations, into the work of each slot; pure."""
+"""Turns a plan, or task configurations, into the work of each slot; pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from headrace.runtime.fencing import transactional_id
 from headrace.runtime.services import RunSpec, Timing
 from headrace.task.work import SlotWork
 
-# A beat until it hears, another to abort and say so.
-_HEARS_LATE_SECONDS = 2.0
+# One beat until the slot receives the request, another to abort and report.
+_REPORT_DELAY_SECONDS = 2.0
 
 _DISALLOWED = (
     "This behaviour should be considered a bug and is disallowed. If necessary, it can be permitted by "
@@ -23,7 +23,7 @@ _DISALLOWED = (
 
 
 def planned_works(spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing) -> list[SlotWork]:
-    """One slot's work per share that is not empty."""
+    """The work of one slot per non-empty share."""
     shares = [share for share in plan.shares if share]
     return [
         _work(
@@ -40,7 +40,7 @@ def planned_works(spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing) -
 
 
 def polled_works(spec: RunSpec, *, group_id: str, timing: Timing, once: bool) -> list[SlotWork]:
-    """One slot's work per task configuration; raises when there are more than may be (KIP-1004)."""
+    """The work of one slot per task configuration; raises when there are more than ``tasks.max`` (KIP-1004)."""
     configs = spec.connector.task_configs(spec.max_tasks)
     too_many = too_many_tasks(spec, len(configs))
     if too_many and spec.enforces_max_tasks:
@@ -61,7 +61,7 @@ def polled_works(spec: RunSpec, *, group_id: str, timing: Timing, once: bool) ->
 
 
 def too_many_tasks(spec: RunSpec, tasks: int) -> str | None:
-    """That *tasks* are more than ``tasks.max``, or ``None``."""
+    """The message that *tasks* are more than ``tasks.max``, or ``None``."""
     if tasks <= spec.max_tasks:
         return None
     return (
@@ -71,21 +71,21 @@ def too_many_tasks(spec: RunSpec, tasks: int) -> str | None:
 
 
 def check_room(connector: str, tasks: int, *, slots: int) -> None:
-    """Raise for a polled connector that could never run: all its tasks poll at the same time."""
+    """Raise for a polled connector with more tasks than slots: it could never run, as its tasks poll concurrently."""
     if tasks > slots:
         raise TaskFailedError(
-            f"Connector {connector} has {tasks} tasks that poll, but this worker has {slots} slots: "
+            f"Connector {connector} has {tasks} polled tasks, but this worker has {slots} slots: "
             "raise headrace.slots or lower tasks.max."
         )
 
 
 def _slot_grace(seconds: float) -> float:
-    """How much of the driver's grace a slot may use up: it hears late, and has to abort and tell."""
-    return max(seconds / 2, seconds - _HEARS_LATE_SECONDS)
+    """The part of the driver's grace period that a slot may use: it is notified late, and has to abort and report."""
+    return max(seconds / 2, seconds - _REPORT_DELAY_SECONDS)
 
 
 def task_path(connector: SourceConnector) -> str:
-    """Where a slot finds the connector's task class."""
+    """The path under which a slot imports the connector's task class."""
     return f"{connector.task_class.__module__}:{connector.task_class.__qualname__}"
 
 

@@ -1,4 +1,4 @@
-"""What is new about the slots of an open micro-batch, as events."""
+"""Emits events about the progress of an open micro-batch and its slots."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from headrace.runtime.micro_batch import MicroBatch, SlotState
 
 
 class SourceWaits:
-    """What was told of tasks that cannot read their source, of one connector across its micro-batches.
+    """Which tasks of a connector were reported as unable to read their source, across its micro-batches.
 
-    A task is told of once, until it has delivered records again: a source that answers now and then with
-    nothing, or with another sentence each time, is one piece of news. Used by the connector's thread.
+    A task is reported once until it has delivered records again: a source that now and then answers with nothing,
+    or with another message each time, is not reported again. Used by the connector's thread.
     """
 
     def __init__(self) -> None:
-        self._records_when_told: dict[int, int] = {}
+        self._records_when_reported: dict[int, int] = {}
 
     def begin(self) -> None:
-        """Get ready for another micro-batch, whose slots count their records from 0."""
-        self._records_when_told = dict.fromkeys(self._records_when_told, 0)
+        """Prepare for another micro-batch, whose slots count their records from 0."""
+        self._records_when_reported = dict.fromkeys(self._records_when_reported, 0)
 
-    def news(self, slots: Sequence[SlotState]) -> list[tuple[int, str]]:
-        """The tasks that could not be polled when they were last heard, and why, unless told before."""
-        return [(slot.work.task, away) for slot in slots if (away := self._news(slot))]
+    def unreported(self, slots: Sequence[SlotState]) -> list[tuple[int, str]]:
+        """The tasks that could not be polled at their last beat, and why; they count as reported from now on."""
+        return [(slot.work.task, away) for slot in slots if (away := self._unreported(slot))]
 
-    def _news(self, slot: SlotState) -> str | None:
+    def _unreported(self, slot: SlotState) -> str | None:
         task, records = slot.work.task, slot.progress.get("records", 0)
-        if records > self._records_when_told.get(task, records):
-            del self._records_when_told[task]
+        if records > self._records_when_reported.get(task, records):
+            del self._records_when_reported[task]
         away = slot.done().get("source_away")
-        if not away or slot.report is not None or task in self._records_when_told:
+        if not away or slot.report is not None or task in self._records_when_reported:
             return None
-        self._records_when_told[task] = records
+        self._records_when_reported[task] = records
         return away
 
 
@@ -66,13 +66,13 @@ class BatchProgress:
         self._has_begun = has_begun
         self._announced: set[str] = set()
         self._topics = frozenset[str]()
-        self._late_told = self._start_told = False
+        self._late_slots_reported = self._late_start_reported = False
         self._committed_before: int | None = None
         waits.begin()
 
-    def progress(self) -> None:
-        """Tell of claims, of what is done so far, and of what slots wait for; called at each look."""
-        self._tell_claims()
+    def report(self) -> None:
+        """Emit claims, the progress so far, and what slots wait for; called periodically."""
+        self._emit_claims()
         self._emit(
             SlotProgress(
                 connector=self._connector,
@@ -92,53 +92,55 @@ class BatchProgress:
             self._emit(TopicsWritten(connector=self._connector, topics=tuple(sorted(topics))))
         waiting_for = self._batch.waiting_for()
         if waiting_for:
-            self._wait(waiting_for)
-        self._tell_resumed(waits=waiting_for is not None)
-        for task, reason in self._waits.news(self._batch.slots):
-            self._wait(
-                f"Task {self._connector}-{task} cannot read its source and tries again: {reason}"
+            self._emit_waiting(waiting_for)
+        self._emit_resumed(waits=waiting_for is not None)
+        for task, reason in self._waits.unreported(self._batch.slots):
+            self._emit_waiting(
+                f"Task {self._connector}-{task} cannot read its source and retries: {reason}"
             )
 
     def late_start(self, waited_seconds: float) -> None:
-        """Tell, once, that the engine itself has not started in *waited_seconds*."""
-        if not self._start_told:
-            self._start_told = True
-            self._wait(
+        """Report, once, that the engine itself has not started in *waited_seconds*."""
+        if not self._late_start_reported:
+            self._late_start_reported = True
+            self._emit_waiting(
                 f"Spark has been starting for {waited_seconds:.0f} s. It is ready when its first job is done, "
-                "which needs a free core. Look whether Spark's master answers and has executors, and whether "
+                "which needs a free core. Check whether Spark's master answers and has executors, and whether "
                 "this machine is busy."
             )
 
     def late_slots(self, waited_seconds: float, *, worker_slots: int) -> None:
-        """Tell, once, of slots that have not started in *waited_seconds*; they may come all the same."""
+        """Report, once, that slots have not started in *waited_seconds*; they may still start."""
         missing = self._batch.not_started()
-        if self._late_told or not missing:
+        if self._late_slots_reported or not missing:
             return
-        self._late_told = True
-        self._wait(
+        self._late_slots_reported = True
+        self._emit_waiting(
             f"{missing} of {len(self._batch.slots)} slots have not started in {waited_seconds:.0f} s; "
-            "they do when Spark has a free core for each. Look whether Spark's master has executors, "
-            "whether something else keeps their cores, and whether they have as many cores as "
+            "each starts when Spark has a free core for it. Check whether Spark's master has executors, "
+            "whether something else uses their cores, and whether they have as many cores as "
             f"headrace.slots says ({worker_slots})."
         )
 
     def slots_still_taken(self) -> None:
-        """Tell of a job that was given up and has not returned."""
+        """Report a job that was given up and has not returned."""
         left: Sequence[str] = [
             f"task {slot.work.task} on {slot.host}" if slot.claimed else f"task {slot.work.task}"
             for slot in self._batch.slots
             if not slot.gone
         ]
         if left:
-            self._wait(f"The slots of a job that was given up are still taken ({', '.join(left)}).")
+            self._emit_waiting(
+                f"The slots of a job that was given up are still occupied ({', '.join(left)})."
+            )
         else:
-            self._wait(
-                "All slots of a job that was given up have ended, but Spark has not returned from it: their "
-                "places are free when it has."
+            self._emit_waiting(
+                "All slots of a job that was given up have ended, but the Spark job has not returned: the slots "
+                "are free when it has."
             )
 
-    def _tell_resumed(self, *, waits: bool) -> None:
-        # A slot that gave up does not wait either; only a commit shows that Kafka is back.
+    def _emit_resumed(self, *, waits: bool) -> None:
+        # A slot that gave up no longer waits either; only a commit shows that Kafka is available again.
         committed = self._batch.total("committed_records")
         if waits:
             if self._committed_before is None:
@@ -147,7 +149,7 @@ class BatchProgress:
             self._committed_before = None
             self._emit(Resumed(connector=self._connector))
 
-    def _tell_claims(self) -> None:
+    def _emit_claims(self) -> None:
         for slot in self._batch.slots:
             for part in slot.parts():
                 if part.claimed and part.token not in self._announced:
@@ -163,7 +165,7 @@ class BatchProgress:
                         )
                     )
 
-    def _wait(self, reason: str) -> None:
+    def _emit_waiting(self, reason: str) -> None:
         self._emit(Waiting(connector=self._connector, reason=reason))
 
 

@@ -1,4 +1,4 @@
-"""Runs micro-batches one after the other: room for each, its tickets, and its end, after which nothing of it can write."""
+"""Runs micro-batches one after the other: takes slots for each, hands out tickets, and makes sure that it has ended."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ from headrace.runtime.run_context import RunContext
 from headrace.task.work import BoundaryKind, EndReason, Outcome, SlotReport, SlotTicket, SlotWork
 
 _CUT_SHORT = (Outcome.FAILED, Outcome.REPLAN)
+_LOOK_SECONDS = 0.5
+# Two beats: the first tells a slot that its work is not wanted any more.
+_REPORT_SECONDS = 2.5
+# With the usual transaction.timeout.ms, reading what is not committed took less than this; it is read once more for
+# each attempt that Spark has left.
+_REASON_SECONDS = 120.0
+# The engine itself may take so many times as long as slots: on a busy machine that is normal, but it is reported.
+_LONG_START = 4
 
 
 def end_reason(
@@ -35,12 +43,12 @@ def end_reason(
     over_budget: bool,
     others_wait: bool,
 ) -> EndReason | None:
-    """Why the slots that are left should end, or ``None``; *ended* is how the others did.
+    """Why the remaining slots should end, or ``None``; *ended* are the outcomes of the others.
 
-    *stopping* is also true of a connector that has failed. A planned slot that is through leaves the rest
-    alone, because their work is shared out. A polled one that was idle must get another turn, even if its
-    siblings never are. A connector that asks for new tasks or a new plan may do so often: shares of a plan
-    are not cut for it where that would cost their reading so far.
+    *stopping* is also true for a connector that has failed. When a planned slot finishes, the others continue,
+    because each has its own share. An idle polled slot must be run again, even if its siblings are never idle. A
+    connector may often ask for new tasks or a new plan: shares of a plan are not interrupted for it where that
+    would waste what they have read.
     """
     if stopping:
         return EndReason.STOP
@@ -53,19 +61,9 @@ def end_reason(
     return None
 
 
-_LOOK_SECONDS = 0.5
-# Two beats: the first tells a slot that its work is not wanted any more.
-_LAST_WORD_SECONDS = 2.5
-# What is not committed was read in less, with the usual transaction.timeout.ms; it is read once more for each attempt
-# that Spark has left.
-_REASON_SECONDS = 120.0
-# So many times as long as slots may take to start, the engine itself may: a busy machine is no news, silence is.
-_LONG_START = 4
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """How a micro-batch ended. *clean* says that no slot of it can have left a transaction open."""
+    """How a micro-batch ended. *clean* says that none of its slots can have left a transaction open."""
 
     reports: Sequence[SlotReport]
     clean: bool
@@ -80,15 +78,15 @@ class BatchResult:
         return [(n, each) for n, each in enumerate(self.reports) if each.outcome is Outcome.FAILED]
 
     def brought_anything(self) -> bool:
-        """Whether it moved an offset by a record, also by one that was passed over."""
+        """Whether it moved an offset by a record, including skipped ones."""
         return bool(self.committed_records or self.dead_lettered or self.skipped)
 
     def idle(self) -> bool:
-        """Whether every slot ended because there was nothing to read."""
+        """Whether every slot was idle."""
         return all(each.outcome is Outcome.IDLE for each in self.reports)
 
     def wants_new_plan(self) -> str | None:
-        """Why the work has to be planned again, when it was cut short."""
+        """Why the work has to be planned again, or ``None``."""
         if self.lost:
             return self.lost
         replanned = (each.reason for each in self.reports if each.outcome is Outcome.REPLAN)
@@ -96,35 +94,35 @@ class BatchResult:
 
 
 class BatchRun:
-    """Watches one job: passes on progress, asks it to end when it should, and gives up on silent slots.
+    """Watches one job: reports its progress, asks it to end when it should, and gives up on silent slots.
 
-    Used by one connector's thread. The slots' capacity has been taken by then and is given back when the
-    engine has returned, which may be later than this. What the engine raises by then is put into *failures*, unless
-    it is a job that may be tried again: whoever runs the next micro-batch finds it there.
+    Used by one connector's thread. The capacity was taken by the caller and is given back when the engine has
+    returned, which may be after the end of :meth:`run`. An error of the engine that is not retriable is put into
+    *failures*, where the next micro-batch finds it.
     """
 
     def __init__(
         self,
-        parts: RunContext,
+        run_context: RunContext,
         batch: MicroBatch,
         *,
         waits: SourceWaits,
         failures: deque[Exception],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._spec = parts.spec
-        self._services = parts.services
-        self._ownership = parts.ownership
+        self._spec = run_context.spec
+        self._services = run_context.services
+        self._ownership = run_context.ownership
         self._batch = batch
-        self._stopping = parts.stopping
-        self._context = parts.context
-        self._telling = BatchProgress(
+        self._stopping = run_context.stopping
+        self._context = run_context.context
+        self._progress = BatchProgress(
             self._spec.name,
             batch,
             self._services.emit,
             waits=waits,
             has_begun=partial(
-                parts.statuses.has_begun, among=[each.work.task for each in batch.slots]
+                run_context.statuses.has_begun, among=[each.work.task for each in batch.slots]
             ),
         )
         self._clock = clock
@@ -137,11 +135,11 @@ class BatchRun:
 
     @property
     def has_started(self) -> bool:
-        """Whether the engine was asked; from then on it gives back the slots that were taken."""
+        """Whether the engine was called; from then on its thread gives back the slots that were taken."""
         return self._engine_thread is not None
 
     def run(self) -> BatchResult:
-        """Run the job and return when no slot of it may write any more.
+        """Run the job and return when none of its slots may write any more.
 
         Raises the first of *failures*.
         """
@@ -160,7 +158,7 @@ class BatchRun:
         self._end_processes(unconfirmed)
         self._await_engine()
         self._services.channel.forget(self._batch)
-        self._telling.progress()
+        self._progress.report()
         if self._failures:
             raise self._failures.popleft()
         return self._result(lost)
@@ -170,7 +168,7 @@ class BatchRun:
             self._services.engine.run(tickets, self._spec.between)
         except RetriableError as error:
             self._lost_because = error
-        except Exception as error:  # noqa: BLE001 (it is raised again on the connector's thread)
+        except Exception as error:  # noqa: BLE001 (raised again on the connector's thread)
             self._failures.append(error)
         finally:
             self._services.capacity.give_back(len(tickets))
@@ -182,30 +180,30 @@ class BatchRun:
                 return self._why_engine_ended()
             silent = self._batch.silent(self._services.timing.lease)
             if silent:
-                return f"Task {silent[0].work.task} has not been heard for its lease time."
+                return f"Task {silent[0].work.task} has not sent a heartbeat within its lease."
             if self._is_ending() and self._batch.first_claim_at is None:
-                return "It was stopped before its slots had started."
+                return "The micro-batch was stopped before its slots had started."
             if self._overdue():
-                return "Slots did not end within the graceful time."
+                return "Slots did not end within the grace period."
             try:
                 self._ownership.prove_if_due()
             except ConnectorFencedError as error:
-                # The next round fails with it, after the tokens are withdrawn.
+                # The next round raises it, after the tokens are withdrawn.
                 return str(error)
             self._ask_to_end_if_due()
             self._batch.wait(_LOOK_SECONDS)
-            self._telling.progress()
-            self._tell_late_slots()
+            self._progress.report()
+            self._report_late_start()
         return None
 
     def _await_reason(self) -> None:
-        """Let Spark try a lost slot again where that was of no use before: when its last attempt fails, it says why."""
+        """After a repeated loss, let Spark retry a lost slot: when its last attempt fails, Spark reports the reason."""
         until = self._clock() + _REASON_SECONDS
-        while self._batch.may_tell_why() and self._engine_is_running():
+        while self._batch.may_learn_why() and self._engine_is_running():
             if self._is_ending() or self._clock() > until:
                 return
             self._batch.wait(_LOOK_SECONDS)
-            self._telling.progress()
+            self._progress.report()
 
     def _engine_is_running(self) -> bool:
         return self._engine_thread is not None and self._engine_thread.is_alive()
@@ -213,7 +211,7 @@ class BatchRun:
     def _why_engine_ended(self) -> str | None:
         if self._batch.all_reported():
             return None
-        return str(self._lost_because or "A slot's process ended without a word.")
+        return str(self._lost_because or "A slot's process ended without a report.")
 
     def _ask_to_end_if_due(self) -> None:
         planned = self._batch.slots[0].work.planned
@@ -229,14 +227,14 @@ class BatchRun:
             return
         self._batch.ask_to_end(reason)
         self._asked = reason
-        # A planned slot may take its time to where going on later is cheap; a polled one may not.
+        # A planned slot may continue to where resuming later is cheap; a polled one may not.
         if reason is not EndReason.BUDGET:
             self._asked_at = self._clock()
         elif not planned:
             self._asked_at = self._clock() + self._seconds_to_boundary()
 
     def _seconds_to_boundary(self) -> float:
-        """How long a polled slot may take to the end of a transaction that only its connector may place."""
+        """How long a polled slot may continue to the end of a transaction that only its connector may end."""
         work = self._batch.slots[0].work
         return work.transaction_seconds if work.spec.boundary is BoundaryKind.CONNECTOR else 0.0
 
@@ -244,18 +242,18 @@ class BatchRun:
         return self._stopping.is_set() or self._context.has_failed
 
     def _past(self, seconds: float, *, since: float = 0.0) -> bool:
-        """Whether *seconds* are over since then and since slots began, so not while Spark is starting."""
+        """Whether *seconds* have passed since *since* and since the first claim; never while Spark is starting."""
         began = self._batch.first_claim_at
         return began is not None and self._clock() > max(began, since) + seconds
 
-    def _tell_late_slots(self) -> None:
+    def _report_late_start(self) -> None:
         patience, now = self._services.timing.slot_start, self._clock()
         if self._services.engine.is_starting:
             self._startable_at = now
             if now > self._started_at + _LONG_START * patience:
-                self._telling.late_start(_LONG_START * patience)
+                self._progress.late_start(_LONG_START * patience)
         elif now > self._startable_at + patience:
-            self._telling.late_slots(patience, worker_slots=self._services.capacity.slots)
+            self._progress.late_slots(patience, worker_slots=self._services.capacity.slots)
 
     def _overdue(self) -> bool:
         grace = self._services.timing.grace
@@ -264,19 +262,19 @@ class BatchRun:
         return self._asked_at is not None and self._past(grace, since=self._asked_at)
 
     def _await_engine(self) -> None:
-        """Let the job return, so that its slots are free for the next one; tell when they are not."""
+        """Wait for the job to return, so that its slots are free for the next one; report if it does not."""
         if self._batch.first_claim_at is None and self._is_ending():
-            # Its slots will find their tokens withdrawn, and no one needs their places.
+            # Its slots will find their tokens withdrawn, and no next micro-batch needs them.
             return
         if self._engine_thread is not None:
-            self._engine_thread.join(_LAST_WORD_SECONDS)
+            self._engine_thread.join(_REPORT_SECONDS)
         if self._engine_is_running():
-            self._telling.slots_still_taken()
+            self._progress.slots_still_taken()
 
     def _end_processes(self, unconfirmed: Sequence[SlotState]) -> None:
-        # A slot that was told ends by itself within a beat; one that hangs keeps Spark's slot for ever.
+        # A slot ends by itself within a beat; one that hangs would keep Spark's slot forever.
         processes = self._services.processes
-        deadline = self._clock() + _LAST_WORD_SECONDS
+        deadline = self._clock() + _REPORT_SECONDS
         while left := [slot for slot in unconfirmed if not slot.gone and processes.running(slot)]:
             if self._clock() > deadline:
                 for slot in left:
@@ -303,10 +301,10 @@ class BatchRun:
 class BatchSupervisor:
     """Runs the micro-batches of one connector. Used by its thread."""
 
-    def __init__(self, parts: RunContext) -> None:
-        self._parts = parts
-        self._name = parts.spec.name
-        self._emit = parts.services.emit
+    def __init__(self, run_context: RunContext) -> None:
+        self._run_context = run_context
+        self._name = run_context.spec.name
+        self._emit = run_context.services.emit
         self._waits = SourceWaits()
         self._failures = deque[Exception]()
         self._was_cut_short = False
@@ -320,21 +318,21 @@ class BatchSupervisor:
         has_more: bool = False,
         objects: Sequence[str] = (),
     ) -> BatchResult | None:
-        """Wait for room and run *works*; ``None`` when the run is ending before there is room.
+        """Wait for free slots and run *works*; ``None`` when the run ends before there are enough.
 
         Raises ``TaskFailedError`` when a task has failed, and what the engine raises.
         """
-        if not self._has_room(len(works)):
+        if not self._take_slots(len(works)):
             return None
-        services = self._parts.services
-        ownership = self._parts.ownership
+        services = self._run_context.services
+        ownership = self._run_context.ownership
         run = self._batch_run(
             MicroBatch(
                 works,
                 offsets.known(),
                 run=services.run_id,
                 admit=partial(ownership.admit, planned_from=offsets),
-                readers=self._parts.spec.between is not None,
+                readers=self._run_context.spec.between is not None,
                 repeats=self._was_cut_short,
             )
         )
@@ -355,20 +353,20 @@ class BatchSupervisor:
                 services.capacity.give_back(len(works))
         ownership.dirty = not result.clean
         self._was_cut_short = result.wants_new_plan() is not None
-        self._judge(result, has_more=has_more)
+        self._evaluate(result, has_more=has_more)
         return result
 
     def _batch_run(self, batch: MicroBatch) -> BatchRun:
-        return BatchRun(self._parts, batch, waits=self._waits, failures=self._failures)
+        return BatchRun(self._run_context, batch, waits=self._waits, failures=self._failures)
 
-    def _has_room(self, count: int) -> bool:
-        capacity = self._parts.services.capacity
+    def _take_slots(self, count: int) -> bool:
+        capacity = self._run_context.services.capacity
         if capacity.take(count, give_up=lambda: True):
             return True
         self._emit(Queued(connector=self._name, slots=count))
-        return capacity.take(count, give_up=self._parts.is_ending)
+        return capacity.take(count, give_up=self._run_context.is_ending)
 
-    def _judge(self, result: BatchResult, *, has_more: bool) -> None:
+    def _evaluate(self, result: BatchResult, *, has_more: bool) -> None:
         self._emit(
             MicroBatchEnded(
                 connector=self._name,
@@ -383,15 +381,15 @@ class BatchSupervisor:
         if failed:
             self._fail(failed)
         if result.committed_records:
-            self._parts.backoff.reset()
+            self._run_context.backoff.reset()
         reason = result.wants_new_plan()
-        if reason and not self._parts.is_ending():
+        if reason and not self._run_context.is_ending():
             self._emit(Replanned(connector=self._name, reason=reason))
-            self._parts.backoff.pause()
+            self._run_context.backoff.pause()
 
     def _fail(self, failed: Sequence[tuple[int, SlotReport]]) -> None:
         for task, report in failed:
-            self._parts.statuses.failed(task, report)
+            self._run_context.statuses.failed(task, report)
             self._emit(
                 TaskFailed(
                     connector=self._name,

@@ -1,4 +1,4 @@
-"""The driver's side of the channel: a small server that answers slots about their own tokens."""
+"""The driver's side of the channel: a small server that answers the slots' requests about their tokens."""
 
 from __future__ import annotations
 
@@ -30,26 +30,25 @@ from headrace.task.work import STALE, Outcome, SlotReport, SlotTicket
 
 _log = logging.getLogger(__name__)
 
-# How often a quiet connection is looked at: it is closed unless its slot is still to say its last word. A
-# slot whose machine is gone loses its token with its lease, so its connection does not stay for ever.
+# How often a quiet connection is checked: it is closed unless its slot has yet to report its end. A slot
+# whose machine is gone loses its token with its lease, so its connection does not stay open forever.
 _QUIET_SECONDS = 60.0
 
 TakeEntries = Callable[[Sequence[OffsetEntry]], None]
 
 
-def _no_one_copies(entries: Sequence[OffsetEntry]) -> None:
-    raise TaskFailedError(f"Nobody here copies offsets; {len(entries)} were handed over.")
+def _refuse_copies(_: Sequence[OffsetEntry]) -> None:
+    raise TaskFailedError("This worker has no secondary offset store.")
 
 
 class Channel:
     """Listens on *host* and *port* (0: any free one) for the slots of every micro-batch in flight.
 
-    *store* takes acknowledged offsets where the driver keeps them. Of offsets that are kept elsewhere,
-    *copy_first* stores what must not be there any more, before it returns, and *copy_later* takes what has been
-    committed. Each may take its time: heartbeats are answered meanwhile. *log* is how slots log, asked again for
-    each beat of theirs. Both sides prove who they are, but nothing is encrypted; a listener that other machines
-    reach is warned of, once. A connection that is quiet for *quiet_seconds* is closed when nothing more is expected
-    of its slot.
+    *store* stores acknowledged offsets if the driver keeps them. For offsets that are kept elsewhere, *copy_first*
+    removes secondary offsets before it returns, and *copy_later* takes committed offsets to copy. Each may block:
+    heartbeats are answered meanwhile. *log* returns the slots' log settings, and is called again for each beat.
+    Both sides authenticate, but nothing is encrypted; a warning is logged once if other machines can reach the
+    listener. A connection that is quiet for *quiet_seconds* is closed if nothing more is expected of its slot.
     Threads: one that accepts, one per connected slot.
     """
 
@@ -57,8 +56,8 @@ class Channel:
         self,
         store: TakeEntries,
         *,
-        copy_first: TakeEntries = _no_one_copies,
-        copy_later: TakeEntries = _no_one_copies,
+        copy_first: TakeEntries = _refuse_copies,
+        copy_later: TakeEntries = _refuse_copies,
         host: str = "127.0.0.1",
         port: int = 0,
         log: Callable[[], LogForm] = LogForm,
@@ -88,7 +87,7 @@ class Channel:
         self._thread.start()
 
     def open(self, batch: MicroBatch) -> list[SlotTicket]:
-        """Answer the slots of *batch* from now on; what each of them needs to find us."""
+        """Answer the slots of *batch* from now on; returns their tickets."""
         with self._lock:
             self._batches.update(dict.fromkeys(batch.tokens(), batch))
         port = self._server.server_address[1]
@@ -98,7 +97,7 @@ class Channel:
         ]
 
     def forget(self, batch: MicroBatch) -> None:
-        """Answer "stale" to whoever still speaks for *batch*."""
+        """Answer "stale" to all further requests for *batch*."""
         with self._lock:
             for token in batch.tokens():
                 self._batches.pop(token, None)
@@ -110,7 +109,7 @@ class Channel:
         self._thread.join()
 
     def serve(self, connection: socket.socket) -> None:
-        """Answer one slot until it goes away. Called by the server, in a thread of its own."""
+        """Answer one slot until it disconnects. Called by the server, in a thread of its own."""
         connection.settimeout(self._quiet_seconds)
         try:
             prove_to_client(connection, self._secret)
@@ -124,10 +123,10 @@ class Channel:
             _log.debug("A slot's connection ended: %s", gone)
 
     def _await_request(self, connection: socket.socket, token: str | None) -> None:
-        """Wait for the slot of *token* to ask, however long it is expected to; raises ``OSError`` when it is not."""
+        """Wait for a request while one is expected of the slot of *token*; raises ``OSError`` when none is."""
         while not is_readable(connection):
             if token is None or not self._expects(token):
-                raise TimeoutError("It was quiet, and nothing more is expected of it.")
+                raise TimeoutError("It was quiet, and no more requests are expected.")
 
     def _expects(self, token: str) -> bool:
         batch = self._batch_of(token)
@@ -144,14 +143,14 @@ class Channel:
             return {"error": f"unknown verb {message.get('verb')!r}"}
         try:
             return verb(batch, token, message)
-        except Exception as error:  # noqa: BLE001 (the slot that asked hears of it)
+        except Exception as error:  # noqa: BLE001 (the error is the answer to the slot)
             _log.exception("The channel could not answer %r", message.get("verb"))
             return {"error": str(error)}
 
     def _claim(self, batch: MicroBatch | None, token: str, message: Message) -> Message:
         if message["version"] != __version__:
             reason = (
-                f"The slot on {message['host']} has headrace {message['version']}, the driver "
+                f"The slot on {message['host']} runs headrace {message['version']}, but the driver runs "
                 f"{__version__}: install the same version on the executors."
             )
             if batch is not None:
@@ -203,7 +202,7 @@ class Channel:
     def _copy_first(
         self, take: TakeEntries, batch: MicroBatch | None, token: str, message: Message
     ) -> Message:
-        """As :meth:`_take_offsets`; who lost the token meanwhile must not go on to remove the offsets elsewhere."""
+        """As :meth:`_take_offsets`; a slot that lost its token meanwhile must not go on to remove its own offsets."""
         answer = self._take_offsets(take, batch, token, message)
         return (
             answer if batch is not None and batch.is_valid(token) else {**answer, "stored": False}
@@ -218,9 +217,9 @@ class Channel:
 def _warn_if_public(address: object, *, configured: str) -> None:
     if not ipaddress.ip_address(str(address)).is_loopback:
         _log.warning(
-            "headrace.channel.listener is %s, which other machines reach. Slots prove who they are, but "
-            "what the worker sends them is not encrypted: connectors' settings and their producers' "
-            "passwords can be read on the network between them. Keep it a trusted one.",
+            "headrace.channel.listener is %s, which other machines can reach. Slots authenticate, but "
+            "the channel is not encrypted: connectors' settings and their producers' passwords can be read "
+            "on the network between worker and slots. Use only a trusted network.",
             configured,
         )
 

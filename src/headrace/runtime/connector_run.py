@@ -1,4 +1,4 @@
-"""One connector while it runs, on a thread of its own: it is started, plays rounds, and leaves or fails."""
+"""The run of one connector, on a thread of its own: start, rounds, and a stop or a failure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class ConnectorRun:
-    """Runs one connector on a thread of its own until it is stopped, has failed, or is through (*once*)."""
+    """Runs one connector on a thread of its own until it is stopped, has failed, or is done (*once*)."""
 
     def __init__(
         self,
@@ -37,83 +37,85 @@ class ConnectorRun:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._watcher = watcher or NoRunWatcher()
-        self._parts = _parts(spec, services, self._watcher, clock)
+        self._run_context = _make_run_context(spec, services, self._watcher, clock)
         self._clock = clock
         self._connector: SourceConnector | None = None
-        # A daemon: a stop during an outage must not hold the process beyond its time.
+        # A daemon: a stop during an outage must not keep the process alive.
         self._thread = threading.Thread(target=self._run, name=f"headrace-{spec.name}", daemon=True)
         self.failure: Exception | None = None
 
     @property
     def name(self) -> str:
-        """The connector's name."""
-        return self._parts.spec.name
+        """See ``ConnectorSpec.name``."""
+        return self._run_context.spec.name
 
     def start(self) -> None:
         """Start the connector's thread."""
-        hide_in_logs(self._parts.spec.hidden.values)
+        hide_in_logs(self._run_context.spec.hidden.values)
         self._thread.start()
 
     def ask_to_stop(self) -> None:
         """Ask the connector to stop; returns at once."""
-        self._parts.stopping.set()
-        self._parts.woken.set()
+        self._run_context.stopping.set()
+        self._run_context.woken.set()
 
     def silence(self) -> None:
-        """Let the run write no status from now on; whoever asks it to end says how the connector is."""
-        self._parts.statuses.silence()
+        """Make the run write no status from now on: the caller writes the connector's status."""
+        self._run_context.statuses.silence()
 
     def join(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until the connector has ended; whether it has."""
+        """Wait until the connector has ended; returns whether it has."""
         self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
         try:
             self._until(self._start_connector)
-            if not self._parts.stopping.is_set():
-                self._until(Rounds(self._parts, clock=self._clock).play)
-            self._parts.context.raise_if_failed()
-            self._leave()
-        except Exception as error:  # noqa: BLE001 (whatever it was, the connector's status shows it)
+            if not self._run_context.stopping.is_set():
+                self._until(Rounds(self._run_context, clock=self._clock).play)
+            self._run_context.context.raise_if_failed()
+            self._finish()
+        except Exception as error:  # noqa: BLE001 (the connector's status shows any error)
             self._fail(error)
         finally:
             self._stop_connector()
             self._watcher.has_ended(self.failure)
 
     def _until(self, act: Callable[[], bool]) -> None:
-        """Do it again until it is through, waiting out what passes, or until the run is to stop."""
-        while not self._parts.stopping.is_set():
-            self._parts.context.raise_if_failed()
-            if self._patiently(act):
+        """Repeat *act* until it is done, with pauses after retriable errors, or until the run is to stop."""
+        while not self._run_context.stopping.is_set():
+            self._run_context.context.raise_if_failed()
+            if self._try(act):
                 return
 
-    def _patiently(self, act: Callable[[], bool]) -> bool:
+    def _try(self, act: Callable[[], bool]) -> bool:
         try:
             return act()
         except (RetriableError, ReplanError) as error:
             self._watcher.has_begun()
-            self._parts.services.emit(Waiting(connector=self.name, reason=str(error)))
-            self._parts.backoff.pause()
+            self._run_context.services.emit(Waiting(connector=self.name, reason=str(error)))
+            self._run_context.backoff.pause()
             return False
 
     def _start_connector(self) -> bool:
-        """Start the connector; always true. One that has to be started later will be a new instance."""
-        parts = self._parts
-        parts.services.prepare(parts.spec)
-        connector = self._connector = parts.spec.connector
+        """Start the connector; always returns ``True``. After a retriable error the next try uses a new instance."""
+        run_context = self._run_context
+        run_context.services.prepare(run_context.spec)
+        connector = self._connector = run_context.spec.connector
         try:
-            connector.initialize(parts.context)
-            connector.start(parts.spec.props)
+            connector.initialize(run_context.context)
+            connector.start(run_context.spec.props)
         except (RetriableError, ReplanError):
             self._stop_connector()
-            self._parts = _again(parts)
+            self._run_context = _with_new_connector(run_context)
             raise
-        parts.statuses.put(None, State.RUNNING)
-        parts.services.emit(ConnectorStarted(connector=self.name))
+        run_context.statuses.put(None, State.RUNNING)
+        run_context.services.emit(ConnectorStarted(connector=self.name))
         self._watcher.has_begun()
         if isinstance(connector, PlannedConnector):
-            parts.tasks.report(connector, [parts.spec.props] * parts.ownership.slots)
+            run_context.tasks.report(
+                connector, [run_context.spec.props] * run_context.ownership.slots
+            )
         return True
 
     def _stop_connector(self) -> None:
@@ -121,38 +123,38 @@ class ConnectorRun:
         try:
             if connector is not None:
                 connector.stop()
-        except Exception:  # noqa: BLE001 (it has ended already; what is left is to tell)
+        except Exception:  # noqa: BLE001 (the run has ended already; the error can only be logged)
             _log.exception("stop of %s raised", type(connector).__name__)
 
-    def _leave(self) -> None:
+    def _finish(self) -> None:
         try:
-            self._parts.ownership.let_go()
+            self._run_context.ownership.release()
         except RetriableError as error:
-            _log.warning("%s The next start of %s does it.", error, self.name)
-        self._parts.statuses.unassign_tasks()
-        self._parts.statuses.put(None, State.UNASSIGNED)
-        self._parts.services.emit(ConnectorStopped(connector=self.name))
+            _log.warning("%s The next start of %s will fence.", error, self.name)
+        self._run_context.statuses.unassign_tasks()
+        self._run_context.statuses.put(None, State.UNASSIGNED)
+        self._run_context.services.emit(ConnectorStopped(connector=self.name))
 
     def _fail(self, error: Exception) -> None:
-        error = self.failure = told_without(self._parts.spec.hidden, error)
+        error = self.failure = told_without(self._run_context.spec.hidden, error)
         trace = "".join(traceback.format_exception(error))
-        # What headrace raises says what is wrong; a trace is for what no one thought of.
-        told = None if isinstance(error, ConnectError) else trace
-        self._parts.services.emit(
-            ConnectorFailed(connector=self.name, reason=str(error), trace=told)
+        # A ConnectError says what is wrong; only unexpected errors need a trace.
+        shown_trace = None if isinstance(error, ConnectError) else trace
+        self._run_context.services.emit(
+            ConnectorFailed(connector=self.name, reason=str(error), trace=shown_trace)
         )
         try:
-            self._parts.statuses.unassign_tasks()
-            self._parts.statuses.put(None, State.FAILED, trace=trace)
-        except Exception as also:  # noqa: BLE001 (the reason has been told; this must not take its place)
+            self._run_context.statuses.unassign_tasks()
+            self._run_context.statuses.put(None, State.FAILED, trace=trace)
+        except Exception as also:  # noqa: BLE001 (the failure is already reported and must not be replaced)
             _log.warning("The status of %s could not be written: %s", self.name, also)
         try:
-            self._parts.ownership.let_go()
+            self._run_context.ownership.release()
         except Exception as also:  # noqa: BLE001 (as above)
-            _log.warning("%s The next start of %s does it.", also, self.name)
+            _log.warning("%s The next start of %s will fence.", also, self.name)
 
 
-def _parts(
+def _make_run_context(
     spec: RunSpec, services: Services, watcher: RunWatcher, clock: Callable[[], float]
 ) -> RunContext:
     services = replace(services, emit=hiding(services.emit, spec.hidden))
@@ -172,11 +174,11 @@ def _parts(
     )
 
 
-def _again(parts: RunContext) -> RunContext:
-    """With a new instance of the connector; what the old one's own threads still say is no one's business."""
-    spec = parts.spec
+def _with_new_connector(run_context: RunContext) -> RunContext:
+    """*run_context* with a new connector instance; what threads of the old one still report is ignored."""
+    spec = run_context.spec
     return replace(
-        parts,
+        run_context,
         spec=replace(spec, connector=type(spec.connector)()),
-        context=DriverContext(parts.services.offsets.of(spec), parts.woken),
+        context=DriverContext(run_context.services.offsets.of(spec), run_context.woken),
     )

@@ -1,4 +1,4 @@
-"""What the driver itself writes to Kafka: offsets that change without records, and copies of offsets."""
+"""Offsets that the driver itself writes to Kafka: those that change without records, and secondary offsets."""
 
 from __future__ import annotations
 
@@ -19,35 +19,36 @@ from headrace.offsets.target import OffsetTopic
 from headrace.runtime.fencing import giving_up, secondary_id, transactional_id
 from headrace.runtime.services import Coordinator, RunSpec
 
-# What is late is reported and tried again.
+# After that it is reported and retried.
 _PATIENCE_SECONDS = 15.0
 
-# One that is held in the middle hides what others commit to the same topic.
+# A transaction that is stuck hides what others commit to the same topic.
 _SHORT = dict.fromkeys(("transaction.timeout.ms", "delivery.timeout.ms"), "15000")
 
 StillOurs = Callable[[], None]
-"""Raises when the connector has another driver by now, or the offsets are not those that were planned from."""
+"""Raises when the connector has another driver by now, or the offsets have changed since they were planned from."""
 
 
 def coordinator_of(spec: RunSpec) -> Coordinator:
-    """The transaction coordinators of the cluster that the connector's tasks write to."""
+    """A client for the transaction coordinators of the cluster that the connector's tasks write to."""
     return TransactionCoordinator(producer_config(spec.producer))
 
 
-class DriverCommits:
-    """Commits offsets without records, as the slot of task 0 would; called while no slot is running."""
+class DriverOffsetCommitter:
+    """Commits offsets without records, as the slot of task 0 would; called while no slot runs."""
 
-    def __init__(self, homes: ConnectorOffsetStores, group_id: str) -> None:
-        self._homes = homes
+    def __init__(self, stores: ConnectorOffsetStores, group_id: str) -> None:
+        self._stores = stores
         self._group_id = group_id
 
     def commit(self, spec: RunSpec, offsets: Offsets, still_ours: StillOurs) -> None:
         """Commit *offsets* of the connector, all of them or none; ``None`` removes.
 
-        What others stored of the same partitions under bytes of their own is removed with it. In a transaction,
-        *still_ours* is asked after the id was initialised, which fences older writers, and before anything is written.
+        Offsets of the same partitions that others stored under differently encoded keys are removed with it. In a
+        transaction, *still_ours* is called after the id was initialised, which fences older writers, and before
+        anything is written.
         """
-        stored = self._homes.of(spec)
+        stored = self._stores.of(spec)
         if not isinstance(spec.offsets, OffsetTopic) or not spec.exactly_once:
             stored.put(offsets)
         else:
@@ -74,30 +75,30 @@ class DriverCommits:
             sender.close()
 
 
-class SecondaryCommits:
-    """How copies of connectors' own offsets get into the worker's *topic*, which *desk* reads: in transactions.
+class SecondaryOffsetTopic:
+    """Writes secondary offsets to the worker's *topic*, which *store* reads, in transactions.
 
-    Each connector's have a transactional id of their own, so that a worker that takes the connector over can fence
-    them: a copy that came later would bring back an offset that was reset since. *producer* are the worker's own
-    producer settings.
+    Each connector has a transactional id of its own for this, so that a worker that takes over the connector can fence
+    the old writer: a late copy would restore an offset that was reset since. *producer* are the worker's own producer
+    settings.
     """
 
     def __init__(
-        self, desk: LockedOffsetStore, topic: str, *, producer: Mapping[str, str], group_id: str
+        self, store: LockedOffsetStore, topic: str, *, producer: Mapping[str, str], group_id: str
     ) -> None:
-        self._desk = desk
+        self._store = store
         self._topic = topic
         self._producer = producer
         self._group_id = group_id
 
     def fence(self, connector: str, *, is_used: bool, give_up: Callable[[], bool]) -> None:
-        """Make every older writer of the connector's copies unable to write.
+        """Make every older writer of the connector's secondary offsets unable to write.
 
-        *is_used* says that this worker writes such copies; if not, they are fenced if the brokers know of any.
+        *is_used* says that this worker writes such offsets; otherwise older writers are fenced if the brokers know any.
         """
         name, waiting = secondary_id(self._group_id, connector), giving_up(give_up)
         deadline = Deadline.after(_PATIENCE_SECONDS, time.monotonic)
-        # With the worker's own login, as they were written.
+        # With the worker's own credentials, with which they were written.
         coordinator = TransactionCoordinator(producer_config(self._producer))
         try:
             known = None if is_used else coordinator.transactional_ids(deadline, waiting=waiting)
@@ -106,30 +107,30 @@ class SecondaryCommits:
         finally:
             coordinator.close()
 
-    def writer(self, connector: str, prove: Callable[[], None]) -> TransactionalCopies:
-        """What writes the copies for the driver that *prove* proves to be the connector's."""
+    def writer(self, connector: str, prove: Callable[[], None]) -> TransactionalCopyWriter:
+        """The writer of secondary offsets for a driver; *prove* raises unless it is the connector's driver."""
         name = secondary_id(self._group_id, connector)
         make = partial(
             make_sender,
             producer_config({**self._producer, **_SHORT}, transactional_id=name),
-            owner=f"the copies of connector {connector}",
+            owner=f"the secondary offsets of connector {connector}",
             open_seconds=_PATIENCE_SECONDS,
         )
-        return TransactionalCopies(self._desk, self._topic, make=make, prove=prove)
+        return TransactionalCopyWriter(self._store, self._topic, make=make, prove=prove)
 
 
-class TransactionalCopies:
-    """Writes the copies of one connector's offsets for one driver. Any thread may call."""
+class TransactionalCopyWriter:
+    """Writes the secondary offsets of one connector for one driver. Any thread may call."""
 
     def __init__(
         self,
-        desk: LockedOffsetStore,
+        store: LockedOffsetStore,
         topic: str,
         *,
         make: Callable[..., Sender],
         prove: Callable[[], None],
     ) -> None:
-        self._desk = desk
+        self._store = store
         self._topic = topic
         self._make = make
         self._prove = prove
@@ -141,9 +142,9 @@ class TransactionalCopies:
     def put(self, connector: str, offsets: Offsets) -> None:
         """Commit *offsets*; ``None`` removes. Raises what the driver's proof raises, and what a sender does."""
         with self._lock:
-            # Others read meanwhile; no one but this driver writes for the connector.
-            self._desk.current(connector)
-            entries = self._desk.entries_for(connector, offsets)
+            # The store is not locked during the write, so that others can read; only this driver writes for the connector.
+            self._store.current(connector)
+            entries = self._store.entries_for(connector, offsets)
             if entries:
                 self._write(entries)
 
@@ -162,11 +163,11 @@ class TransactionalCopies:
 
     def _opened(self) -> Sender:
         if self._sender is None:
-            # One that is too late would fence the sender of whoever has taken over, and write nothing.
+            # A driver that has lost the connector would fence the new driver's sender, and write nothing.
             self._prove()
             self._sender = self._make(waiting=self._give_up_late)
             self._sender.open()
-            # Whoever takes the connector over from now on fences this sender.
+            # A driver that takes over the connector from now on fences this sender.
             self._prove()
         return self._sender
 
@@ -174,7 +175,7 @@ class TransactionalCopies:
         """Called by the sender about once a second while it waits."""
         if self._deadline.expired:
             raise RetriableError(
-                f"The copies could not be stored in topic {self._topic!r} in time; waited for: {waited_for}."
+                f"The secondary offsets could not be stored in topic {self._topic!r} in time; waited for: {waited_for}."
             )
 
     def _drop(self) -> None:

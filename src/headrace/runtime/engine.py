@@ -1,4 +1,4 @@
-"""What the runtime asks of a data plane: to run micro-batches, how many slots are free, its processes on this machine."""
+"""The runtime's view of a data plane: the engine that runs micro-batches, its capacity, its processes on this machine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from headrace.runtime.micro_batch import SlotState
 from headrace.task.sql.step import SqlStage
 from headrace.task.work import SlotTicket
 
+_log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.2
+
 
 class Engine(Protocol):
-    """Runs slots somewhere. Called from several threads at once, one per connector."""
+    """Runs slots. Called from several threads at once, one per connector."""
 
     @property
     def slots(self) -> int:
@@ -26,18 +30,18 @@ class Engine(Protocol):
 
     @property
     def is_starting(self) -> bool:
-        """Whether the data plane itself is still being started, so that no slot can be expected yet."""
+        """Whether the data plane itself is still starting, so that no slot can be expected yet."""
         ...
 
     def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
         """Run one slot per ticket, all at once, and return when every one has returned.
 
-        With *between* each slot is two processes, and what is asked for happens to the records on their way from
-        the one to the other; raises :class:`~headrace.connect.errors.TaskFailedError` when that cannot be done.
+        With *between* each slot is two processes, and the SQL stage is applied to the records between the two;
+        raises :class:`~headrace.connect.errors.TaskFailedError` when that is not possible.
 
-        How they ended is told over the channel, not here. Raises
-        :class:`~headrace.connect.errors.RetriableError` when the job was lost; slots of it may then still be
-        running. The engine mends itself before the next call.
+        Slots report how they ended over the channel, not here. Raises
+        :class:`~headrace.connect.errors.RetriableError` when the job was lost; its slots may then still be
+        running. The engine recovers before the next call.
         """
         ...
 
@@ -46,32 +50,29 @@ class Engine(Protocol):
         ...
 
 
-_log = logging.getLogger(__name__)
-
-
 class Processes(Protocol):
-    """Looks after the processes in which slots run."""
+    """Access to the processes in which slots run."""
 
     def running(self, slot: SlotState) -> bool:
-        """Whether the slot's process is known to run still."""
+        """Whether the slot's process is known to be still running."""
         ...
 
     def end(self, slot: SlotState) -> None:
-        """End the slot's process, whatever it is doing."""
+        """Kill the slot's process."""
         ...
 
 
 class LocalProcesses:
-    """Knows processes by the pid and the identity that their slot told when it claimed its work."""
+    """Identifies processes by the pid and the identity that the slot sent when it claimed its work."""
 
     def running(self, slot: SlotState) -> bool:
-        """Whether the process is on this machine, one of Spark's workers, and that very one."""
+        """Whether the process runs on this machine, is a Python worker of Spark, and has the same identity."""
         if slot.pid is None or slot.identity is None or slot.host != platform.node():
             return False
         return identity_of(slot.pid) == slot.identity and _is_python_worker(slot.pid)
 
     def end(self, slot: SlotState) -> None:
-        """Send it SIGKILL: it has not heeded its lease, and Spark does not end it."""
+        """Send it SIGKILL: it continues without a lease, and Spark does not end it."""
         if slot.pid is None or slot.identity is None or not self.running(slot):
             return
         _log.warning("Ending process %d, which still runs task %d.", slot.pid, slot.work.task)
@@ -79,21 +80,17 @@ class LocalProcesses:
 
 
 def _is_python_worker(pid: int) -> bool:
-    # An engine of another kind may run slots in this very process; where the system tells, Spark's
-    # workers are known.
+    # Other engines may run slots in this very process; where there is a /proc, Spark's workers can be recognised.
     try:
         return b"pyspark" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return not Path("/proc").exists()
 
 
-_LOOK_SECONDS = 0.2
-
-
 class Capacity:
-    """Slots shared by the connectors of one worker; used from their threads.
+    """The slots of one worker, shared by its connectors; used from their threads.
 
-    First come, first served: a large micro-batch is not starved by small ones that arrive later.
+    First come, first served: small micro-batches that arrive later do not starve a large one.
     """
 
     def __init__(self, slots: int) -> None:
@@ -103,12 +100,12 @@ class Capacity:
         self._changed = threading.Condition()
 
     def take(self, count: int, *, give_up: Callable[[], bool]) -> bool:
-        """Take *count* slots when they are free; ``False`` when *give_up* said so before.
+        """Take *count* slots when they are free; ``False`` when *give_up* returns true before.
 
         Raises ``ValueError`` when there are fewer than *count* slots in all.
         """
         if count > self.slots:
-            raise ValueError(f"{count} slots are asked for, but there are only {self.slots}.")
+            raise ValueError(f"{count} slots were requested, but there are only {self.slots}.")
         place = object()
         with self._changed:
             self._queue.append(place)

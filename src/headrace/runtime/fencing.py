@@ -1,10 +1,10 @@
-"""Who may write for a connector: one driver, whose guard is proven, after every older writer was fenced.
+"""Ownership of a connector: only one driver may write for it, after it has taken the guard and fenced all older writers.
 
-Fencing keeps a task's process from writing once it has initialised its transactional id. A process that has not yet
-cannot be fenced, and may belong to another worker's plan. So each driver takes the connector's guard, a transactional id
-of its own, before it fences and reads offsets, and proves that it still has it after each of its processes has
-initialised its id and before that process begins to write: whoever took the guard in between fences afterwards, and so
-fences that process.
+Fencing keeps a task's process from writing once that process has initialised its transactional id. A process that has
+not done so yet cannot be fenced, and may belong to another worker's plan. So each driver takes the connector's guard, a
+transactional id of its own, before it fences and reads offsets. After each of its processes has initialised its id, and
+before that process begins to write, the driver proves that it still has the guard: a driver that took the guard in
+between fences afterwards, and so fences that process.
 """
 
 from __future__ import annotations
@@ -27,28 +27,34 @@ from headrace.runtime.services import Coordinator, CopyWriter, RunSpec, Services
 from headrace.storage.protocols import TaskCount
 from headrace.task.work import SlotWork
 
-# What is late is tried again; a coordinator ends first what was open.
+_log = logging.getLogger(__name__)
+
+# After that it is retried; a coordinator first has to end open transactions.
 _PATIENCE_SECONDS: Final = 15.0
-# Of a proof: a slot waits for the answer.
+# Shorter, because a slot waits for the answer.
 _PROOF_SECONDS: Final = 10.0
-# The broker's: it begins a new producer id after this one.
+# The broker's limit: after this epoch it assigns a new producer id.
 _LAST_EPOCH: Final = 32_766
+# How soon an idle connector notices that another worker runs it. Each proof is a write of the transaction coordinator.
+_REPROOF_SECONDS: Final = 60.0
+_SHORT_PROOF_SECONDS: Final = 2.0
+_MOVED: Final = "The stored offsets have changed since this work was planned: another program has written some. They are read again."
 
 
 def transactional_id(group_id: str, connector: str, task: int) -> str:
-    """The id under which a task's slots write, as Kafka Connect names it (KIP-618). Pure."""
+    """The transactional id of a task's slots, named as in Kafka Connect (KIP-618). Pure."""
     return f"{group_id}-{connector}-{task}"
 
 
 def secondary_id(group_id: str, connector: str) -> str:
-    """The id under which offsets are copied to the worker's store. Pure."""
+    """The transactional id with which secondary offsets are written to the worker's store. Pure."""
     return f"{group_id}-{connector}-secondary"
 
 
 def tasks_ids(listed: Collection[str], group_id: str, connector: str) -> set[str]:
-    """Those of *listed* that are a task's of *connector*, whoever has run it. Pure.
+    """Those of *listed* that belong to tasks of *connector*, whichever worker ran it. Pure.
 
-    The whole id counts: ``g-a-1-0`` is a task's of connector ``a-1``, and none of ``a``.
+    The whole id is matched: ``g-a-1-0`` belongs to a task of connector ``a-1``, and not of ``a``.
     """
     whole = re.compile(re.escape(f"{group_id}-{connector}-") + "[0-9]+")
     return {each for each in listed if whole.fullmatch(each)}
@@ -57,8 +63,8 @@ def tasks_ids(listed: Collection[str], group_id: str, connector: str) -> set[str
 class Guard:
     """One driver's hold on one connector.
 
-    The connector's own thread takes it; any thread proves it, one after the other. Once lost it stays lost: two
-    drivers that took it from each other in turns would both get nowhere.
+    The connector's own thread takes it; any thread may prove it, one after the other. Once lost it stays lost: two
+    drivers that took it from each other in turns would both make no progress.
     """
 
     def __init__(self, coordinator: Coordinator, *, group_id: str, connector: str) -> None:
@@ -78,7 +84,7 @@ class Guard:
         return self._is_lost
 
     def hold(self, *, give_up: Callable[[], bool]) -> None:
-        """Take it at the first call, and prove it at every later one; also once more after :meth:`close`.
+        """Take it at the first call, and prove it at every later one; reopens it after :meth:`close`.
 
         Raises :class:`~headrace.connect.errors.ConnectorFencedError` when another driver has taken it since, and
         :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time or *give_up* says so.
@@ -91,7 +97,7 @@ class Guard:
         self._identity = self._coordinator.take(self._id, deadline, waiting=giving_up(give_up))
 
     def listed(self, *, give_up: Callable[[], bool]) -> frozenset[str] | None:
-        """All transactional ids that the brokers know; ``None`` where they cannot list them. Raises as :meth:`fence`."""
+        """All transactional ids that the brokers know; ``None`` if they cannot list them. Raises as :meth:`fence`."""
         deadline = Deadline.after(_PATIENCE_SECONDS, time.monotonic)
         return self._coordinator.transactional_ids(deadline, waiting=giving_up(give_up))
 
@@ -101,16 +107,16 @@ class Guard:
         self._coordinator.fence(ids, deadline, waiting=giving_up(give_up))
 
     def close(self) -> None:
-        """Close the connections. Nothing is given back: the guard is taken, never released.
+        """Close the connections. A guard is only taken over by another driver, never released.
 
-        Whoever asks for a proof afterwards, a process that outlived its driver, gets none.
+        Later proofs fail, such as for a process that outlived its driver.
         """
         with self._proving:
             self._is_closed = True
             self._coordinator.close()
 
     def prove(self, *, seconds: float = _PROOF_SECONDS) -> None:
-        """Make sure that no other driver has taken it until now; raises as :meth:`hold`."""
+        """Verify that no other driver has taken it so far; raises as :meth:`hold`."""
         with self._proving:
             if self._identity is None:
                 raise RetriableError(f"The guard of connector {self._connector} is not taken yet.")
@@ -122,7 +128,7 @@ class Guard:
         if self._is_lost:
             raise ConnectorFencedError(
                 f"Another worker with group.id {self._group_id!r} has taken over connector {self._connector} (transactional "
-                f"id {self._id!r}): it has started it, or has changed its offsets. So this worker writes nothing more for "
+                f"id {self._id!r}): it has started the connector or changed its offsets. This worker writes nothing more for "
                 "it; nothing is lost or sent twice. Run the connector in one worker only: stop it there and restart it "
                 "here, or give one of the two another name, or its worker another group.id."
             )
@@ -132,14 +138,14 @@ class Guard:
             self._identity = self._coordinator.prove(self._id, current, deadline)
         except FencedError:
             return False
-        # A broker that has forgotten the id (transactional.id.expiration.ms, a week) gives it to anyone who had it
-        # once; a new producer id comes from an owner's proof only when the epochs of the old one are used up.
+        # A broker that has forgotten the id (transactional.id.expiration.ms, a week) accepts any former owner, with a
+        # new producer id. The current owner gets a new producer id only when the epochs of the old one are used up.
         is_same = self._identity.producer_id == current.producer_id
         return is_same or current.epoch >= _LAST_EPOCH
 
 
 def giving_up(give_up: Callable[[], bool]) -> Waiting:
-    """Ends a wait for Kafka when *give_up* says so, which is asked about once a second."""
+    """A callback that ends a wait for Kafka when *give_up* returns true; it is called about once a second."""
 
     def waiting(waited_for: str) -> None:
         if give_up():
@@ -148,17 +154,11 @@ def giving_up(give_up: Callable[[], bool]) -> Waiting:
     return waiting
 
 
-_log = logging.getLogger(__name__)
-
-# How soon an idle connector learns that another worker runs it. A proof is a write of the transaction coordinator's.
-_REPROOF_SECONDS = 60.0
-_SHORT_PROOF_SECONDS = 2.0
-
-
 class Ownership:
-    """One connector's, used by its thread, but for :meth:`admit`. *dirty* while an old writer may still write.
+    """This driver's ownership of one connector. Used by the connector's thread, except :meth:`admit` and :meth:`prove`.
 
-    Without exactly-once there are no transactions, so no one is fenced, and there is no guard.
+    *dirty* is set while an old writer may still write. Without exactly-once there are no transactions, so there is
+    no fencing and no guard.
     """
 
     def __init__(
@@ -176,23 +176,24 @@ class Ownership:
         self._copies: CopyWriter | None = None
         self._proven_at = clock()
         self.slots = min(spec.max_tasks, services.capacity.slots)
-        # Whose tasks are not counted may have as many writers as there is room for.
+        # Without tasks.max.enforce a connector may have as many writers as there are slots.
         self._writers = self.slots if spec.enforces_max_tasks else services.capacity.slots
         self.dirty = True
 
     def take_over(self, *, give_up: Callable[[], bool]) -> None:
-        """Fence; then put what others stored under bytes of their own under ours, which are all that slots write.
+        """Fence; then rewrite offsets that others stored under differently encoded keys to headrace's encoding.
 
-        Two forms of one offset would be left otherwise, and a reader that finds only the old one.
+        Slots write only that encoding. Otherwise one offset would be stored in two forms, and a reader might find
+        only the old one.
         """
         self.fence(give_up=give_up)
         self._services.offsets.keep_only(self._spec)
         offsets = self._services.offsets.of(self._spec)
         if offsets.foreign():
-            # In this order: what another program writes in between is seen as a change.
+            # In this order, a write of another program in between is seen as a change.
             known = offsets.current()
             self.commit(offsets.foreign(), planned_from=known)
-        # Whoever died between a commit and its copy has left the copy to us.
+        # A driver that died between a commit and its copy has left that copy to be made.
         offsets.catch_up()
 
     def fence(self, *, give_up: Callable[[], bool]) -> None:
@@ -211,7 +212,7 @@ class Ownership:
         self.dirty = False
 
     def _ids_of_writers(self, guard: Guard, give_up: Callable[[], bool]) -> list[str]:
-        """The ids of all tasks that may have left a writer: this driver's, and before that those of any other."""
+        """The ids of all tasks that may have left a writer: this driver's, and at the first call those of any other."""
         spec, group_id = self._spec, self._services.group_id
         stored = self._services.configs.task_count(spec.name)
         count = max(self._writers, 0 if stored is None else stored.slots)
@@ -221,8 +222,8 @@ class Ownership:
         listed = guard.listed(give_up=give_up)
         if listed is None:
             _log.warning(
-                "Connector %s: this Kafka cannot list transactional ids (it can since version 3.0), so only those of %d "
-                "tasks are fenced. If a worker with more tasks has run it, make sure that it has ended.",
+                "Connector %s: this Kafka cannot list transactional ids (supported since version 3.0), so only those of "
+                "%d tasks are fenced. If a worker with more tasks has run the connector, make sure that it has ended.",
                 spec.name,
                 count,
             )
@@ -232,7 +233,7 @@ class Ownership:
         return sorted(own | tasks_ids(listed, group_id, spec.name))
 
     def _take_over_copies(self, *, give_up: Callable[[], bool]) -> None:
-        """Fence whoever has copied the connector's offsets to the worker's store, and copy them from now on."""
+        """Fence older writers of the connector's secondary offsets, and write them from now on."""
         name, secondary = self._spec.name, self._services.secondary
         if secondary is None:
             return
@@ -249,11 +250,11 @@ class Ownership:
         has_begun: bool,
         siblings_have: bool,
     ) -> None:
-        """Let the process of *work*, which has initialised its transactional id, write.
+        """Allow the process of *work*, which has initialised its transactional id, to write.
 
         Called by the channel's threads. Raises :class:`~headrace.connect.errors.ReplanError` when offsets that it was
-        planned from have changed before it has begun: by an owner without a guard, such as a Java worker. Of polled
-        tasks all offsets count, until one of them has begun: what it commits looks the same.
+        planned from have changed before it has begun, by an owner without a guard such as a Java worker. For polled
+        tasks all offsets of the connector are compared, until one of the tasks has begun: its commits look the same.
         """
         self.prove()
         if self._guard is None or has_begun or (siblings_have and not work.planned):
@@ -272,20 +273,20 @@ class Ownership:
             raise ReplanError(_MOVED)
 
     def commit(self, offsets: Offsets, *, planned_from: OffsetSnapshot) -> None:
-        """Commit offsets without records, while no slot runs; *planned_from* are those that they were made from.
+        """Commit offsets without records, while no slot runs; they were derived from *planned_from*.
 
-        Raises :class:`~headrace.connect.errors.ReplanError` when these have changed since.
+        Raises :class:`~headrace.connect.errors.ReplanError` when the stored offsets have changed since.
         """
 
         def still_ours() -> None:
             self.prove()
             known = planned_from.known()
             now = self._services.offsets.of(self._spec).current().known()
-            # One that is as it shall be has been removed from the worker's store already.
+            # An offset that already has its new value was removed from the worker's store before.
             if any(now.get(each) not in (known.get(each), new) for each, new in offsets.items()):
                 raise ReplanError(_MOVED)
 
-        # What a failure leaves open is ended by fencing, before offsets are read again.
+        # A transaction that a failure leaves open is ended by fencing, before offsets are read again.
         self.dirty = True
         self._services.commit_offsets(self._spec, offsets, still_ours)
         self.dirty = False
@@ -298,9 +299,9 @@ class Ownership:
             self._proven_at = self._clock()
 
     def prove_if_due(self) -> None:
-        """As :meth:`prove`, about once a minute, and no more than two seconds: a broker that is away is asked later.
+        """As :meth:`prove`, about once a minute and for at most two seconds; if a broker is away, it is retried later.
 
-        Called by idle rounds and while a micro-batch is open. It also keeps the broker from forgetting the guard.
+        Called in idle rounds and while a micro-batch is open. It also keeps the broker from forgetting the guard.
         """
         if self._guard is None or self._clock() < self._proven_at + _REPROOF_SECONDS:
             return
@@ -310,10 +311,10 @@ class Ownership:
         except RetriableError as error:
             _log.debug("%s", error)
 
-    def let_go(self) -> None:
-        """See to it that nothing of this connector can write any more.
+    def release(self) -> None:
+        """Make sure that nothing of this connector can write any more, and close.
 
-        Gives up after the time that slots get to end; the next start does it then.
+        Gives up after the grace period of slots; the next start fences then.
         """
         try:
             self._settle_copies()
@@ -321,7 +322,7 @@ class Ownership:
                 deadline = Deadline.after(self._services.timing.grace, self._clock)
                 self.fence(give_up=lambda: deadline.expired)
         except ConnectorFencedError as error:
-            # Who has taken over has fenced.
+            # The driver that has taken over has fenced.
             _log.warning("%s", error)
         finally:
             self.close()
@@ -344,10 +345,7 @@ class Ownership:
         seconds = self._services.timing.grace
         if not self._services.offsets.of(self._spec).settle(seconds):
             _log.warning(
-                "Connector %s has ended before its last offsets were copied to the worker's. They are in its own "
-                "topic (offsets.storage.topic); its next start copies them.",
+                "Connector %s has ended before its last offsets were copied to the worker's offset store. They are in "
+                "its own topic (offsets.storage.topic); its next start copies them.",
                 self._spec.name,
             )
-
-
-_MOVED = "The stored offsets are not those that were planned from: another program has written some. They are read again."

@@ -1,4 +1,4 @@
-"""One micro-batch in flight: its tokens, what its slots say, and whether they may go on."""
+"""One micro-batch in flight: its tokens, the reports of its slots, and whether they may continue."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from typing import Any, Protocol
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.task.work import EndReason, Outcome, SlotReport, SlotWork, reading_token
 
+# The parts of a slot's progress that the reading process reports.
+_OF_READING = ("polled_records", "polls", "batches", "source_away")
+# Those that both processes count.
+_OF_BOTH = ("retries",)
+
 
 class PerSlotOrder:
-    """Of one micro-batch's slots, by their tokens. *changed* is the micro-batch's, and is held in every call.
+    """Serialises the requests of each slot, by token. *changed* is the micro-batch's condition, held in every call.
 
-    A slot numbers its requests upwards and asks for one after another. So one that comes behind a newer one is one
-    that the slot has given up, and it may have asked for the opposite since.
+    A slot sends requests one after another, with increasing numbers. A request that arrives after a newer one was
+    given up by the slot, which may have requested the opposite since.
     """
 
     def __init__(self, changed: threading.Condition) -> None:
@@ -26,15 +31,15 @@ class PerSlotOrder:
         self._last: dict[str, int] = {}
 
     def wait_for(self, token: str) -> None:
-        """Wait, with the lock let go, until nothing is being done for *token*."""
+        """Wait, releasing the lock, until no request of *token* is being processed."""
         self._changed.wait_for(lambda: token not in self._taken)
 
     def wait_for_all(self) -> None:
-        """Wait, with the lock let go, until nothing is being done: as long as what is done may take."""
+        """Wait, releasing the lock, until no request is being processed, however long that takes."""
         self._changed.wait_for(lambda: not self._taken)
 
     def take(self, token: str, number: int) -> bool:
-        """Begin with request *number* of *token*, for which nothing is being done; ``False`` when it was overtaken."""
+        """Begin request *number* of *token*, which has none in progress; ``False`` when a newer one came before."""
         if number <= self._last.get(token, 0):
             return False
         self._last[token] = number
@@ -42,23 +47,17 @@ class PerSlotOrder:
         return True
 
     def give_back(self, token: str) -> None:
-        """End what is being done for *token*."""
+        """End the current request of *token*."""
         self._taken.remove(token)
         self._changed.notify_all()
 
 
-# What of a slot's progress is for the process to tell that reads.
-_OF_READING = ("polled_records", "polls", "batches", "source_away")
-# What both do, and count.
-_OF_BOTH = ("retries",)
-
-
 @dataclass(slots=True, kw_only=True)
 class SlotState:
-    """What the driver knows of one slot. Written under its micro-batch's lock.
+    """What the driver knows about one slot. Written under its micro-batch's lock.
 
-    *reader* is the same of the process that reads for it, where that is another one than the one that writes; it
-    *repeats* what another copy of it has begun.
+    *reader* is the state of the process that reads for it, if that is a separate process. *repeats* says that it is a
+    copy of a reader that had begun before.
     """
 
     work: SlotWork
@@ -78,11 +77,11 @@ class SlotState:
     reader: SlotState | None = None
 
     def done(self) -> Mapping[str, Any]:
-        """What was done so far, whichever of its processes told it."""
-        told = {} if self.reader is None else self.reader.progress
-        of_reading = {name: told[name] for name in _OF_READING if name in told}
+        """The progress so far, merged from its processes."""
+        read = {} if self.reader is None else self.reader.progress
+        of_reading = {name: read[name] for name in _OF_READING if name in read}
         of_both = {
-            name: self.progress.get(name, 0) + told[name] for name in _OF_BOTH if name in told
+            name: self.progress.get(name, 0) + read[name] for name in _OF_BOTH if name in read
         }
         return {**self.progress, **of_reading, **of_both}
 
@@ -94,29 +93,32 @@ class SlotState:
 
 
 class Admit(Protocol):
-    """Lets the process of a slot write."""
+    """Decides whether the process of a slot may write."""
 
     def __call__(self, work: SlotWork, *, has_begun: bool, siblings_have: bool) -> None:
-        """Raise a ``ConnectError`` when it may not; told whether it, or another slot of its job, was let before."""
+        """Raise a ``ConnectError`` when it may not.
+
+        *has_begun* says that it was admitted before, *siblings_have* that another slot of its job was.
+        """
         ...
 
 
 def _admit_all(work: SlotWork, *, has_begun: bool, siblings_have: bool) -> None:
-    """For slots that no other worker's can be taken for."""
+    """Admit every slot, where no other worker can write for the connector."""
 
 
 class MicroBatch:
-    """The slots of one Spark job and the rule that each token is claimed once.
+    """The slots of one Spark job. Each token can be claimed once.
 
-    With *readers* each slot has another process that reads for it, with a token of its own. With *repeats* that
-    token is granted again, to copies that Spark makes of a slot that it has lost: no one writes what they read, but
-    what Spark itself cannot do with it fails them, too, and after the last of them it says why.
+    With *readers* each slot has a second process that reads for it, with a token of its own. With *repeats* that
+    token is granted again to the copies that Spark starts of a lost slot: what they read is not written, but if
+    Spark cannot process it they fail as well, and after the last of them Spark reports the reason.
 
-    A slot writes only after *admit* has let it.
+    A slot writes only after *admit* has allowed it.
 
     The channel's threads call the methods that take a token; the connector's own thread calls the rest.
-    One lock guards all of it, held only for moments: what is done for a slot while its token counts is done
-    outside of it, and whoever withdraws tokens waits for that.
+    One lock guards all state and is held only briefly: requests of slots are processed outside of it, and
+    :meth:`withdraw` waits for them.
     """
 
     def __init__(
@@ -132,10 +134,10 @@ class MicroBatch:
     ) -> None:
         self._clock = clock
         self._admit = admit
-        # One after the other: what the first of them commits, the next must not take for somebody else's.
+        # One at a time: the first one's commits must not be taken for those of another program by the next.
         self._admitting = threading.Lock()
         self._changed = threading.Condition(threading.RLock())
-        self._turns = PerSlotOrder(self._changed)
+        self._slot_order = PerSlotOrder(self._changed)
         self._end_reason: EndReason | None = None
         self._first_claim_at: float | None = None
         self.offsets = offsets
@@ -154,7 +156,7 @@ class MicroBatch:
     ) -> SlotWork | None:
         """The work of *token*, once; ``None`` for every later claim and after a withdrawal.
 
-        *pid*, *identity* and *host* say in which process it will be done.
+        *pid*, *identity* and *host* identify the process that executes it.
         """
         with self._changed:
             slot = self._by_token[token]
@@ -169,9 +171,9 @@ class MicroBatch:
             return slot.work
 
     def may_write(self, token: str) -> bool:
-        """Whether the slot of *token*, which has initialised its transactional id, may write; asked again at its time-out.
+        """Whether the slot of *token*, which has initialised its transactional id, may write; repeated after a time-out.
 
-        Blocks on brokers. Raises what *admit* raises; then it may not.
+        Calls brokers. When *admit* raises, so does this, and the slot may not write.
         """
         with self._admitting:
             if not self.is_valid(token):
@@ -188,13 +190,13 @@ class MicroBatch:
             return self._by_token[token].valid
 
     def expects(self, token: str) -> bool:
-        """Whether the slot of *token* may still write and has not said its last word."""
+        """Whether the slot of *token* may still write and has not reported its end."""
         with self._changed:
             slot = self._by_token[token]
             return slot.valid and not slot.gone
 
     def beat(self, token: str, progress: Mapping[str, Any]) -> tuple[bool, str | None]:
-        """Hear a slot's progress; whether it may write, and why it should end if it should."""
+        """Take a slot's progress; returns whether it may write, and why it should end, if it should."""
         with self._changed:
             slot = self._by_token[token]
             slot.heard_at = self._clock()
@@ -209,7 +211,7 @@ class MicroBatch:
             return slot.valid, self._end_reason
 
     def end(self, token: str, report: SlotReport) -> None:
-        """Hear a slot's last word; one that lost its token does not count any more."""
+        """Take a slot's final report; that of a slot that lost its token is ignored."""
         with self._changed:
             slot = self._by_token[token]
             slot.gone = True
@@ -219,74 +221,74 @@ class MicroBatch:
             self._changed.notify_all()
 
     def refuse(self, token: str, report: SlotReport) -> None:
-        """End a slot that may not claim; nothing when another copy of it has claimed already."""
+        """End a slot that may not claim; do nothing if another copy of it has claimed already."""
         with self._changed:
             if not self._by_token[token].claimed:
                 self.end(token, report)
 
     def while_valid(self, token: str, number: int, act: Callable[[], None]) -> bool:
-        """Do *act*, which the slot asked for by its request *number*; whether that was done.
+        """Call *act* for the slot's request *number*; returns whether it was called.
 
-        Not when the token is withdrawn, the slot has said its last word, or a newer request of it came before. A
-        slot's requests wait for each other, and a withdrawal for all of them; heartbeats wait for nothing.
+        It is not called when the token is withdrawn, the slot has reported its end, or a newer request of it came
+        before. A slot's requests wait for each other, and a withdrawal waits for all of them; heartbeats never wait.
         """
         with self._changed:
-            self._turns.wait_for(token)
-            if not (self.expects(token) and self._turns.take(token, number)):
+            self._slot_order.wait_for(token)
+            if not (self.expects(token) and self._slot_order.take(token, number)):
                 return False
         try:
             act()
         finally:
             with self._changed:
-                self._turns.give_back(token)
+                self._slot_order.give_back(token)
         return True
 
     def ask_to_end(self, reason: EndReason) -> None:
-        """Tell every slot, at its next beat, to commit and end; a later reason takes the place of this."""
+        """Ask every slot, at its next beat, to commit and end; a later reason replaces an earlier one."""
         with self._changed:
             self._end_reason = reason
             self._changed.notify_all()
 
     def withdraw(self) -> list[SlotState]:
-        """Take back every token without a report; those that they belonged to, readers included.
+        """Invalidate every token without a report; returns their slots, readers included.
 
-        Returns when nothing is being done for any slot any more: one that has said its last word may have given up
-        waiting for it.
+        Returns when no request of any slot is being processed: a slot that has reported its end may have given up
+        waiting for one.
         """
         with self._changed:
             unconfirmed = [part for part in self.parts() if part.report is None]
             for part in unconfirmed:
                 part.valid = False
             self._changed.notify_all()
-            self._turns.wait_for_all()
+            self._slot_order.wait_for_all()
             return unconfirmed
 
     def all_reported(self) -> bool:
-        """Whether every slot has said its last word, and so has each reader that was there."""
+        """Whether every slot has reported its end, and every reader that claimed its token."""
         with self._changed:
             readers = (slot.reader for slot in self.slots if slot.reader is not None)
             return all(slot.report is not None for slot in self.slots) and not any(
                 reader.claimed and not (reader.gone or reader.repeats) for reader in readers
             )
 
-    def may_tell_why(self) -> bool:
-        """Whether a slot was lost whose reader may be repeated, until Spark says why."""
+    def may_learn_why(self) -> bool:
+        """Whether a slot was lost whose reader may be repeated until Spark reports the reason."""
         with self._changed:
             return bool(self._repeatable) and Outcome.REPLAN in self.outcomes()
 
     @property
     def first_claim_at(self) -> float | None:
-        """When the first slot claimed its work, by the clock; ``None`` while Spark is still starting them."""
+        """The clock's time of the first claim; ``None`` while Spark is still starting the slots."""
         with self._changed:
             return self._first_claim_at
 
     def not_started(self) -> int:
-        """How many slots have not claimed their work, so Spark has probably not started them."""
+        """How many slots have not claimed their work: Spark has probably not started them."""
         with self._changed:
             return sum(not slot.claimed and slot.report is None for slot in self.slots)
 
     def silent(self, lease_seconds: float) -> list[SlotState]:
-        """The slots that are running and have not been heard for the length of their lease."""
+        """The slots that are running and have sent no heartbeat for the length of their lease."""
         with self._changed:
             now = self._clock()
             return [
@@ -298,7 +300,7 @@ class MicroBatch:
             ]
 
     def hung(self, grace_seconds: float) -> list[SlotState]:
-        """The slots whose task has been in its ``stop`` for longer than it may take."""
+        """The slots whose task has been in its ``stop`` for longer than *grace_seconds*."""
         with self._changed:
             now = self._clock()
             return [
@@ -310,7 +312,7 @@ class MicroBatch:
             ]
 
     def outcomes(self) -> list[Outcome]:
-        """How the slots ended that have ended."""
+        """The outcomes of the slots that have ended."""
         with self._changed:
             return [slot.report.outcome for slot in self.slots if slot.report is not None]
 
@@ -325,15 +327,15 @@ class MicroBatch:
             self._changed.notify_all()
 
     def total(self, name: str) -> int:
-        """The sum of one of the numbers of all slots' progress."""
+        """The sum of the number *name* over all slots' progress."""
         with self._changed:
             return sum(slot.progress.get(name, 0) for slot in self.slots)
 
     def done_by_tasks(self) -> list[tuple[int, Mapping[str, Any]]]:
-        """The progress of each task that has said anything, with its number."""
+        """The progress of each task that has reported any, with its number."""
         with self._changed:
             done = [(slot.work.task, slot.done()) for slot in self.slots]
-            return [(task, told) for task, told in done if told]
+            return [(task, progress) for task, progress in done if progress]
 
     def topics(self) -> frozenset[str]:
         """The topics in which slots have committed records."""
@@ -343,7 +345,7 @@ class MicroBatch:
             )
 
     def waiting_for(self) -> str | None:
-        """What a slot is waiting for, such as a broker that is away."""
+        """What some slot is waiting for, such as a broker that is away."""
         with self._changed:
             waits = (
                 part.progress.get("waiting_for")

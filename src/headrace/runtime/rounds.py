@@ -1,4 +1,4 @@
-"""Rounds of a connector that has been started: read offsets, plan, run a micro-batch, or wait for work."""
+"""The rounds of a started connector: read offsets, plan, run a micro-batch, or wait for work."""
 
 from __future__ import annotations
 
@@ -22,9 +22,19 @@ from headrace.task.pending_offsets import changed, checked_update, raise_failed_
 from headrace.task.transaction_boundary import BoundaryRequests
 from headrace.task.work import BoundaryKind
 
+_log = logging.getLogger(__name__)
+
+# Querying the end of the offsets topic costs more than everything else in an idle round. Only this run writes the
+# connector's offsets while it owns them, so this only determines how soon an outage is noticed.
+_KEEP_SECONDS = 10.0
+_NO_PROGRESS = (
+    "its last plan was executed without committing a record or an offset, and it plans work again; the pauses between "
+    "attempts grow. Check why its tasks find nothing, or why its plan is not empty."
+)
+
 
 def checked(plan: Plan, *, connector: str, slots: int) -> Plan:
-    """*plan*, if it is one that keeps "one source partition, one owner".
+    """*plan*, if it gives each source partition one owner.
 
     Raises :class:`~headrace.connect.errors.TaskFailedError` naming the connector and the partition.
     """
@@ -34,8 +44,8 @@ def checked(plan: Plan, *, connector: str, slots: int) -> Plan:
         )
     if plan.ask_again_after is not None and not plan.ask_again_after > 0:
         raise TaskFailedError(
-            f"Connector {connector} wants to be asked again after {plan.ask_again_after} seconds, which is "
-            "no time to wait. Give more than 0, or None."
+            f"Connector {connector} returned a plan with ask_again_after={plan.ask_again_after}: return more than 0 "
+            "seconds, or None."
         )
     owners: dict[SourcePartition, int] = {}
     for task, share in enumerate(plan.shares):
@@ -46,31 +56,31 @@ def checked(plan: Plan, *, connector: str, slots: int) -> Plan:
                     f"{owners[split.partition]} and {task}); a source partition belongs to one slot."
                 )
             owners[split.partition] = task
-            _refuse_what_cannot_travel(split, connector)
+            _refuse_unserialisable(split, connector)
     both = owners.keys() & plan.offsets.keys()
     if both:
         raise TaskFailedError(
-            f"Connector {connector} planned to read {dict(next(iter(both)))} and to change its offset, "
-            "which are two owners."
+            f"Connector {connector} planned to read {dict(next(iter(both)))} and to change its offset: "
+            "a plan may do only one of the two."
         )
     return plan
 
 
-def _refuse_what_cannot_travel(split: Split, connector: str) -> None:
+def _refuse_unserialisable(split: Split, connector: str) -> None:
     try:
         json.dumps([dict(split.partition), dict(split.offset or {}), dict(split.details)])
     except (TypeError, ValueError) as error:
         raise TaskFailedError(
             f"Connector {connector} planned a split that cannot be sent to its task: {error}. "
-            "Bytes come back from the store as base64 text: use text, too."
+            "Bytes are read back from the store as base64 text, so use text in splits as well."
         ) from error
 
 
 class PollBackoff:
-    """The rests of one polled connector: each twice as long as the one before, until something comes.
+    """The pauses of one idle polled connector: each twice as long as the previous one, until there is progress.
 
-    What comes is a record, also one that was passed over, or an offset that moves without one: a task that
-    reads on and on while nothing matches is not idle. Used by the connector's thread.
+    Progress is a record, also a skipped one, or an offset that moves without a record: a task that keeps reading
+    although nothing matches is not idle. Used by the connector's thread.
     """
 
     def __init__(self, *, first_seconds: float, longest_seconds: float) -> None:
@@ -80,9 +90,9 @@ class PollBackoff:
         self._idle_since: Mapping[SourcePartition, SourceOffset] | None = None
 
     def ended(self, result: BatchResult | None, began_at: OffsetSnapshot) -> None:
-        """Note how the micro-batch ended that began with the offsets *began_at*; ``None``: it did not begin.
+        """Note the result of the micro-batch that began with the offsets *began_at*; ``None`` if it did not begin.
 
-        One whose slots did not all end for want of records says nothing about how long to rest.
+        A micro-batch whose slots were not all idle does not affect the pauses.
         """
         if result is None:
             return
@@ -92,9 +102,9 @@ class PollBackoff:
             self._idle_since = began_at.known()
 
     def due(self, offsets: OffsetSnapshot) -> float | None:
-        """How many seconds to rest before the next micro-batch; ``None`` when it may begin.
+        """How many seconds to pause before the next micro-batch; ``None`` when it may begin.
 
-        A rest is due at most once for each micro-batch.
+        A pause is due at most once for each micro-batch.
         """
         before, self._idle_since = self._idle_since, None
         if before is None:
@@ -107,48 +117,45 @@ class PollBackoff:
 
 
 class NoProgressGuard:
-    """What the last micro-batch of a planned connector changed. Used by the connector's thread."""
+    """Detects that micro-batches of a planned connector change nothing. Used by the connector's thread."""
 
     def __init__(self) -> None:
         self._fruitless_at: Mapping[SourcePartition, SourceOffset] | None = None
-        self._told = False
+        self._reported = False
 
     def ended(self, result: BatchResult | None, began_at: OffsetSnapshot) -> None:
-        """Note how the micro-batch ended that was planned with the offsets *began_at*; ``None``: it did not begin.
+        """Note the result of the micro-batch that was planned with the offsets *began_at*; ``None`` if it did not begin.
 
-        One that was cut short is planned again for that reason, and says nothing of the plan.
+        One that was cut short is planned again for that reason, and says nothing about the plan.
         """
         if result is None or result.wants_new_plan():
             return
         if result.committed_records:
-            self._told = False
+            self._reported = False
         elif result.clean:
             self._fruitless_at = began_at.known()
 
     def must_wait(self, offsets: OffsetSnapshot) -> bool:
-        """Whether the last micro-batch has changed nothing, so that more work now would be the same.
+        """Whether the last micro-batch changed nothing, so that the same work should be delayed.
 
-        Asked when there is work; ``True`` at most once for each micro-batch.
+        Called when there is work; ``True`` at most once for each micro-batch.
         """
         before, self._fruitless_at = self._fruitless_at, None
         if before is None:
             return False
         lasts = before == offsets.known()
-        self._told = self._told and lasts
+        self._reported = self._reported and lasts
         return lasts
 
-    def is_news(self) -> bool:
-        """Whether it has not been told since the last progress; it counts as told from then on."""
-        told, self._told = self._told, True
-        return not told
-
-
-_log = logging.getLogger(__name__)
+    def is_unreported(self) -> bool:
+        """Whether it was not reported since the last progress; it counts as reported from then on."""
+        reported, self._reported = self._reported, True
+        return not reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleContext:
-    """A ``TaskContext`` of a task that is only asked, never polled."""
+    """A ``TaskContext`` of a task that is only asked for ``update_offsets``, never polled."""
 
     connector: str
     offsets: OffsetReader
@@ -157,19 +164,19 @@ class IdleContext:
     splits: tuple[Split, ...] = ()
 
     def stopping(self) -> bool:
-        """Never: the task is asked one question."""
+        """Always ``False``: the task gets only one call."""
         return False
 
 
 def idle_updates(
     spec: RunSpec, offsets: OffsetSnapshot, configs: Sequence[Mapping[str, str]]
 ) -> Mapping[int, Offsets]:
-    """What each of the connector's tasks moves while nothing is read; without those that move nothing.
+    """The offsets that each of the connector's tasks moves while nothing is read; tasks that move none are left out.
 
-    There is one task for each of *configs*. It is started and stopped for it, unless it does not override the
-    hook. Where the connector places the ends of transactions, it is asked only if it asks for one while it is
-    started. What *offsets* have already is left out. What the hook raises is raised with exactly-once, and
-    logged without.
+    There is one task for each of *configs*. It is started and stopped for the call, unless its class does not
+    override the hook. If the connector defines the transaction boundaries, the hook is called only if the task
+    requests a boundary while it is started. Values that *offsets* has already are left out. An exception of the
+    hook is raised with exactly-once, and logged otherwise.
     """
     if spec.connector.task_class.update_offsets is SourceTask.update_offsets:
         return {}
@@ -202,72 +209,63 @@ def _asked(
 def _update(spec: RunSpec, task: SourceTask) -> Offsets:
     try:
         return checked_update(task.update_offsets(read_only({})))
-    except Exception as error:  # noqa: BLE001 (raised again, or told and tried again)
+    except Exception as error:  # noqa: BLE001 (raised again, or logged and retried)
         if spec.exactly_once:
             raise_failed_update(error)
-        _log.exception("update_offsets of %s raised; it is asked again later", spec.name)
+        _log.exception("update_offsets of %s raised; it is called again later", spec.name)
         return {}
-
-
-# To ask for the end of the offsets topic costs more than all else that an idle round does. No one but this run
-# writes the connector's offsets while it has them, so this is only how soon an outage is seen.
-_KEEP_SECONDS = 10.0
-_STANDS_STILL = (
-    "what it planned was done without committing a record or an offset, and it plans work again; each "
-    "time it is tried less soon. Look why its tasks find nothing, or its plan is not empty."
-)
 
 
 class Rounds:
     """The rounds of one connector. Used by its thread."""
 
-    def __init__(self, parts: RunContext, *, clock: Callable[[], float]) -> None:
-        self._parts = parts
-        self._spec = parts.spec
-        self._services = parts.services
-        self._batches = BatchSupervisor(parts)
-        self._standstill = NoProgressGuard()
+    def __init__(self, run_context: RunContext, *, clock: Callable[[], float]) -> None:
+        self._run_context = run_context
+        self._spec = run_context.spec
+        self._services = run_context.services
+        self._batches = BatchSupervisor(run_context)
+        self._no_progress = NoProgressGuard()
         timing = self._services.timing
-        self._rests = PollBackoff(
+        self._poll_backoff = PollBackoff(
             first_seconds=timing.first_rest, longest_seconds=timing.longest_rest
         )
         self._clock = clock
         self._flushed_at = clock()
         self._seen_at = clock()
         self._kept: OffsetSnapshot | None = None
-        """What the round before has seen, if it was idle."""
+        """The offsets that the previous round read, if it was idle."""
 
     def play(self) -> bool:
-        """One round; whether the connector is through."""
-        ownership = self._parts.ownership
+        """Play one round; returns whether the connector is done."""
+        ownership = self._run_context.ownership
         if ownership.dirty:
-            ownership.take_over(give_up=self._parts.stopping.is_set)
+            ownership.take_over(give_up=self._run_context.stopping.is_set)
         ownership.prove_if_due()
         is_kept = self._kept is not None and self._clock() < self._seen_at + _KEEP_SECONDS
-        offsets = self._kept if self._kept is not None and is_kept else self._seen()
-        # Only an idle round leaves something to keep, and none that ends with an error.
+        offsets = self._kept if self._kept is not None and is_kept else self._read_offsets()
+        # Only an idle round keeps its offsets, and none that ends with an error.
         self._kept = None
         if isinstance(self._spec.connector, PlannedConnector):
             return self._planned(self._spec.connector, offsets, is_kept=is_kept)
         return self._polled(self._spec.connector, offsets, is_kept=is_kept)
 
-    def _seen(self) -> OffsetSnapshot:
-        """The committed offsets, now, for the connector as well."""
+    def _read_offsets(self) -> OffsetSnapshot:
+        """Read the committed offsets; the connector's context shows them from then on."""
         offsets = self._services.offsets.of(self._spec).current()
-        self._parts.context.see(offsets)
+        self._run_context.context.see(offsets)
         self._seen_at = self._clock()
         return offsets
 
     def _have_moved(self, offsets: OffsetSnapshot) -> bool:
-        """Whether somebody has committed since: another process may have taken this one's place for a while."""
-        # A store makes a new snapshot only when there is something new.
-        return self._seen().known() is not offsets.known()
+        """Whether others have committed since: another process may have replaced this one for a while."""
+        # A store makes a new snapshot only when something has changed.
+        return self._read_offsets().known() is not offsets.known()
 
     def _planned(
         self, connector: PlannedConnector, offsets: OffsetSnapshot, *, is_kept: bool
     ) -> bool:
-        slots = self._parts.ownership.slots
-        self._parts.context.answer_requests()
+        slots = self._run_context.ownership.slots
+        self._run_context.context.answer_requests()
         plan = checked(
             connector.plan(PlanRequest(slots=slots, offsets=offsets)),
             connector=self._spec.name,
@@ -276,8 +274,8 @@ class Rounds:
         if is_kept and (plan.offsets or plan.has_work()) and self._have_moved(offsets):
             return False
         if plan.offsets:
-            # Before the work: slots commit on their own, and one of them must not be ahead of these.
-            self._parts.ownership.commit(plan.offsets, planned_from=offsets)
+            # Before the work, because slots commit on their own, and none of them must be ahead of these offsets.
+            self._run_context.ownership.commit(plan.offsets, planned_from=offsets)
         if plan.has_work():
             self._work_off(plan, offsets)
             return False
@@ -288,12 +286,12 @@ class Rounds:
         return self._services.once or self._idle(offsets)
 
     def _placed(self) -> RunSpec:
-        """The spec with the place where its tasks commit offsets now."""
+        """The spec with the current target of its tasks' offsets."""
         target = self._services.offsets.of(self._spec).target(self._spec.offsets)
         return replace(self._spec, offsets=target)
 
     def _work_off(self, plan: Plan, offsets: OffsetSnapshot) -> None:
-        if self._stands_still(offsets):
+        if self._lacks_progress(offsets):
             return
         works = planned_works(
             self._placed(),
@@ -301,7 +299,7 @@ class Rounds:
             group_id=self._services.group_id,
             timing=self._services.timing,
         )
-        seen = self._seen() if plan.offsets else offsets
+        seen = self._read_offsets() if plan.offsets else offsets
         if _have_moved_beside(plan, offsets, seen):
             return
         result = self._batches.run(
@@ -311,26 +309,26 @@ class Rounds:
             has_more=plan.has_more,
             objects=plan.objects,
         )
-        self._standstill.ended(result, offsets)
+        self._no_progress.ended(result, offsets)
 
-    def _stands_still(self, offsets: OffsetSnapshot) -> bool:
-        """Whether the last micro-batch changed nothing; another one has been put off by then."""
-        if not self._standstill.must_wait(offsets):
+    def _lacks_progress(self, offsets: OffsetSnapshot) -> bool:
+        """Whether the last micro-batch changed nothing; if so, pauses before returning."""
+        if not self._no_progress.must_wait(offsets):
             return False
-        if self._standstill.is_news():
-            self._services.emit(Waiting(connector=self._spec.name, reason=_STANDS_STILL))
-        self._parts.backoff.pause()
+        if self._no_progress.is_unreported():
+            self._services.emit(Waiting(connector=self._spec.name, reason=_NO_PROGRESS))
+        self._run_context.backoff.pause()
         return True
 
     def _polled(
         self, connector: SourceConnector, offsets: OffsetSnapshot, *, is_kept: bool
     ) -> bool:
-        rest = self._rests.due(offsets)
+        rest = self._poll_backoff.due(offsets)
         if rest is not None:
-            return self._rest(rest, offsets)
+            return self._pause_while_idle(rest, offsets)
         has_work = connector.has_work(offsets)
         probed = has_work is not None
-        self._parts.context.answer_requests()
+        self._run_context.context.answer_requests()
         works = polled_works(
             self._placed(),
             group_id=self._services.group_id,
@@ -338,33 +336,33 @@ class Rounds:
             once=self._services.once,
         )
         check_room(self._spec.name, len(works), slots=self._services.capacity.slots)
-        self._parts.tasks.report(connector, [work.config for work in works])
+        self._run_context.tasks.report(connector, [work.config for work in works])
         if not works or (probed and not has_work):
             return self._services.once or self._idle(offsets)
         if is_kept and self._have_moved(offsets):
             return False
         result = self._batches.run(works, offsets)
-        self._rests.ended(result, offsets)
-        if probed or self._parts.context.wants_reconfiguration:
+        self._poll_backoff.ended(result, offsets)
+        if probed or self._run_context.context.wants_reconfiguration:
             return False
-        # Whoever can be probed is asked again; of others, an idle end is all that can be known.
+        # A connector with has_work is asked again; for others, only an idle end shows that nothing is left.
         return self._services.once and result is not None and result.idle()
 
-    def _rest(self, seconds: float, offsets: OffsetSnapshot) -> bool:
+    def _pause_while_idle(self, seconds: float, offsets: OffsetSnapshot) -> bool:
         self._services.emit(ConnectorIdle(connector=self._spec.name))
         until = self._clock() + seconds
         while self._clock() < until:
             if self._move_if_due(offsets):
-                offsets = self._seen()
+                offsets = self._read_offsets()
             now = self._clock()
-            # A flush interval of milliseconds must not make a rest a busy one.
+            # A flush interval of milliseconds must not turn the pause into a busy loop.
             until_flush = max(self._services.timing.idle_poll, self._next_flush_at() - now)
             if self._wait_for_work(min(until - now, until_flush)):
                 break
         return False
 
     def _idle(self, offsets: OffsetSnapshot, *, at_most: float = math.inf) -> bool:
-        self._parts.statuses.is_idle()
+        self._run_context.statuses.is_idle()
         self._services.emit(ConnectorIdle(connector=self._spec.name))
         self._kept = None if self._move_if_due(offsets) else offsets
         self._wait_for_work(min(at_most, self._services.timing.idle_poll))
@@ -374,14 +372,14 @@ class Rounds:
         return self._flushed_at + self._services.timing.flush_interval
 
     def _move_if_due(self, offsets: OffsetSnapshot) -> bool:
-        """Once per flush interval, commit what idle tasks move; whether *offsets* are old now."""
+        """Once per flush interval, commit the offsets that idle tasks move; returns whether *offsets* are outdated."""
         if self._clock() < self._next_flush_at():
             return False
         self._flushed_at = self._clock()
         updates = idle_updates(self._spec, offsets, self._task_configs())
         if not updates:
             return False
-        self._parts.ownership.commit(
+        self._run_context.ownership.commit(
             {partition: offset for each in updates.values() for partition, offset in each.items()},
             planned_from=offsets,
         )
@@ -398,14 +396,14 @@ class Rounds:
         return connector.task_configs(self._spec.max_tasks)
 
     def _wait_for_work(self, seconds: float) -> bool:
-        """Wait, unless there is a reason to look sooner; whether there was one."""
-        is_woken = self._parts.woken.wait(max(0.0, seconds))
-        if not self._parts.stopping.is_set():
-            self._parts.woken.clear()
+        """Wait, unless the run is woken before; returns whether it was."""
+        is_woken = self._run_context.woken.wait(max(0.0, seconds))
+        if not self._run_context.stopping.is_set():
+            self._run_context.woken.clear()
         return is_woken
 
 
 def _have_moved_beside(plan: Plan, before: OffsetSnapshot, now: OffsetSnapshot) -> bool:
-    """Whether an offset that a share of *plan* begins at has changed; the plan's own offsets are of others."""
+    """Whether an offset at which a share of *plan* begins has changed; *plan*.offsets are of other partitions."""
     partitions = (split.partition for share in plan.shares for split in share)
     return before is not now and any(before.offset(each) != now.offset(each) for each in partitions)

@@ -1,4 +1,4 @@
-"""What the parts of one connector's run share, and what its connector gets from the runtime on the driver."""
+"""What the parts of one connector's run share: the connector's context on the driver, back-off, events."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class DriverContext:
         return self._snapshot
 
     def see(self, snapshot: OffsetSnapshot) -> None:
-        """Take newer offsets; called by the connector's run."""
+        """Show newer offsets from now on; called by the connector's run."""
         self._snapshot = snapshot
 
     def request_task_reconfiguration(self) -> None:
-        """Ask for new tasks or a new plan: an open micro-batch ends for it, and the next round asks."""
+        """Request new tasks or a new plan: an open micro-batch ends, and the next round asks the connector for them."""
         self._reconfigure.set()
         self._woken.set()
 
     def raise_error(self, error: Exception) -> None:
-        """Fail the connector with the first error that it reports; an open micro-batch ends for it."""
+        """Fail the connector with the first error that it reports; an open micro-batch ends."""
         if self._error is None:
             self._error = error
         self._woken.set()
@@ -50,11 +50,11 @@ class DriverContext:
 
     @property
     def wants_reconfiguration(self) -> bool:
-        """Whether new tasks or a new plan were asked for since :meth:`answer_requests`."""
+        """Whether new tasks or a new plan were requested since :meth:`answer_requests`."""
         return self._reconfigure.is_set()
 
     def answer_requests(self) -> None:
-        """Count requests so far as answered; called by the connector's run directly before it asks."""
+        """Mark requests so far as answered; called by the connector's run directly before it asks the connector."""
         self._reconfigure.clear()
 
     def raise_if_failed(self) -> None:
@@ -76,18 +76,18 @@ class Backoff:
         self._seconds = 0.0
 
     def pause(self) -> None:
-        """Wait before the next try."""
+        """Wait before the next attempt, twice as long as last time up to a limit."""
         self._seconds = min(max(self._seconds * 2, _FIRST_SECONDS), _LAST_SECONDS)
         self._stopping.wait(self._seconds)
 
     def reset(self) -> None:
-        """Something has been got done: the next pause is a short one."""
+        """Make the next pause a short one, after progress."""
         self._seconds = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """Used by the run's thread.
+    """What the parts of one run share. Used by the run's thread.
 
     Any thread may set *stopping*, which ends the run, and *woken*, which ends a wait for work.
     """
@@ -103,5 +103,5 @@ class RunContext:
     woken: threading.Event
 
     def is_ending(self) -> bool:
-        """Whether there is no next round: it is to stop, or the connector has reported an error."""
+        """Whether there is no next round: the run should stop, or the connector has reported an error."""
         return self.stopping.is_set() or self.context.has_failed

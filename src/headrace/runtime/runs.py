@@ -1,4 +1,4 @@
-"""Runs of connectors as those see them who start and end them, one by one or together."""
+"""The interface of connector runs for those who start and stop them, one by one or together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from headrace.runtime.services import RunSpec, Services
 from headrace.runtime.task_status import RunWatcher
 
 LEAVE_SECONDS: Final = 15.0
-"""What a run may take beyond the grace that its tasks get: to withdraw, to fence and to write the status."""
+"""How long a run may take after its tasks' grace period, to withdraw tokens, to fence and to write the status."""
+
+_LOOK_SECONDS = 0.2
 
 
 class Run(Protocol):
@@ -23,15 +25,15 @@ class Run(Protocol):
         ...
 
     def ask_to_stop(self) -> None:
-        """Return at once; the end is told to the watcher."""
+        """Ask the run to stop and return at once; the watcher is notified of the end."""
         ...
 
     def silence(self) -> None:
-        """Write no status any more."""
+        """Write no status from now on."""
         ...
 
     def join(self, timeout_seconds: float | None = None) -> bool:
-        """Wait for the end; whether it has come."""
+        """Wait for the end; returns whether the run has ended."""
         ...
 
 
@@ -42,9 +44,9 @@ NewRun = Callable[[RunSpec, Services, RunWatcher], Run]
 def stop_all(
     runs: Sequence[Run], *, grace: float, clock: Callable[[], float] = time.monotonic
 ) -> None:
-    """Ask all *runs* to stop, and return when they have ended, or their time is over; *grace* is in seconds.
+    """Ask all *runs* to stop, and return when they have ended or their time is over; *grace* is in seconds.
 
-    One that does not end in time is left to its lease: it cannot write once the process is gone.
+    The slots of a run that does not end in time are left to their leases: they cannot write once this process is gone.
     """
     for run in runs:
         run.ask_to_stop()
@@ -53,14 +55,11 @@ def stop_all(
         run.join(deadline.remaining())
 
 
-_LOOK_SECONDS = 0.2
-
-
 class Worker:
     """The connectors of one process. One thread owns it.
 
-    ``ask_to_stop`` may come from any thread, and from a signal's handler, which may interrupt the owner
-    anywhere: also where it holds a lock. So it takes none.
+    ``ask_to_stop`` may be called from any thread, and from a signal handler, which may interrupt the owner
+    while it holds a lock. So it takes none.
     """
 
     def __init__(self, services: Services) -> None:
@@ -76,18 +75,18 @@ class Worker:
             run.start()
 
     def ask_to_stop(self) -> None:
-        """Let :meth:`wait` stop everything and return; heeded within moments."""
+        """Make :meth:`wait` stop everything and return; noticed within moments."""
         self._stopping = True
 
     def stop(self) -> None:
-        """Ask everything to stop and wait until it has; nothing when it has already."""
+        """Stop everything and wait until it has ended; does nothing if it has already."""
         self.ask_to_stop()
         self.wait()
 
     def wait(self) -> dict[str, Exception]:
-        """Wait until every connector has ended, or until asked to stop and they have.
+        """Wait until every connector has ended, by itself or after :meth:`ask_to_stop`.
 
-        The failures by connector; empty when all is well. Connectors that do not end in time are left to
+        Returns the failures by connector, empty if there are none. Connectors that do not end in time are left to
         their leases: they cannot write once their process is gone.
         """
         for run in self._runs:

@@ -1,4 +1,4 @@
-"""What a worker shares among its connectors, and what it knows of each of them."""
+"""The services that a worker shares among its connectors, and the settings of a run."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from headrace.task.work import ConnectorSpec
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec(ConnectorSpec):
-    """A connector's settings, and what only the driver has of it: the *connector* itself, ready to be started.
+    """A connector's settings, and what only the driver needs: the *connector* itself, ready to be started.
 
-    *own_offsets* says how its own topic of offsets is reached, where it has one. *between* is what Spark does with its
-    records: each of its slots has two processes then, one that reads and one that writes.
+    *own_offsets* says how to reach its own offsets topic, if it has one. *between* is the SQL stage that Spark applies
+    to its records: each of its slots then has two processes, one that reads and one that writes.
     """
 
     connector: SourceConnector
@@ -43,7 +43,7 @@ class Timing:
     batch_budget: float = 10.0
     idle_poll: float = 1.0
     linger: float = 1.0
-    # About what the next micro-batch itself takes to begin and to end.
+    # About what it costs to start and end the next micro-batch.
     first_rest: float = 0.25
     longest_rest: float = 30.0
     flush_interval: float = 60.0
@@ -52,7 +52,7 @@ class Timing:
 
 
 class CommitOffsets(Protocol):
-    """Commits offsets of a connector without records, in a transaction of their own when it is exactly-once."""
+    """Commits offsets of a connector without records; with exactly-once, in a transaction of their own."""
 
     def __call__(self, spec: RunSpec, offsets: Offsets, still_ours: Callable[[], None], /) -> None:
         """Commit all of them or none.
@@ -68,13 +68,13 @@ class Coordinator(Protocol):
     def take(
         self, transactional_id: str, deadline: Deadline, *, waiting: Waiting | None = None
     ) -> ProducerIdentity:
-        """Take the id from whoever has it."""
+        """Take the id from its current owner."""
         ...
 
     def prove(
         self, transactional_id: str, current: ProducerIdentity, deadline: Deadline
     ) -> ProducerIdentity:
-        """Prove to have it still; raises ``FencedError`` otherwise."""
+        """Verify that *current* still owns the id; raises ``FencedError`` otherwise."""
         ...
 
     def fence(
@@ -90,7 +90,7 @@ class Coordinator(Protocol):
     def transactional_ids(
         self, deadline: Deadline, *, waiting: Waiting | None = None
     ) -> frozenset[str] | None:
-        """Those that the brokers know, ``None`` where they cannot list them."""
+        """Those that the brokers know; ``None`` if they cannot list them."""
         ...
 
     def close(self) -> None:
@@ -99,7 +99,7 @@ class Coordinator(Protocol):
 
 
 class CopyWriter(Protocol):
-    """Writes copies of one connector's offsets to the worker's store, for one driver. Any thread may call."""
+    """Writes one connector's secondary offsets to the worker's store, for one driver. Any thread may call."""
 
     def put(self, connector: str, offsets: Offsets) -> None:
         """Commit *offsets*; ``None`` removes. Raises ``ConnectorFencedError`` when it has another driver by now."""
@@ -111,17 +111,18 @@ class CopyWriter(Protocol):
 
 
 class Secondary(Protocol):
-    """How copies of connectors' own offsets get into the worker's store, where that is a topic (KIP-618)."""
+    """Writes connectors' secondary offsets to the worker's store, if that is a topic (KIP-618)."""
 
     def fence(self, connector: str, *, is_used: bool, give_up: Callable[[], bool]) -> None:
-        """Make every older writer of the connector's copies unable to write; raises ``RetriableError`` when late.
+        """Make every older writer of the connector's secondary offsets unable to write.
 
-        *is_used* says that this worker writes such copies.
+        *is_used* says that this worker writes such offsets. Raises ``RetriableError`` when Kafka does not answer in
+        time.
         """
         ...
 
     def writer(self, connector: str, prove: Callable[[], None]) -> CopyWriter:
-        """The writer for a driver, which *prove* proves to be the connector's."""
+        """The writer for a driver; *prove* raises unless it is the connector's driver."""
         ...
 
 
@@ -129,9 +130,9 @@ class Secondary(Protocol):
 class Services:
     """The parts of a worker that its connectors use, from their own threads.
 
-    *coordinator* makes a client for the transaction coordinators of a connector's cluster, which its user closes.
-    *secondary* is ``None`` where the worker's store is no topic. *prepare* makes what a connector needs in Kafka before it
-    starts. *once* means: end when all there is has been read.
+    *coordinator* makes a client for the transaction coordinators of a connector's cluster, which the caller closes.
+    *secondary* is ``None`` if the worker's store is not a topic. *prepare* creates what a connector needs in Kafka
+    before it starts. *once* means to end when everything that is available has been read.
     """
 
     engine: Engine

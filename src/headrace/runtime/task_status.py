@@ -1,4 +1,4 @@
-"""What the store says of a connector and its tasks, and who else hears of it."""
+"""The statuses of a connector and its tasks in the store, and the watcher of a run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import Status
 from headrace.task.work import SlotReport
 
+_log = logging.getLogger(__name__)
+
 
 class StatusBoard:
     """Writes one run's statuses, in the states and at the times of Kafka Connect.
 
-    The run's thread writes; any thread may silence it. No trace shows what is *hidden*.
+    The run's thread writes; any thread may silence it. Secrets in *hidden* are masked in traces.
     """
 
     def __init__(
@@ -40,11 +42,11 @@ class StatusBoard:
         self._tasks = 0
         self._begun = set[int]()
         self._is_silent = False
-        # So that nothing is written behind the back of whoever has silenced this.
+        # So that nothing is written after `silence` has returned.
         self._guard = threading.Lock()
 
     def silence(self) -> None:
-        """Write nothing from now on: somebody else says how the connector is."""
+        """Write nothing from now on: the caller writes the connector's status."""
         with self._guard:
             self._is_silent = True
 
@@ -61,17 +63,17 @@ class StatusBoard:
                 self._services.statuses.put(self._connector, task, status)
 
     def has_tasks(self, tasks: int) -> None:
-        """The connector has so many tasks; one that has not begun in this run waits for Spark, or for a slot."""
+        """Note that the connector has so many *tasks*; those that have not begun in this run are UNASSIGNED."""
         self._tasks = tasks
         for task in range(tasks):
             self.put(task, State.RUNNING if task in self._begun else State.UNASSIGNED)
 
     def has_begun(self, task: int, *, among: Collection[int]) -> None:
-        """The slot of *task* has begun; a task that is not *among* those with work now runs, too, as idle ones do."""
+        """Note that the slot of *task* has begun; tasks that are not *among* those with work count as running, too."""
         self._run({task, *range(self._tasks)} - (set(among) - {task}))
 
     def is_idle(self) -> None:
-        """There is nothing to do for any task: all are in order, though no slot has to begin for that."""
+        """Note that no task has work: all of them count as running, without a slot."""
         self._run(set(range(self._tasks)))
 
     def _run(self, tasks: AbstractSet[int]) -> None:
@@ -80,47 +82,44 @@ class StatusBoard:
             self.put(task, State.RUNNING)
 
     def failed(self, task: int, report: SlotReport) -> None:
-        """*task* has failed, and stays so until it runs again."""
+        """Note that *task* has failed, which it stays until it runs again."""
         self._failed.add(task)
         self.put(task, State.FAILED, trace=report.trace)
 
     def unassign_tasks(self) -> None:
-        """Say of every task that no one runs it any more, but of those that failed in this run."""
+        """Set every task to UNASSIGNED, except those that failed in this run."""
         for task in self._services.statuses.statuses(self._connector):
             if task is not None and task not in self._failed:
                 self.put(task, State.UNASSIGNED)
 
 
 class RunWatcher(Protocol):
-    """Hears from one run, on the run's thread; returns soon and never raises."""
+    """Is notified by one run, on the run's thread; returns soon and never raises."""
 
     def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
-        """The connector has these tasks now, each with its configuration, secrets resolved."""
+        """The connector has these tasks now, each with its configuration with secrets resolved."""
         ...
 
     def has_begun(self) -> None:
-        """The connector has started, or what keeps it from starting may pass. May be said again."""
+        """The connector has started, or its start failed with a retriable error. May be called repeatedly."""
         ...
 
     def has_ended(self, failure: Exception | None) -> None:
-        """The run is over: nothing of it writes any more. Told once, last of all."""
+        """The run is over: nothing of it writes any more. Called once, as the last call."""
         ...
 
 
 class NoRunWatcher:
-    """A :class:`RunWatcher` for runs that somebody joins."""
+    """A :class:`RunWatcher` for runs that are joined; does nothing."""
 
     def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def has_begun(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def has_ended(self, failure: Exception | None) -> None:
-        """Nothing."""
-
-
-_log = logging.getLogger(__name__)
+        """Do nothing."""
 
 
 class TaskList:
@@ -130,14 +129,14 @@ class TaskList:
         self._spec = spec
         self._statuses = statuses
         self._watcher = watcher
-        self._told: Sequence[Mapping[str, str]] | None = None
+        self._reported: Sequence[Mapping[str, str]] | None = None
 
     def report(self, connector: SourceConnector, configs: Sequence[Mapping[str, str]]) -> None:
-        """The *connector* has a task for each of *configs* now."""
+        """Publish that the *connector* has a task for each of *configs*, if that has changed."""
         shown = task_name(task_path(connector))
         named = [{**each, "task.class": shown} for each in configs]
-        if named != self._told:
-            self._told = named
+        if named != self._reported:
+            self._reported = named
             self._watcher.has_tasks(named)
             self._statuses.has_tasks(len(named))
             self._warn_of_too_many(len(named))

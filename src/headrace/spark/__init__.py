@@ -1,1 +1,1 @@
-"""The only door to Spark: the session, the engine, and the function that Spark carries to its executors."""
+"""Everything that uses Spark: the session, the engine, and the functions that Spark runs on its executors."""

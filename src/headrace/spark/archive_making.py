@@ -1,8 +1,8 @@
-"""Makes the class archive that later starts of Spark's JVM are fast with, in a process of its own.
+"""Makes the class archive that speeds up later starts of Spark's JVM, in a process of its own.
 
-``python -m headrace.spark.archive_making`` starts Spark as headrace does, runs the first job of a session, and has
-the JVM write what it has loaded. That takes half a minute of one core, at a low priority, beside a worker whose
-session is ready.
+``python -m headrace.spark.archive_making`` starts Spark as headrace does, runs the first job of a session, and makes
+the JVM write an archive of the classes that it has loaded. That takes half a minute of one core, at a low priority,
+while the worker's session is ready.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from headrace.jvm.class_archive import ClassArchive
 
 # A busy machine gives a low priority almost no time, so half an hour is allowed.
 _SECONDS = 1800.0
-# A tenth of what the worker gets where both want the same core; the lowest priority would never be done on a busy machine.
+# A tenth of the worker's share when both want the same core; with the lowest priority it would never end on a busy machine.
 _NICE = 10
-# A JVM, a Python process, and the classes while they are written. Less, and the worker itself might be short of memory.
+# A JVM, a Python process, and the classes while they are written. With less, the worker itself might run out of memory.
 _ROOM_BYTES = 1536 << 20
 _CGROUP = Path("/sys/fs/cgroup")
 _LOG = "making.log"
@@ -34,11 +34,11 @@ _log = logging.getLogger(__name__)
 
 
 def make_beside(archive: ClassArchive) -> None:
-    """Have *archive* made by a process that outlives this one, if it is wanted and there is memory for it."""
+    """Make *archive* in a process that outlives this one, if it is wanted and there is memory for it."""
     if not archive.is_wanted() or not _has_room():
         return
     with (archive.folder / _LOG).open("ab") as log:
-        # In the folder that only its owner may enter: nothing is imported from where this process happens to be.
+        # In a folder that only its owner may enter, so that nothing is imported from the current directory.
         done = subprocess.run(
             [sys.executable, "-m", __name__],
             cwd=archive.folder,
@@ -52,13 +52,13 @@ def make_beside(archive: ClassArchive) -> None:
     if done.returncode:
         archive.failed(f"The process that makes it ended with {done.returncode}.")
         _log.info(
-            "Spark's next start will not be faster than this one: no class archive could be made, see %s",
+            "Spark's next start will not be faster than this one: the class archive could not be made, see %s",
             log.name,
         )
 
 
 def _absolute(variables: Sequence[str]) -> dict[str, str]:
-    """What the environment has of *variables*, for a process that is in another folder."""
+    """The *variables* in the environment with absolute paths, for a process in another folder."""
     found = {each: os.environ.get(each) for each in variables}
     return {
         name: os.pathsep.join(map(os.path.abspath, value.split(os.pathsep)))
@@ -68,7 +68,7 @@ def _absolute(variables: Sequence[str]) -> dict[str, str]:
 
 
 def _has_room() -> bool:
-    """Whether a second JVM takes memory from no one, as far as can be seen."""
+    """Whether there seems to be enough free memory for a second JVM."""
     free = [_ROOM_BYTES]
     with suppress(OSError):
         found = re.search(
@@ -82,7 +82,7 @@ def _has_room() -> bool:
 
 
 def _detach() -> None:
-    """Go on in a child that no one has to wait for, and that is the first to go when memory gets short."""
+    """Continue in a child process that no one waits for, and that is killed first when memory runs out."""
     if os.fork():
         os._exit(0)
     os.nice(_NICE)
@@ -91,7 +91,7 @@ def _detach() -> None:
 
 
 def make() -> None:
-    """Make the archive of this Java and this Spark in this process, unless it is there or another one makes it."""
+    """Make the archive of this Java and this Spark in this process, unless it exists or another process makes it."""
     # After the fork: it takes a second to import.
     from headrace.spark import java_process  # noqa: PLC0415
     from headrace.spark.engine import first_job  # noqa: PLC0415
@@ -99,7 +99,7 @@ def make() -> None:
 
     archive = class_archive()
     with suppress(OSError):
-        # What is started here can then be ended with this process.
+        # A process group of its own, so that child processes can be killed with this one.
         os.setpgid(0, 0)
     try:
         with archive.making() as file:
@@ -116,12 +116,12 @@ def make() -> None:
                 session.stop()
                 java_process.end(seconds=_SECONDS)
             except Exception:
-                # A JVM that has not ended would write the file later.
+                # A JVM that is still running would write the file later.
                 discard_session(None)
                 raise
             finally:
                 overdue.cancel()
-    except Exception:  # noqa: BLE001 (whatever it was, it is written down, and Spark starts without)
+    except Exception:  # noqa: BLE001 (any error is logged, and Spark starts without an archive)
         _log.exception("The class archive could not be made")
 
 
@@ -133,9 +133,9 @@ def _write_to(log: Path) -> None:
 
 
 def _give_up(archive: ClassArchive, file: Path) -> None:
-    archive.failed(f"It has taken more than {_SECONDS:g} s.")
+    archive.failed(f"It took more than {_SECONDS:g} s.")
     file.unlink(missing_ok=True)
-    # With its JVM, which would write the file when it sees that this process is gone.
+    # With its JVM, which would write the file when it notices that this process is gone.
     os.killpg(0, signal.SIGKILL)
 
 

@@ -31,10 +31,9 @@ _log = logging.getLogger(__name__)
 
 
 def ship(session: SparkSession, modules: Iterable[str], folder: Path) -> None:
-    """Make the top-level *modules* importable in every slot of *session*; archives are made in *folder*.
+    """Make the top-level *modules* importable in every slot of *session*; archives are written to *folder*.
 
-    Called once per session, before its first job. Raises
-    :class:`~headrace.connect.errors.TaskFailedError` for a module that is not made of Python files.
+    Raises :class:`~headrace.connect.errors.TaskFailedError` for a module that does not consist of Python files.
     """
     for module in sorted(set(modules)):
         archive = packed(module, folder)
@@ -48,7 +47,7 @@ def packed(module: str, folder: Path) -> Path:
     origin = None if spec is None or spec.origin is None else Path(spec.origin)
     if spec is None or origin is None or origin.suffix != ".py":
         raise TaskFailedError(
-            f"The module {module} cannot be shipped to Spark: it is no Python file."
+            f"The module {module} cannot be shipped to Spark: it is not a Python file."
         )
     archive = folder / f"{module}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
@@ -67,12 +66,12 @@ _process = threading.Lock()
 
 
 class SessionKeeper(Generic[Session]):
-    """Threads: any may ask for :meth:`session`; one of them opens it, the others wait for it.
+    """Opens and replaces a session. Any thread may call :meth:`session`; one opens it, the others wait for it.
 
-    Opening may take for ever: a cluster without free cores, a server that does not answer. So no lock that
-    :meth:`close` needs is held meanwhile. *open_one* opens and leaves nothing behind when it raises, *stop*
-    ends a session in a moment, *discard* clears a lost one away, which may take long, too, and *abandon*
-    makes either of the two that take long fail soon, where that can be done; another thread calls it.
+    Opening may block indefinitely: a cluster without free cores, a server that does not answer. So no lock that
+    :meth:`close` needs is held meanwhile. *open_one* opens a session and leaves nothing behind when it raises, *stop*
+    ends a session quickly, *discard* cleans up after a lost one, which may also take long, and *abandon*, which
+    another thread calls, makes the two long operations fail soon if that is possible.
     """
 
     def __init__(
@@ -108,12 +107,12 @@ class SessionKeeper(Generic[Session]):
             return self._opened()
 
     def opened(self) -> Session | None:
-        """The session if there is one now; opens none and waits for none."""
+        """The session if one is open; does not open one and does not wait."""
         with self._changed:
             return self._session
 
     def replace(self, session: Session) -> bool:
-        """Clear *session*, which is lost, away; ``False`` when somebody else has done so already."""
+        """Discard *session*, which is lost; ``False`` when another thread has done so already."""
         with self._changed:
             if self._session is not session:
                 return False
@@ -123,7 +122,7 @@ class SessionKeeper(Generic[Session]):
         return True
 
     def close(self) -> None:
-        """Stop the session; one that is being opened is given up without waiting for it."""
+        """Stop the session; if one is being opened, give it up without waiting for it."""
         with self._changed:
             self._closed = True
             session, self._session = self._session, None
@@ -135,7 +134,7 @@ class SessionKeeper(Generic[Session]):
             self._abandon()
 
     def check_open(self) -> None:
-        """Raise :class:`~headrace.connect.errors.RetriableError` once closed; *open_one* asks between steps."""
+        """Raise :class:`~headrace.connect.errors.RetriableError` once closed; *open_one* calls it between steps."""
         if self._closed:
             raise _too_late()
 
@@ -168,16 +167,16 @@ class SessionKeeper(Generic[Session]):
 
 
 def _too_late() -> RetriableError:
-    return RetriableError("Spark is not opened any more: its worker has been closed.")
+    return RetriableError("Spark is not started any more: its worker has been closed.")
 
 
 class SparkEngine:
     """An ``Engine`` on a classic session, a cluster, or a Spark Connect server.
 
-    The session is made when the first micro-batch starts, and again when it was lost. A *session* that is
-    given belongs to the giver: it is used as it is and never closed. *modules* are the authors' top-level
-    modules, which are shipped to every session; *plugin_folders* are where slots find what these import. With *sql*
-    records will pass through Spark's JVM, which otherwise is started for scheduling only.
+    The session is opened when the first micro-batch starts, and again when it was lost. A given *session* belongs
+    to the caller: it is used unchanged and never closed. *modules* are the authors' top-level modules, which are
+    shipped to every session; *plugin_folders* are where slots find what these import. With *sql*, records will pass
+    through Spark's JVM, which otherwise is started for scheduling only.
     """
 
     def __init__(
@@ -198,11 +197,11 @@ class SparkEngine:
         self._start = SparkStart(settings, given=session, begin=self._begin)
         self._modules = frozenset(modules)
         self._plugin_folders = tuple(plugin_folders)
-        # The session that has modules, and which; the lock keeps two micro-batches from shipping the same.
+        # Which modules were shipped, and to which session; the lock keeps two micro-batches from shipping the same.
         self._shipped: tuple[SparkSession | None, frozenset[str]] = (None, frozenset())
         self._shipping = threading.Lock()
-        # How many micro-batches have the session, or are about to get it, and whether records pass through its JVM; the
-        # lock keeps these from getting one that is about to be replaced.
+        # How many micro-batches use the session or are about to, and whether records pass through its JVM; the lock keeps
+        # them from getting a session that is about to be replaced.
         self._users = 0
         self._sql = sql
         self._entering = threading.Lock()
@@ -250,14 +249,14 @@ class SparkEngine:
             self._users += 1
         try:
             if sql:
-                self._have_full_compiler()
+                self._ensure_full_compiler()
             yield self.session()
         finally:
             with self._entering:
                 self._users -= 1
 
-    def _have_full_compiler(self) -> None:
-        """Replace a JVM that was started for scheduling only, unless other micro-batches use it now."""
+    def _ensure_full_compiler(self) -> None:
+        """Replace a JVM that was started for scheduling only, unless other micro-batches are using it."""
         with self._entering:
             self._sql = True
             slow = self._start.scheduling_only
@@ -267,9 +266,9 @@ class SparkEngine:
                 )
 
     def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
-        """Have these top-level modules, too, in every slot of later micro-batches. Any thread may call.
+        """Make these top-level modules available, too, in every slot of later micro-batches. Any thread may call.
 
-        With *sql* a JVM that is started from now on compiles and collects as Java does by default.
+        With *sql* a JVM that is started from now on uses Java's default compiler and garbage collector.
         """
         with self._shipping:
             self._modules |= set(modules)
@@ -277,15 +276,15 @@ class SparkEngine:
             self._sql = self._sql or sql
 
     def sql_problems(self, between: SqlStage) -> Sequence[Problem]:
-        """What Spark does not take of *between*, where a session is open; opens none. Any thread may call."""
+        """What Spark refuses in *between*, if a session is open; does not open one. Any thread may call."""
         session = self._keeper.opened()
         if session is None:
             return ()
         try:
             schema = from_arrow_schema(between.carries.schema())
             return sql_problems(session, schema, between.step)
-        except Exception as error:  # noqa: BLE001 - the step is looked at again when its connector starts
-            _log.debug("Spark was asked about a SQL step and did not answer: %s", in_short(error))
+        except Exception as error:  # noqa: BLE001 - the step is checked again when its connector starts
+            _log.debug("A SQL step could not be checked by Spark: %s", in_short(error))
             return ()
 
     def session(self) -> SparkSession:
@@ -293,14 +292,14 @@ class SparkEngine:
         return self._keeper.session()
 
     def close(self) -> None:
-        """Stop the session that this engine opened, or give up opening it; the engine is of no use then."""
+        """Stop the session that this engine opened, or give up opening it; the engine cannot be used afterwards."""
         self._keeper.close()
         archives, self._archives = self._archives, None
         if archives is not None:
             archives.cleanup()
 
     def _started(self) -> SparkSession:
-        # To the end of its first job: Python processes take long, too, where a machine is busy.
+        # Until the end of its first job: on a busy machine Python processes take long to start, too.
         self.is_starting = True
         try:
             return self._start.session(sql=self._sql)
@@ -329,16 +328,16 @@ class SparkEngine:
             return
         how = "does not answer" if self._is_remote else java_process.ending()
         if self._keeper.replace(session):
-            _log.warning("Spark %s; it is started again for the next micro-batch.", how)
+            _log.warning("Spark %s; it is restarted for the next micro-batch.", how)
 
 
 def first_job(session: SparkSession, *, slots: int) -> None:
-    """Have a Python process for each slot, with all that slots import."""
+    """Start a Python process for each slot, which imports everything that slots need."""
     _run(session, warm, slots)
 
 
 def _leave_open(*_: SparkSession) -> None:
-    """A session of somebody else's is theirs to end."""
+    """Do nothing: a session that the caller gave is the caller's to end."""
 
 
 def _run(session: SparkSession, function: ArrowFunction, tasks: int) -> list[dict[str, Any]]:
@@ -347,32 +346,32 @@ def _run(session: SparkSession, function: ArrowFunction, tasks: int) -> list[dic
 
 
 def _raise_if_of_data(error: Exception) -> None:
-    told = of_expression(error)
-    if told is not None:
-        raise TaskFailedError(f"SparkSql failed at a record's value. {told}") from error
+    reason = of_expression(error)
+    if reason is not None:
+        raise TaskFailedError(f"SparkSql failed on a record's value. {reason}") from error
 
 
 def _refuse_if_unclaimed(outcomes: Sequence[dict[str, Any]]) -> None:
-    """Tell why a slot could not even claim its work, such as a driver that it cannot reach."""
+    """Raise if a slot could not even claim its work, for example because it cannot reach the driver."""
     for each in outcomes:
         if each["outcome"] == Outcome.STALE and each["reason"] != STALE:
-            raise RetriableError(f"Slot {each['slot']} could not begin: {each['reason']}")
+            raise RetriableError(f"Slot {each['slot']} could not start: {each['reason']}")
 
 
 def _refuse_speculation(session: SparkSession) -> None:
     if session.conf.get("spark.speculation", "false") == "true":
         raise TaskFailedError(
-            "The Spark session has spark.speculation=true: copies of a task would take each other's "
-            "place. Use a session without it."
+            "The Spark session has spark.speculation=true: copies of a task would compete with each "
+            "other. Use a session without it."
         )
 
 
 def _is_alive(session: SparkSession, error: Exception) -> bool:
-    """Whether *session* can run another job after one failed with *error*; runs none to find out."""
+    """Whether *session* can run another job after one failed with *error*; does not run one to find out."""
     if "stopped SparkContext" in full_text(error):
         return False
     try:
         return bool(session.conf.get("spark.app.name"))
-    except Exception as gone:  # noqa: BLE001 - any failure of so small a question means "no"
+    except Exception as gone:  # noqa: BLE001 - any failure of such a simple call means "no"
         _log.debug("The Spark session does not answer: %s", gone)
         return False

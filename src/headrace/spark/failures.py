@@ -1,4 +1,4 @@
-"""What a failure of Spark says, short enough for one line, and which failures come again with the same value."""
+"""Extracts short messages from Spark's errors, and recognises errors that a retry would repeat."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PLACE = re.compile(r";? *line \d+ pos \d+;?$")
 
 
 def in_short(error: Exception) -> str:
-    """The first line of a long message, and its last, where Python's tracebacks have the reason.
+    """The first and the last line of a long message; Python tracebacks have their reason in the last.
 
-    The frames of Java's traces are left out.
+    Frames of Java stack traces are left out.
     """
     lines = [line.strip().removeprefix(": ") for line in full_text(error).splitlines()]
     kept = [each for each in lines if each and not _FRAME.fullmatch(each)]
@@ -35,32 +35,32 @@ def in_short(error: Exception) -> str:
 
 
 def of_analysis(error: Exception) -> str:
-    """What Spark says about an expression or a DataFrame that it refuses, without the plan behind it."""
+    """Spark's message about an expression or a DataFrame that it refuses, without the query plan."""
     lines = (line.strip() for line in full_text(error).splitlines())
     return _PLACE.sub("", next(filter(None, lines), type(error).__name__)).rstrip(";.") + "."
 
 
 def full_text(error: Exception) -> str:
-    """The text of *error*, also when it cannot be had: Java's is asked for in a process that may be gone."""
+    """The text of *error*, or a substitute: Java's text is fetched from a process that may be gone."""
     try:
         return str(error)
-    except Exception as gone:  # noqa: BLE001 - whatever it is, it is not the reason that is looked for
+    except Exception as gone:  # noqa: BLE001 - a second error must not hide the first
         _log.debug("The text of a %s could not be read: %s", type(error).__name__, gone)
         return f"{type(error).__name__}, and Spark's Java process has ended"
 
 
-# The classes of Standard SQL's states that are about data and expressions; P0001 is what raise_error says.
-# Others, such as 53 (resources), 58 (the system) and XX (Spark itself), may pass.
+# The SQLSTATE classes that are about data and expressions; raise_error has P0001.
+# Others, such as 53 (resources), 58 (the system) and XX (Spark itself), may be temporary.
 _OF_DATA = re.compile(
     r"\[[A-Z][A-Z0-9_.]+\] (?:(?!\[[A-Z][A-Z0-9_.]+\] |\n\s*at ).)*?SQLSTATE: (?:0A|2[123F]|39|42|54|P0)\w{3}",
     re.DOTALL,
 )
-# What a task of Spark fails with where Java's own library refuses a value. Java's threads and files are not meant.
+# A Spark task fails with these when Java's library refuses a value; errors of threads and files are not included.
 _OF_JAVA = re.compile(
     r"Lost task [^\n]*?\): (java\.(?:lang|math|text|time|util)\.(?!concurrent)[\w.]*Exception(?::[^\n]*)?)"
 )
 _MAY_PASS = ("IllegalState", "Interrupted")
-# What PySpark has classes for comes without the name of Java's.
+# For these PySpark has classes of its own, whose messages do not name Java's class.
 _CONVERTED = (
     ArithmeticException,
     ArrayIndexOutOfBoundsException,
@@ -70,15 +70,15 @@ _CONVERTED = (
 )
 _SQL = re.compile(r"== SQL(?: \([^)]*\))? ==\s*\n([^\n]+)")
 _ADVICE = (
-    "Use a form that gives null instead, such as try_cast, try_divide, try_to_timestamp or try_element_at, or leave "
-    "such records out with where."
+    "Use a variant that returns null instead, such as try_cast, try_divide, try_to_timestamp or try_element_at, or "
+    "exclude such records with where."
 )
 
 
 def of_expression(error: Exception) -> str | None:
-    """What Spark says of a value that an expression of a job could not take, and what to do; else ``None``.
+    """Spark's message about a value that an expression refused, with advice; ``None`` for other errors.
 
-    Tried again, such a job fails again.
+    A retry of such a job would fail again.
     """
     text = full_text(error)
     found, expression = _of_value(error, text), _SQL.search(text)
@@ -86,7 +86,7 @@ def of_expression(error: Exception) -> str | None:
         return None
     where = "" if expression is None else f" The expression is {expression[1].strip()}."
     return (
-        f"{' '.join(found.split()).rstrip('.')}.{where} errors.tolerance does not help. {_ADVICE}"
+        f"{' '.join(found.split()).rstrip('.')}.{where} errors.tolerance does not apply. {_ADVICE}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The Java process that PySpark has started for this one, which it keeps in attributes of its classes."""
+"""The Java process that PySpark has started for this process; PySpark keeps it in attributes of its classes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _KILLED = (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.
 
 
 def end(*, seconds: float) -> None:
-    """Ask it to end, and wait for that, but no longer than *seconds*; called when no session is left.
+    """Ask it to end, and wait for at most *seconds*; called when no session is left.
 
-    PySpark leaves it to the end of a pipe, and so to a moment after this program's own end.
+    Otherwise it would end only when a pipe is closed, shortly after the end of this program.
     """
     gateway = _gateway()
     if gateway is not None:
@@ -35,43 +35,43 @@ def end(*, seconds: float) -> None:
 
 
 def silence_py4j_traces() -> None:
-    """Keep PySpark from logging a trace in each thread that notices that the JVM is gone.
+    """Keep py4j from logging a stack trace in each thread that notices that the JVM is gone.
 
-    Whoever has used the session gets the same error raised, and says it in one sentence.
+    The same error is raised to the caller, who reports it in one sentence.
     """
     logging.getLogger().addFilter(_is_no_py4j_trace)
 
 
 def mute_accumulators(session: SparkSession) -> None:
-    """Keep the socket on which *session* hears of accumulators, which we have none of, from printing its end."""
+    """Keep *session*'s accumulator server, which headrace does not use, from printing when its connection ends."""
     server = getattr(session.sparkContext, "_accumulatorServer", None)
     if server is not None:
-        server.handle_error = _told_of_request
+        server.handle_error = _log_failed_request
 
 
-def _told_of_request(_request: object, _address: object) -> None:
+def _log_failed_request(_request: object, _address: object) -> None:
     lost = isinstance(sys.exception(), (OSError, EOFError))
     level = logging.DEBUG if lost else logging.ERROR
-    _log.log(level, "PySpark's server of accumulators has lost a request", exc_info=True)
+    _log.log(level, "A request to PySpark's accumulator server failed", exc_info=True)
 
 
 def ending() -> str:
-    """How the JVM has ended, for a sentence; as far as can be told."""
+    """How the JVM ended, as the predicate of a sentence; "does not answer" if it has not."""
     gateway = _gateway()
     code = None if gateway is None else _exit_code(gateway.proc)
     return "does not answer" if code is None else _in_words(code)
 
 
 def has_ended() -> bool:
-    """Whether there is none that runs: it was not started, or is gone."""
+    """Whether no Java process runs: it was not started, or has ended."""
     gateway = _gateway()
     return gateway is None or _exit_code(gateway.proc) is not None
 
 
 def own_ending(error: Exception) -> str | None:
-    """How the JVM has ended by itself, for a sentence, where *error* is why there is no session.
+    """How the JVM ended by itself, as the predicate of a sentence, when *error* is why there is no session.
 
-    ``None`` for one that runs, that somebody has killed, or that could not be launched.
+    ``None`` if it runs, was killed, or could not be launched.
     """
     gateway = _gateway()
     process = _launched(error) if gateway is None else gateway.proc
@@ -86,7 +86,7 @@ def _in_words(code: int) -> str:
 
 
 def _launched(error: Exception) -> subprocess.Popen[bytes] | None:
-    """The JVM that PySpark has launched and got no connection to; it keeps it nowhere but where it has raised *error*."""
+    """The JVM that PySpark launched but could not connect to: only the frames that raised *error* refer to it."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         process = frame.f_locals.get("proc")
         if isinstance(process, subprocess.Popen):
@@ -96,7 +96,7 @@ def _launched(error: Exception) -> subprocess.Popen[bytes] | None:
 
 def _exit_code(process: subprocess.Popen[bytes]) -> int | None:
     with suppress(subprocess.TimeoutExpired):
-        # One that was killed looks alive for a moment.
+        # A killed process looks alive for a moment.
         return process.wait(_DYING_SECONDS)
     return None
 
@@ -110,10 +110,10 @@ def kill() -> None:
 
 
 def forget() -> None:
-    """Wait for the end of one that was killed, and let PySpark start another for its next session.
+    """Wait for the end of a killed process, and let PySpark start another for its next session.
 
-    One that is about to die still looks alive for a moment; and a live one without a session is of no
-    use, because PySpark would not make another session in it. So it has to be killed before.
+    A dying process still looks alive for a moment, and PySpark would not create another session in a live one. So
+    it has to be killed before.
     """
     gateway = _gateway()
     if gateway is None:
@@ -128,11 +128,11 @@ def forget() -> None:
 
 
 def _gateway() -> Any:  # noqa: ANN401 (py4j has no types)
-    """PySpark's connection to it; ``None`` without one, and for a Java process of somebody else's."""
+    """PySpark's connection to it; ``None`` without one, and for a Java process that PySpark did not start."""
     gateway = getattr(SparkContext, "_gateway", None)
     return None if getattr(gateway, "proc", None) is None else gateway
 
 
 def _is_no_py4j_trace(record: logging.LogRecord) -> bool:
-    """Whether *record* is anything but py4j's log of an error that it also raises."""
+    """Whether *record* is not py4j's log line about an error that it also raises."""
     return record.msg != "Exception while sending command."

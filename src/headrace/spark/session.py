@@ -1,4 +1,4 @@
-"""Builds a Spark session from a worker's settings, and clears away one that is lost."""
+"""Opens a Spark session from a worker's settings, and cleans up after a lost one."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from headrace.spark import java_process
 _log = logging.getLogger(__name__)
 
 DEFAULT_MASTER = "local[2]"
-# It tells of every connection that it closes.
+# py4j logs every connection that it closes.
 logging.getLogger("py4j").setLevel(logging.WARNING)
-# They print each refused expression with Java's trace, as JSON, past the worker's own log, which has the reason.
+# These print each refused expression with Java's stack trace as JSON; the worker's own log has the reason.
 for _context in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
     logging.getLogger(_context).setLevel(logging.CRITICAL)
 
-# Spark's own log repeats what headrace reports; whoever wants it sets these keys.
+# Users may override these keys.
 _DEFAULTS = {
     "spark.app.name": "headrace",
     "spark.ui.enabled": "false",
@@ -39,13 +39,13 @@ _DEFAULTS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
     "spark.sql.shuffle.partitions": "2",
-    # Nothing is shuffled, so there is nothing to adapt to, and planning is quicker without.
+    # Nothing is shuffled, so there is nothing to adapt, and planning is quicker without.
     "spark.sql.adaptive.enabled": "false",
     "spark.python.worker.reuse": "true",
 }
-# A slot's own retry is a new plan; a copy that Spark starts by itself finds its token claimed.
+# A slot is retried with a new plan; a copy that Spark starts on its own would find its token claimed.
 _FIXED = {"spark.speculation": "false"}
-# A Spark Connect server that is away is asked for minutes to release its session; it does so by itself.
+# The client would ask an unreachable Spark Connect server for minutes to release the session, which expires anyway.
 _STOP_SECONDS = 5.0
 
 
@@ -53,7 +53,7 @@ _STOP_SECONDS = 5.0
 class SparkSettings:
     """Where Spark runs: a ``spark.master``, or a Spark Connect server's ``spark.remote``.
 
-    *conf* are further ``spark.*`` keys, passed through as they are.
+    *conf* are further ``spark.*`` keys, passed through unchanged.
     """
 
     master: str | None = None
@@ -62,9 +62,9 @@ class SparkSettings:
 
 
 def open_session(settings: SparkSettings, *, java_options: Sequence[str] = ()) -> SparkSession:
-    """A session as *settings* say. Starting a classic one takes seconds; a remote one is joined.
+    """Open a session with *settings*. Starting a classic one takes seconds; a remote server is connected to.
 
-    *java_options* are for the JVM of a classic one, quoted where they need it. Raises
+    *java_options* are for the JVM of a classic session, quoted where necessary. Raises
     :class:`~headrace.connect.errors.TaskFailedError` when this process has a session already.
     """
     refuse_active_session()
@@ -89,12 +89,12 @@ def open_session(settings: SparkSettings, *, java_options: Sequence[str] = ()) -
 def refuse_active_session() -> None:
     """Raise :class:`~headrace.connect.errors.TaskFailedError` when this process has a Spark session.
 
-    PySpark would give that one to whoever asks for a new one, and it would be stopped with ours.
+    PySpark would return that session instead of a new one, and headrace would stop it at the end.
     """
     if _has_session():
         raise TaskFailedError(
-            "This program has an active Spark session, and headrace would take it over and stop it in the "
-            "end. Give it to headrace.run as spark=…, or stop it before."
+            "This program has an active Spark session, which headrace would take over and stop at the "
+            "end. Pass it to headrace.run as spark=…, or stop it before."
         )
 
 
@@ -105,15 +105,15 @@ def _has_session() -> bool:
 
 def _remote_session() -> Any:  # noqa: ANN401 (its type is in a module that may not be importable)
     """The process's session on a Spark Connect server, also while it is being opened."""
-    # Imported by whoever has made such a session; it needs packages that may not be installed.
+    # If such a session exists, the module is imported; it needs packages that may not be installed.
     module = sys.modules.get("pyspark.sql.connect.session")
     return None if module is None else module.SparkSession._get_default_session()  # noqa: SLF001
 
 
 def stop_session(session: SparkSession, *, within: float = _STOP_SECONDS) -> None:
-    """Stop a session of ours, for at most *within* seconds; called when its work is over.
+    """Stop a session that headrace opened, for at most *within* seconds; called when its work is over.
 
-    Its JVM ends with this Python process: ended sooner, PySpark's own threads would complain.
+    Its JVM ends with this Python process: if it ended before, PySpark's own threads would log errors.
     """
     stopping = threading.Thread(
         target=_stop, args=(session,), name="headrace-spark-stop", daemon=True
@@ -121,18 +121,18 @@ def stop_session(session: SparkSession, *, within: float = _STOP_SECONDS) -> Non
     stopping.start()
     stopping.join(within)
     if stopping.is_alive():
-        _log.warning("The Spark session did not stop in %g s; it is cut off.", within)
+        _log.warning("The Spark session did not stop in %g s; it is aborted.", within)
         cut_off()
 
 
 def cut_off() -> None:
-    """Let every thread that waits for Spark fail at once; from any thread.
+    """Make every thread that waits for Spark fail at once; may be called from any thread.
 
     The JVM that this process has started is killed, and the connection to a Spark Connect server closed.
     """
     remote = _remote_session()
     if remote is not None:
-        # Left open, it would ask a server that is away for minutes when Python ends.
+        # Left open, it would retry an unreachable server for minutes when Python exits.
         remote.client.close()
     java_process.kill()
 
@@ -148,17 +148,17 @@ def discard_session(session: SparkSession | None) -> None:
 def _stop(session: SparkSession) -> None:
     try:
         session.stop()
-    except Exception as error:  # noqa: BLE001 - it is lost already; what counts is what comes after
+    except Exception as error:  # noqa: BLE001 - the session is lost already; the caller's next steps matter
         _log.debug("The Spark session could not be stopped: %s", error)
 
 
 def class_archive() -> ClassArchive:
-    """The class archive of the JVM that a session of ours starts. Raises ConnectError where there can be none."""
+    """The class archive of the JVM that headrace's sessions start. Raises ConnectError if there can be none."""
     return ClassArchive(find_java(), spark_home() / "jars")
 
 
 def spark_home() -> Path:
-    """The Spark whose JVM a session of ours starts."""
+    """The home of the Spark whose JVM headrace's sessions start."""
     home = os.environ.get("SPARK_HOME")
     return Path(home).absolute() if home else spark_jars().parent
 
@@ -171,7 +171,7 @@ def _defaults(java_options: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def _our_java() -> Generator[None]:
-    """Spark starts our Java home; programs that this process starts later do not inherit it."""
+    """Make Spark start the Java that headrace has found; programs that are started later do not inherit it."""
     before = os.environ.get("JAVA_HOME")
     os.environ["JAVA_HOME"] = str(find_java().home)
     try:

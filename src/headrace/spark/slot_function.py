@@ -1,4 +1,4 @@
-"""The function that Spark carries to its Python processes: one row in, one slot run, one row out."""
+"""The functions that Spark runs in its Python processes: one row in, one slot run, one row out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def slot_function(
 ) -> ArrowFunction:
     """For ``mapInArrow`` over ``range(len(tickets))`` with as many partitions: runs a slot per row.
 
-    *plugin_folders* are imported from, too, where the slot's machine has them.
+    Modules are also imported from *plugin_folders*, if the slot's machine has them.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -40,16 +40,16 @@ def slot_function(
 def reading_function(
     tickets: Sequence[SlotTicket],
     carries: FrameTypes,
-    push: ArrowFlush,
+    flush: ArrowFlush,
     plugin_folders: Sequence[str] = (),
 ) -> ArrowFunction:
-    """For ``mapInArrow`` as :func:`slot_function`: reads a slot's share per row, and gives it as rows of frames."""
+    """For ``mapInArrow`` as :func:`slot_function`: reads a slot's share per row, and yields it as rows of frames."""
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         make_importable(plugin_folders)
         for batch in batches:
             for slot in batch.column("id").to_pylist():
-                yield from read_part(tickets[slot].for_reading(), carries, push)
+                yield from read_part(tickets[slot].for_reading(), carries, flush)
 
     return read
 
@@ -57,7 +57,7 @@ def reading_function(
 def writing_function(
     tickets: Sequence[SlotTicket], plugin_folders: Sequence[str] = ()
 ) -> ArrowFunction:
-    """For ``mapInArrow`` behind :func:`reading_function`: writes what has been read in the same task."""
+    """For ``mapInArrow`` after :func:`reading_function`: writes what was read in the same task."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         make_importable(plugin_folders)
@@ -69,14 +69,14 @@ def writing_function(
 
 
 def _this_slot() -> int:
-    # The range has one row in each of its partitions, and nothing behind it moves rows.
+    # The range has one row per partition, and no later step moves rows between partitions.
     context = TaskContext.get()
-    assert context is not None, "only called in Spark's processes"
+    assert context is not None, "only called in Spark's Python processes"
     return context.partitionId()
 
 
 def warm(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """For ``mapInArrow``: makes a Python process load everything a slot needs, and nothing else."""
+    """For ``mapInArrow``: makes a Python process import everything that a slot needs, and does nothing else."""
     for batch in batches:
         for slot in batch.column("id").to_pylist():
             yield _row(slot, "warm", None)

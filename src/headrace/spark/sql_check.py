@@ -1,4 +1,4 @@
-"""Whether Spark takes a SQL step as it is asked, and which parts it may make null: found out without a record."""
+"""Checks, without a record, whether Spark accepts a SQL step, and which parts of values the step may make null."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from headrace.spark.sql_rows import (
     named,
     put_back,
     returned,
-    strange_fields,
+    unsupported_fields,
     value_fields,
     value_of,
     with_function,
@@ -39,13 +39,13 @@ from headrace.task.sql.row_types import FrameTypes, travelling
 from headrace.task.sql.step import SqlStage, SqlStep
 
 _OPERATOR: Final = re.compile(r"(?:\*\(\d+\) )?(\w+)")
-# Behind the first line, an operator stands behind one of these; what else begins a line is within an expression.
+# After the first line, an operator follows one of these; other lines continue an expression.
 _BRANCH: Final = re.compile(r"[\s:]*[+:]- (?:\*\(\d+\) )?(\w+)")
 _ROW_BY_ROW: Final = ("Project",)
 _SOURCE: Final = ["MapInArrow", "Range"]
 _TITLE: Final = "== Physical Plan =="
 
-# What people ask for, by a part of the names that Spark has for how it does it; the first that fits is told.
+# What the user asked for, by parts of the names of Spark's operators; the first match is reported.
 _MEANINGS: Final = (
     ("Join|CartesianProduct", "a join or a subquery"),
     ("Window", "a window function"),
@@ -56,7 +56,7 @@ _MEANINGS: Final = (
     ("Union", "a union"),
     ("Subquery", "a subquery"),
     ("Sort", "a sort"),
-    ("Filter", "a filter; the setting where drops records and moves their offsets"),
+    ("Filter", "a filter; use the setting where, which drops records and moves their offsets"),
     ("EvalPython|MapIn|FlatMap|ArrowUDTF|BatchEvalUDTF", "a Python function (UDF)"),
     ("CollectMetrics", "an observation"),
     ("InMemory", "a cache"),
@@ -66,9 +66,9 @@ _MEANINGS: Final = (
 
 
 def refusal(frame: DataFrame) -> str | None:
-    """What *frame* does besides working row by row on what a Python function and ``range`` give it, if it does.
+    """What *frame* does besides transforming single rows of a Python function over ``range``, or ``None``.
 
-    Such as "a sort". Asks Spark for the plan, which runs nothing.
+    For example "a sort". Asks Spark for the plan, which runs nothing.
     """
     return refused_of(physical_plan(frame))
 
@@ -82,8 +82,8 @@ def physical_plan(frame: DataFrame) -> str:
 def refused_of(plan: str) -> str | None:
     """See :func:`refusal`; *plan* is what EXPLAIN shows, or why there is none. Pure."""
     if _TITLE not in plan:
-        told = next(filter(None, map(str.strip, plan.splitlines())), "nothing")
-        return f"nothing that Spark can plan ({told})"
+        reason = next(filter(None, map(str.strip, plan.splitlines())), "no reason given")
+        return f"nothing that Spark can plan ({reason})"
     found = [each for each in operators(plan) if each not in _ROW_BY_ROW]
     asked = found[: -len(_SOURCE)] if found[-len(_SOURCE) :] == _SOURCE else found
     if not asked:
@@ -97,7 +97,7 @@ def _meaning(of: tuple[str, str], asked: Sequence[str]) -> str | None:
 
 
 def operators(plan: str) -> Iterator[str]:
-    """The names of the operators of *plan*, from the last that Spark does to the first. Pure."""
+    """The names of the operators of *plan*, from the last that Spark executes to the first. Pure."""
     lines = [line for line in plan.splitlines() if line.strip() and not line.startswith("==")]
     for number, line in enumerate(lines):
         found = (_BRANCH if number else _OPERATOR).match(line)
@@ -107,14 +107,14 @@ def operators(plan: str) -> Iterator[str]:
 
 Answer = TypeVar("Answer")
 
-# A worker has few connectors with a step, and each asks the same again.
+# A worker has few connectors with a SQL step, and each repeats the same questions.
 _MOST = 32
 
 
 class Answers(Generic[Answer]):
-    """Remembers the last answers of each session for as long as somebody else has that session. Any thread may ask.
+    """Caches the last answers of each session for as long as the session is referenced elsewhere. Any thread may ask.
 
-    A question whose answer raises is asked again.
+    A question whose answer raises is not cached.
     """
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class Answers(Generic[Answer]):
         self._of: WeakKeyDictionary[Any, OrderedDict[Hashable, Answer]] = WeakKeyDictionary()
 
     def of(self, session: Any, question: Hashable, ask: Callable[[], Answer]) -> Answer:  # noqa: ANN401 (any session)
-        """The answer of *session* to *question*, which *ask* gets where it is not known."""
+        """The answer of *session* to *question*; *ask* is called if it is not known."""
         with self._lock:
             known = self._of.setdefault(session, OrderedDict())
             if question in known:
@@ -141,15 +141,15 @@ _known = Answers[tuple[Problem, ...]]()
 _numbers = itertools.count()
 _UNKNOWN_NAME = "[UNRESOLVED_COLUMN."
 _NO_FIELDS = (
-    "This value has no fields: of which type it is has to be known before it is read, for files by files.schema. "
-    "Text is taken apart by from_json and get_json_object."
+    "This value has no fields: its type has to be known before it is read, for files by files.schema. "
+    "Use from_json or get_json_object to parse text."
 )
 _OUR_NAME = re.compile(f", `{ROW}`|`{ROW}`, ")
 _NARROW = "Between reading and writing, each row becomes one row, in its place."
 
 
 def sql_problems(session: SparkSession, schema: StructType, step: SqlStep) -> tuple[Problem, ...]:
-    """What is wrong with *step* for frames of *schema*: settings of SparkSql, each with a sentence. Runs nothing.
+    """What is wrong with *step* for frames of *schema*: settings of SparkSql, each with a message. Runs nothing.
 
     Raises what Spark raises when it does not answer.
     """
@@ -167,8 +167,8 @@ def _problems(session: SparkSession, schema: StructType, step: SqlStep) -> tuple
 
 
 def stand_in(session: SparkSession, schema: StructType) -> DataFrame:
-    """A frame of *schema* to ask Spark about; to run it is an error."""
-    # None like another's: Spark takes a plan for one that a function has had cached if they are alike.
+    """A frame of *schema* for questions to Spark; running it is an error."""
+    # Each plan is unique: if a user's function caches a frame, Spark would use the cache for equal plans.
     number = next(_numbers)
     return session.range(number, number + 1, 1, 1).mapInArrow(_never, schema)
 
@@ -180,13 +180,13 @@ def _never(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _of_function(frame: DataFrame, path: str) -> Iterator[Problem]:
     try:
         made = with_function(frame, path)
-        told = _refused(made) or _strange(made.schema["value"].dataType)
+        reason = _refused(made) or _unsupported(made.schema["value"].dataType)
     except AnalysisException as error:
-        told = of_analysis(error)
+        reason = of_analysis(error)
     except TaskFailedError as error:
-        told = str(error)
-    if told is not None:
-        yield "function", f"{path}: {told}"
+        reason = str(error)
+    if reason is not None:
+        yield "function", f"{path}: {reason}"
 
 
 def _of_expressions(frame: DataFrame, step: SqlStep) -> Iterator[Problem]:
@@ -197,78 +197,76 @@ def _of_expressions(frame: DataFrame, step: SqlStep) -> Iterator[Problem]:
         return
     has_fields = value_fields(frame) is not None
     if step.where is not None:
-        told = _of_condition(rows, step.where)
-        if told is not None:
-            yield "where", f"{step.where}: {_with_advice(told, has_fields=has_fields)}"
+        reason = _of_condition(rows, step.where)
+        if reason is not None:
+            yield "where", f"{step.where}: {_with_advice(reason, has_fields=has_fields)}"
     if step.select:
-        for told in _of_select(rows, step.select, has_fields=has_fields):
-            yield "select", _with_advice(told, has_fields=has_fields)
+        for reason in _of_select(rows, step.select, has_fields=has_fields):
+            yield "select", _with_advice(reason, has_fields=has_fields)
 
 
-def _with_advice(told: str, *, has_fields: bool) -> str:
-    """What Spark *told*, and where fields come from when a name is not known and the value has none."""
-    return told if has_fields or _UNKNOWN_NAME not in told else f"{told} {_NO_FIELDS}"
+def _with_advice(reason: str, *, has_fields: bool) -> str:
+    """*reason*, with an explanation if it is about an unknown name and the value has no fields."""
+    return reason if has_fields or _UNKNOWN_NAME not in reason else f"{reason} {_NO_FIELDS}"
 
 
 def _of_condition(rows: DataFrame, text: str) -> str | None:
-    # By itself first: what Spark says of syntax is to be about the user's text alone.
-    told = _complaint(lambda: rows.select(F.expr(text)))
-    if told is not None:
-        return told
+    # By itself first: Spark's syntax errors should quote only the user's text.
+    reason = _error_of(lambda: rows.select(F.expr(text)))
+    if reason is not None:
+        return reason
     columns = rows.select(F.expr(text)).columns
     if len(columns) != 1:
-        return "It has to be one expression."
-    if _complaint(lambda: rows.select(condition(text))) is not None:
-        return (
-            f"Something is missing behind {columns[0]}, or it is too much: a condition has no name."
-        )
+        return "It must be one expression."
+    if _error_of(lambda: rows.select(condition(text))) is not None:
+        return f"Something is missing after {columns[0]}, or it is superfluous: a condition has no name."
     kind = rows.select(condition(text)).schema[0].dataType
     if isinstance(kind, BooleanType):
         return None
-    return f"Its type is {kind.simpleString()}, and it has to be boolean."
+    return f"Its type is {kind.simpleString()}, but it must be boolean."
 
 
 def _of_select(rows: DataFrame, items: tuple[str, ...], *, has_fields: bool) -> Iterator[str]:
     if not has_fields and any(each.startswith("*") for each in items):
-        yield "*: It stands for the fields of the value, and this value has none. Name value."
+        yield "*: It stands for the fields of the value, but this value has none. Use value instead."
         return
-    if _complaint(lambda: rows.select(*map(expression, items))) is None:
+    if _error_of(lambda: rows.select(*map(expression, items))) is None:
         yield from _of_names(rows, items)
         return
-    # All at once is quick; one by one tells which it is.
+    # Checking all at once is quick; one by one finds the expression that is wrong.
     for each in items:
-        told = _complaint(lambda text=each: rows.select(expression(text)))
-        if told is not None:
-            yield f"{each}: {_of_syntax(rows, each) or told}"
+        reason = _error_of(lambda text=each: rows.select(expression(text)))
+        if reason is not None:
+            yield f"{each}: {_of_syntax(rows, each) or reason}"
 
 
 def _of_syntax(rows: DataFrame, text: str) -> str | None:
-    """What Spark says of *text* as it is, when it cannot be parsed."""
-    told = _complaint(lambda: rows.select(F.expr(text)))
-    return told if told is not None and told.startswith("[PARSE_") else None
+    """Spark's message about *text* itself if it cannot be parsed, or ``None``."""
+    reason = _error_of(lambda: rows.select(F.expr(text)))
+    return reason if reason is not None and reason.startswith("[PARSE_") else None
 
 
 def _of_names(rows: DataFrame, items: tuple[str, ...]) -> Iterator[str]:
-    """What is wrong with the names and types of the fields that *items* make, each of which is right for itself."""
+    """What is wrong with the names and types of the fields that *items* make; each item is valid on its own."""
     shown = rows.select(*map(expression, items)).columns
     kind = rows.select(F.struct(*map(expression, items))).schema[0].dataType
     assert isinstance(kind, StructType)
     for name, text in zip(kind.names, shown, strict=True):
         if name != text:
-            yield f"{text}: It has no name. Say {text} AS … ."
+            yield f"{text}: It has no name. Write {text} AS … ."
     for name in dict.fromkeys(each for each in shown if shown.count(each) > 1):
-        yield f"{name}: There are two fields of this name."
-    told = _strange(kind)
-    if told is not None:
-        yield told
+        yield f"{name}: There are two fields with this name."
+    reason = _unsupported(kind)
+    if reason is not None:
+        yield reason
 
 
-def _complaint(made: Callable[[], DataFrame]) -> str | None:
-    """Why what *made* makes is refused: by Spark, or because it is not done row by row."""
+def _error_of(make: Callable[[], DataFrame]) -> str | None:
+    """Why the frame of *make* is refused: by Spark, or because it does not work row by row; else ``None``."""
     try:
-        return _refused(made())
+        return _refused(make())
     except AnalysisException as error:
-        # Among the names that Spark proposes is one that is not for users.
+        # The names that Spark suggests include an internal one.
         return _OUR_NAME.sub("", of_analysis(error))
 
 
@@ -277,39 +275,41 @@ def _refused(frame: DataFrame) -> str | None:
     return None if found is None else f"This is {found}. {_NARROW}"
 
 
-def _strange(kind: DataType) -> str | None:
-    found = [f"{name} ({text})" for name, text in strange_fields(kind, "")]
+def _unsupported(kind: DataType) -> str | None:
+    found = [f"{name} ({text})" for name, text in unsupported_fields(kind, "")]
     if not found:
         return None
-    return f"Kafka Connect has no type for {', '.join(found)}. Cast it, such as to a string."
+    return f"Kafka Connect has no type for {', '.join(found)}. Cast it, for example to a string."
 
 
 _known_nulls = Answers[pa.DataType]()
 
 
-def told_nulls(session: SparkSession, between: SqlStage) -> FrameTypes:
-    """What *between* carries, with what its step leaves required. Runs nothing, and is asked once for a micro-batch.
+def types_after_step(session: SparkSession, between: SqlStage) -> FrameTypes:
+    """The frame types of *between*, with the fields that are still required after its step. Runs nothing.
 
-    Nothing is told where the step makes values of another type, which have a schema of their own, and where it is
-    one that Spark refuses.
+    Called once per micro-batch. The types are returned unchanged if the step makes values of another type, which get
+    a schema of their own, or if Spark refuses the step.
     """
     carries, step = between.carries, between.step
     if carries.read is None or not (step.select or step.function):
         return carries
     if sql_problems(session, from_arrow_schema(carries.schema()), step):
         return carries
-    left = _known_nulls.of(session, between, lambda: _left(_stand_in(session, carries), step))
+    left = _known_nulls.of(
+        session, between, lambda: _type_after(_required_stand_in(session, carries), step)
+    )
     return replace(carries, left=left) if travelling(left) == carries.value else carries
 
 
-def _stand_in(session: SparkSession, carries: FrameTypes) -> DataFrame:
-    """A frame that has a value in each row, and in the value all that is required."""
+def _required_stand_in(session: SparkSession, carries: FrameTypes) -> DataFrame:
+    """A stand-in frame whose value is not null, and neither are the value's required fields."""
     schema = carries.schema()
     value = pa.field("value", carries.read, nullable=False)
     return stand_in(session, from_arrow_schema(schema.set(schema.get_field_index("value"), value)))
 
 
-def _left(frame: DataFrame, step: SqlStep) -> pa.DataType:
+def _type_after(frame: DataFrame, step: SqlStep) -> pa.DataType:
     if step.function:
         made = returned(frame, step.function)
         frame = put_back(made, {"value": value_of(made, RECORD)})

@@ -1,4 +1,4 @@
-"""Rows of frames on their way through a SQL step: the names of their parts, users' functions, how they are put back."""
+"""Rows of frames in a SQL step: the names of their parts, users' functions, and the reassembly of frames."""
 
 from __future__ import annotations
 
@@ -17,15 +17,36 @@ from headrace.connect.errors import TaskFailedError
 from headrace.spark.failures import full_text, in_short
 
 RECORD: Final = "record"
-"""The column with all parts of a record, also of those whose names a field has taken."""
+"""The column with all parts of a record, including those whose names are also names of fields."""
 ROW: Final = "_headrace"
 """The column that carries the whole row of a frame."""
 RESERVED: Final = (RECORD, ROW)
 _PARTS: Final = ("key", "value", "headers", "timestamp", "topic", "partition")
 
+_RECORD_KIND: Final = 0
+_RUNS: Final = "It runs Spark (count, collect, show …): it may only define columns."
+_PLAIN: Final = frozenset(
+    [
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "boolean",
+        "string",
+        "binary",
+        "date",
+        "time",
+        "timestamp",
+        "timestamp_ntz",
+        "void",
+    ]
+)
+
 
 def value_fields(frame: DataFrame) -> tuple[str, ...] | None:
-    """The names of the value's fields, in their order; ``None`` when it has none. Asks Spark for the schema."""
+    """The names of the value's fields, in order; ``None`` if it has none. Asks Spark for the schema."""
     kind = frame.schema["value"].dataType
     return tuple(kind.names) if isinstance(kind, StructType) else None
 
@@ -33,7 +54,7 @@ def value_fields(frame: DataFrame) -> tuple[str, ...] | None:
 def named(frame: DataFrame) -> DataFrame:
     """*frame* as expressions see it: fields, parts of the record whose names are free, ``record``, and the row.
 
-    Raises ``ValueError`` with a sentence for a field with a name that is reserved.
+    Raises ``ValueError`` for a field with a reserved name.
     """
     fields = value_fields(frame) or ()
     refuse_reserved(fields)
@@ -44,12 +65,12 @@ def named(frame: DataFrame) -> DataFrame:
 
 
 def refuse_reserved(fields: tuple[str, ...]) -> None:
-    """Raise ``ValueError`` with a sentence when one of *fields* is called as what is not the value's."""
+    """Raise ``ValueError`` if one of *fields* has a reserved name."""
     for each in fields:
         if each.casefold() in RESERVED:
             raise ValueError(
-                f"The value has a field {each!r}, which is a name for the whole record here. Give it another "
-                "one before, with ReplaceField and renames."
+                f"The value has a field {each!r}, but this name stands for the whole record here. Rename the field "
+                "before, with ReplaceField and renames."
             )
 
 
@@ -59,34 +80,31 @@ def record() -> Column:
 
 
 def _part(name: str) -> Column:
-    # Frames count milliseconds, SQL has a type for moments.
+    # Frames have milliseconds, SQL has a timestamp type.
     return F.timestamp_millis(F.col(name)) if name == "timestamp" else F.col(name)
 
 
 def expression(text: str) -> Column:
-    """What *text* says; a ``*`` at its beginning stands for the fields of the value, not for all columns there are.
+    """The expression *text*; a leading ``*`` stands for the fields of the value, not for all columns.
 
-    Raises what Spark raises for text that it does not understand.
+    Raises what Spark raises for text that it cannot parse.
     """
     return F.expr(f"{ROW}.value.{text}" if text.startswith("*") else text)
 
 
 def condition(text: str) -> Column:
-    """What *text* says, which is no expression with a name: a word behind it would be taken for one, also AND.
+    """The expression *text*, which must have no alias: otherwise a trailing word, even AND, would be taken for one.
 
-    Raises what Spark raises for text that it does not understand.
+    Raises what Spark raises for text that it cannot parse.
     """
-    # On a line of its own: a comment may end the text.
+    # The parenthesis is on a line of its own, because the text may end with a comment.
     return F.expr(f"({text}\n)")
 
 
-_RECORD_KIND = 0
-
-
 def is_open(row: str = "") -> Column:
-    """Whether the row is a record that nothing has dropped yet; *row* is the column that carries it, if one does.
+    """Whether the row is a record that was not dropped yet; *row* is the column that carries the row, if one does.
 
-    Expressions are evaluated behind this alone: elsewhere they would fail for what is not there.
+    Expressions are evaluated only for such rows: for others they would fail on missing values.
     """
     return (_member(row, "kind") == F.lit(_RECORD_KIND)) & _member(row, "keep")
 
@@ -97,24 +115,24 @@ def has_value(row: str = "") -> Column:
 
 
 def with_fields(rows: DataFrame, *others: str) -> DataFrame:
-    """The frame that :data:`ROW` carries; its value has the columns of *rows* as fields, not *others* nor the row."""
+    """The frame that :data:`ROW` carries, with the columns of *rows*, except *others* and the row, as value fields."""
     return put_back(rows, {"value": F.when(is_open(ROW) & has_value(ROW), value_of(rows, *others))})
 
 
 def value_of(rows: DataFrame, *others: str) -> Column:
-    """A struct of the columns of *rows*, but for *others* and the row."""
+    """A struct of the columns of *rows*, except *others* and the row."""
     fields = [each for each in rows.columns if each not in (*others, ROW)]
     return F.struct(*(F.col(quoted(each)).alias(each) for each in fields))
 
 
 def put_back(rows: DataFrame, changed: Mapping[str, Column]) -> DataFrame:
-    """The frame that :data:`ROW` carries, with other columns where they are *changed*. Asks Spark for the schema."""
+    """The frame that :data:`ROW` carries, with the *changed* columns replaced. Asks Spark for the schema."""
     names = rows.schema[ROW].dataType.names  # pyright: ignore[reportAttributeAccessIssue]
     return rows.select(*(changed.get(name, F.col(f"{ROW}.{name}")).alias(name) for name in names))
 
 
 def quoted(name: str) -> str:
-    """*name* as Spark takes it for one name, whatever is in it. Pure."""
+    """*name* quoted for Spark, whatever characters it contains. Pure."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -122,25 +140,22 @@ def _member(row: str, name: str) -> Column:
     return F.col(f"{row}.{name}" if row else name)
 
 
-_RUNS = "It runs Spark (count, collect, show …): it may only say what becomes of the columns."
-
-
 class FunctionError(TaskFailedError):
-    """A user's function failed, or returned what it may not."""
+    """A user's function failed, or returned something invalid."""
 
     @classmethod
     def of_action(cls) -> Self:
-        """It has asked for rows."""
+        """The error of a function that runs a Spark action."""
         return cls(_RUNS)
 
 
 def with_function(frame: DataFrame, path: str) -> DataFrame:
-    """*frame* with the columns as value that the function at *path* makes of it.
+    """*frame* with a value of the columns that the function at *path* returns.
 
-    The function sees the value's fields (a value that has none as ``value``), ``record``, and the row that it has
-    to keep; all but the row are null where there is no record, or one that is dropped. Raises
-    :class:`FunctionError`, what Spark says of its columns, and
-    :class:`~headrace.connect.errors.TaskFailedError` when there is no such function.
+    The function sees the value's fields (a value without fields as ``value``), ``record``, and the row, which it has
+    to keep; all but the row are null for rows that are no record, or a dropped one. Raises :class:`FunctionError`,
+    Spark's errors about its columns, and :class:`~headrace.connect.errors.TaskFailedError` when there is no such
+    function.
     """
     return with_fields(returned(frame, path, if_open=_if_open), RECORD)
 
@@ -148,7 +163,7 @@ def with_function(frame: DataFrame, path: str) -> DataFrame:
 def returned(
     frame: DataFrame, path: str, *, if_open: Callable[[Column], Column] = lambda column: column
 ) -> DataFrame:
-    """The columns that the function at *path* makes of *frame*'s, of which it sees what *if_open* leaves.
+    """The columns that the function at *path* returns for *frame*; *if_open* is applied to the columns that it sees.
 
     Raises as :func:`with_function`.
     """
@@ -190,12 +205,12 @@ def _called(path: str, given: DataFrame) -> DataFrame:
             raise
         raise FunctionError(f"It raised {type(error).__name__}: {in_short(error)}") from error
     if not isinstance(made, DataFrame):
-        raise FunctionError(f"It returned {type(made).__name__}, and has to return a DataFrame.")
+        raise FunctionError(f"It returned {type(made).__name__}, but must return a DataFrame.")
     return made
 
 
 def _is_of_spark(error: Exception) -> bool:
-    """Whether *error* may be about Spark itself, which can be tried again, and not about what the function says."""
+    """Whether *error* may be about Spark itself, and so may be temporary, and not about the function."""
     of_arguments = isinstance(error, TypeError | ValueError | AttributeError | LookupError)
     return isinstance(error, Py4JError | PySparkException) and not of_arguments
 
@@ -203,55 +218,37 @@ def _is_of_spark(error: Exception) -> bool:
 def _refuse_columns(names: Sequence[str]) -> None:
     if ROW not in names:
         raise FunctionError(
-            f"It left out the column {ROW}, which carries the record's place. Add and change columns with "
-            f"withColumn, leave out with drop, or name {ROW} among those that it selects."
+            f"It dropped the column {ROW}, which carries the record's position. Add and change columns with "
+            f"withColumn, remove them with drop, or include {ROW} in select."
         )
     fields = [each for each in names if each not in (RECORD, ROW)]
     if not fields:
-        raise FunctionError("It left no column for the value.")
+        raise FunctionError("It returned no column for the value.")
     twice = sorted({each for each in fields if fields.count(each) > 1})
     if twice:
-        raise FunctionError(f"It returned two columns of one name: {', '.join(twice)}.")
+        raise FunctionError(f"It returned two columns with the same name: {', '.join(twice)}.")
 
 
 def _refuse_another_row(given: DataFrame, made: DataFrame) -> None:
-    # Without "otherwise", F.when makes a column that may be null of one that may not.
+    # For example, F.when without "otherwise" makes a non-nullable column nullable.
     if made.schema[ROW] != given.schema[ROW]:
         raise FunctionError(
-            f"It replaced the column {ROW}, which carries the record's place and has to come back as it was given."
+            f"It changed the column {ROW}, which carries the record's position and must be returned unchanged."
         )
 
 
-_PLAIN: Final = frozenset(
-    [
-        "tinyint",
-        "smallint",
-        "int",
-        "bigint",
-        "float",
-        "double",
-        "boolean",
-        "string",
-        "binary",
-        "date",
-        "time",
-        "timestamp",
-        "timestamp_ntz",
-        "void",
-    ]
-)
-
-
-def strange_fields(kind: t.DataType, name: str) -> Iterator[tuple[str, str]]:
-    """Where in *kind*, which is called *name*, there are types that Kafka Connect has no equal of, and which. Pure."""
+def unsupported_fields(kind: t.DataType, name: str) -> Iterator[tuple[str, str]]:
+    """The paths in *kind*, whose own path is *name*, with types that Kafka Connect does not have, and those types. Pure."""
     if isinstance(kind, t.StructType):
         for each in kind.fields:
-            yield from strange_fields(each.dataType, f"{name}.{each.name}" if name else each.name)
+            yield from unsupported_fields(
+                each.dataType, f"{name}.{each.name}" if name else each.name
+            )
     elif isinstance(kind, t.ArrayType):
-        yield from strange_fields(kind.elementType, name)
+        yield from unsupported_fields(kind.elementType, name)
     elif isinstance(kind, t.MapType):
-        yield from strange_fields(kind.keyType, name)
-        yield from strange_fields(kind.valueType, name)
+        yield from unsupported_fields(kind.keyType, name)
+        yield from unsupported_fields(kind.valueType, name)
     elif not _is_plain(kind):
         yield name, kind.simpleString()
 
@@ -259,5 +256,5 @@ def strange_fields(kind: t.DataType, name: str) -> Iterator[tuple[str, str]]:
 def _is_plain(kind: t.DataType) -> bool:
     if isinstance(kind, t.DecimalType | t.CharType | t.VarcharType):
         return True
-    # A time has its precision behind its name, text its collation.
+    # The name of a time is followed by its precision, that of text by its collation.
     return kind.simpleString().partition("(")[0].partition(" ")[0] in _PLAIN

@@ -1,4 +1,4 @@
-"""A SQL step between reading and writing: the job in which it stands, and what becomes of a frame's rows."""
+"""A SQL step between reading and writing: the Spark job that contains it, and its effect on a frame's rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.connect.errors import TaskFailedError
 from headrace.spark.slot_function import OUTCOME_SCHEMA, reading_function, writing_function
-from headrace.spark.sql_check import sql_problems, told_nulls
+from headrace.spark.sql_check import sql_problems, types_after_step
 from headrace.spark.sql_rows import (
     ROW,
     condition,
@@ -26,27 +26,33 @@ from headrace.task.sql.reader import ArrowFlush
 from headrace.task.sql.step import SqlStage, SqlStep
 from headrace.task.work import SlotTicket
 
+_ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
+# So many filler rows are made twice a second: Spark's default of 10,000 costs some milliseconds.
+_MOST_ROWS: Final = 200_000
+# Four of the buffers that Spark gives a Python process.
+_FLUSH_OCTETS: Final = 4 * 65_536
+
 
 def applied(frame: DataFrame, step: SqlStep) -> DataFrame:
-    """*frame* as *step* leaves it: the same rows and columns, in their order. Runs nothing.
+    """*frame* after *step*: the same rows and columns, in the same order. Runs nothing.
 
-    *frame* has the columns of frames of records. The function comes first, then ``where``, then ``select``. They are
-    evaluated for records (kind 0) that are to be kept. ``where`` only changes ``keep``; what is not to be kept
-    has no value behind a ``select`` or a function, and a null value stays null.
+    *frame* has the columns of frames of records. The function is applied first, then ``where``, then ``select``. They
+    are evaluated for records (kind 0) that are to be kept. ``where`` only changes ``keep``; a record that is not kept
+    has no value after a ``select`` or a function, and a null value stays null.
 
-    Raises :class:`~headrace.connect.errors.TaskFailedError`, naming the setting, for what Spark refuses, and for
-    what it would not do row by row.
+    Raises :class:`~headrace.connect.errors.TaskFailedError`, naming the setting, for what Spark refuses or would not
+    execute row by row.
     """
     problems = sql_problems(frame.sparkSession, frame.schema, step)
     if problems:
-        told = " ".join(f"{step.prefix}{name}: {sentence}" for name, sentence in problems)
-        raise TaskFailedError(f"SparkSql cannot do what it is asked. {told}")
+        reasons = " ".join(f"{step.prefix}{name}: {sentence}" for name, sentence in problems)
+        raise TaskFailedError(f"The SparkSql step is invalid. {reasons}")
     changed = with_function(frame, step.function) if step.function else frame
-    judged = _judged(changed, step.where) if step.where else changed
-    return _selected(judged, step.select) if step.select else judged
+    filtered = _filtered(changed, step.where) if step.where else changed
+    return _selected(filtered, step.select) if step.select else filtered
 
 
-def _judged(frame: DataFrame, text: str) -> DataFrame:
+def _filtered(frame: DataFrame, text: str) -> DataFrame:
     is_true = F.coalesce(condition(text), F.lit(False))  # noqa: FBT003 (a literal)
     keep = F.when(is_open(ROW), is_true).otherwise(F.col(f"{ROW}.keep"))
     return put_back(named(frame), {"keep": keep})
@@ -57,26 +63,19 @@ def _selected(frame: DataFrame, items: tuple[str, ...]) -> DataFrame:
     return put_back(named(frame), {"value": value})
 
 
-_ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
-# Twice a second so many rows that mean nothing are made: 10,000, as usual, cost some milliseconds.
-_MOST_ROWS: Final = 200_000
-# Four of the buffers that Spark gives a Python process.
-_PUSHED_OCTETS: Final = 4 * 65_536
-
-
 def split_job(
     session: SparkSession,
     tickets: Sequence[SlotTicket],
     between: SqlStage,
     plugin_folders: Sequence[str] = (),
 ) -> DataFrame:
-    """The outcomes of *tickets*' slots, each of which reads and writes in a process of its own.
+    """The outcomes of *tickets*' slots, each of which reads and writes in separate processes.
 
-    One stage, whose rows keep their order. Raises :class:`~headrace.connect.errors.TaskFailedError` for a step
-    that Spark refuses, and for a session in which rows would not come through.
+    The job has one stage, whose rows keep their order. Raises :class:`~headrace.connect.errors.TaskFailedError` for a
+    step that Spark refuses, and for a session whose Arrow batch size would hold rows back.
     """
-    count, carries = len(tickets), told_nulls(session, between)
-    reading = reading_function(tickets, carries, _push(session), plugin_folders)
+    count, carries = len(tickets), types_after_step(session, between)
+    reading = reading_function(tickets, carries, _flush_settings(session), plugin_folders)
     frames = session.range(0, count, 1, count).mapInArrow(
         reading, from_arrow_schema(carries.schema())
     )
@@ -84,12 +83,12 @@ def split_job(
     return applied(frames, between.step).mapInArrow(writing, OUTCOME_SCHEMA)
 
 
-def _push(session: SparkSession) -> ArrowFlush:
-    told = session.conf.get(_ROWS)
-    rows = int(str(told))
+def _flush_settings(session: SparkSession) -> ArrowFlush:
+    value = session.conf.get(_ROWS)
+    rows = int(str(value))
     if not 0 < rows <= _MOST_ROWS:
         raise TaskFailedError(
-            f"The Spark session has {_ROWS}={told}: between reading and writing, rows would wait for that many "
-            f"others. For a SparkSql step it has to be from 1 to {_MOST_ROWS}; 10000 is Spark's own."
+            f"The Spark session has {_ROWS}={value}: between reading and writing, rows would wait for that many "
+            f"others. For a SparkSql step it must be from 1 to {_MOST_ROWS}; Spark's default is 10000."
         )
-    return ArrowFlush(rows=rows, octets=_PUSHED_OCTETS)
+    return ArrowFlush(rows=rows, octets=_FLUSH_OCTETS)

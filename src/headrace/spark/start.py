@@ -1,4 +1,4 @@
-"""How the session of an engine is started: with which options of Java, how often that is tried, what is logged."""
+"""Starts the session of an engine: chooses Java options, retries, and logs the progress."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from headrace.spark.session import (
 
 _log = logging.getLogger(__name__)
 
-# From its first failure on, Spark's first start is tried again for so long: something that ends processes, such as a
-# shortage of memory, may pass, a wrong setting does not.
+# Spark's first start is retried for so long after its first failure: a cause that kills processes, such as a shortage of
+# memory, may be temporary, a wrong setting is not.
 _START_SECONDS: Final = 60.0
-# Jobs are planned and started in it, nothing else: code that is compiled well is not worth the wait, nor are threads
-# for the collection of a small heap.
+# The JVM only plans and starts jobs: optimised compilation is not worth its time, nor are threads for the garbage
+# collection of a small heap.
 _SCHEDULING_ONLY: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-# Nor is code for the few rows that tell slots apart, which Spark would generate and compile for each job.
+# Nor is generated code for the few rows that identify slots, which Spark would compile for each job.
 _SCHEDULING_CONF: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-# PySpark imports it when its JVM is there; imported while that starts, it takes no time of its own.
+# PySpark imports it when its JVM has started; importing it meanwhile takes no extra time.
 _IMPORTED_BY_PYSPARK: Final = "pandas"
-_TOLD_SECONDS: Final = 5.0
+_LOG_SECONDS: Final = 5.0
 _DEFAULT_OPTIONS: Final = "spark.driver.defaultJavaOptions"
 _KEYS: Final = ("spark.driver.extraJavaOptions", _DEFAULT_OPTIONS)
 _VARIABLES: Final = (
@@ -55,14 +55,14 @@ _VARIABLES: Final = (
     "SPARK_SUBMIT_OPTS",
     "PYSPARK_SUBMIT_ARGS",
 )
-# Other options, such as a trust store's, do not choose what these do.
+# Only such options conflict with headrace's; others, such as a trust store's, do not.
 _CHOOSING: Final = ("-X", "-javaagent", "-agent", "--driver-java-options")
 
 
 class Progress:
-    """Logs, while Spark starts at *place*, what is being waited for; it takes long enough for somebody to wonder."""
+    """Logs what is being waited for while Spark starts at *place*, because that may take long."""
 
-    def __init__(self, place: str, *, every_seconds: float = _TOLD_SECONDS) -> None:
+    def __init__(self, place: str, *, every_seconds: float = _LOG_SECONDS) -> None:
         self._place = place
         self._every_seconds = every_seconds
         self._ended = threading.Event()
@@ -71,7 +71,9 @@ class Progress:
     def __enter__(self) -> Self:
         self._began = time.monotonic()
         _log.info("Starting Spark (%s) …", self._place)
-        threading.Thread(target=self._tell, name="headrace-spark-start", daemon=True).start()
+        threading.Thread(
+            target=self._log_progress, name="headrace-spark-start", daemon=True
+        ).start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -79,7 +81,7 @@ class Progress:
         if kind is None:
             _log.info("Spark (%s) is ready after %.0f s", self._place, self._seconds())
 
-    def _tell(self) -> None:
+    def _log_progress(self) -> None:
         while not self._ended.wait(self._every_seconds):
             _log.info(
                 "Spark (%s) has been starting for %.0f s: waiting for %s",
@@ -93,7 +95,7 @@ class Progress:
 
 
 class SparkStart:
-    """All starts of one engine's session, which is a *given* one or opened as *settings* say.
+    """Starts and restarts one engine's session, which is a *given* one or opened with *settings*.
 
     *begin* prepares a session and runs its first job.
     """
@@ -114,12 +116,12 @@ class SparkStart:
         self._has_succeeded = False
         self._failing_since: float | None = None
         self.scheduling_only: SparkSession | None = None
-        """The session whose JVM is slow with records that pass through it."""
+        """The session whose JVM was started for scheduling only, and is slow with records that pass through it."""
 
     def session(self, *, sql: bool) -> SparkSession:
-        """One that is ready for slots. With *sql* records pass through its JVM.
+        """Start a session that is ready for slots. With *sql* records pass through its JVM.
 
-        Raises RetriableError where it is worth another try, TaskFailedError where it is not.
+        Raises RetriableError if another attempt may succeed, otherwise TaskFailedError.
         """
         try:
             session = self._opened(sql=sql) if self._given is None else self._begun(self._given)
@@ -145,7 +147,7 @@ class SparkStart:
             except _NotStartedError as error:
                 if not java.options or error.ending is None:
                     raise
-                _log.debug("Spark's JVM is started without options of headrace's: %s", error)
+                _log.debug("Spark's JVM is restarted without headrace's options: %s", error)
                 session = self._attempt(progress, (), {})
                 java.succeeded_without_options(error.ending)
                 self.scheduling_only = None
@@ -166,12 +168,12 @@ class SparkStart:
             progress.awaited = "the Python processes of its slots, which need free cores"
             self._begin(session)
         except ConnectError:
-            # A refusal without a session of ours may be about somebody else's, which is none of our business.
+            # Without a session of its own, headrace must not discard one of the program that embeds it.
             if session is not None:
                 discard_session(session)
             raise
         except Exception as error:
-            # Read before the session is discarded: what went wrong in Java has to be asked for there.
+            # Before the session is discarded, because the messages of Java's errors are read from the JVM.
             has_ended = java_process.has_ended()
             failed = _NotStartedError(
                 in_short(error),
@@ -190,10 +192,10 @@ class SparkStart:
             self._failing_since = now
         if error.is_lost and now < self._failing_since + _START_SECONDS:
             return RetriableError(f"Spark could not be started ({self._place}): {error}")
-        # Whoever restarts a connector then wants it tried as patiently as before.
+        # After a restart of the connector, Spark's start is retried for the full time again.
         self._failing_since = None
         return TaskFailedError(
-            f"Spark could not be started ({self._place}): {error}. Look whether it runs there, and at "
+            f"Spark could not be started ({self._place}): {error}. Check whether it runs there, and check "
             "spark.master, spark.remote and the other spark.* keys of the worker."
         )
 
@@ -204,19 +206,19 @@ def _import_for_pyspark() -> None:
 
 
 class _NotStartedError(Exception):
-    """There is no session; *is_lost* when a process of it may have ended by chance, *ending* is its JVM's own."""
+    """No session was started. *is_lost*: one of its processes may have died; *ending*: how its JVM ended by itself."""
 
     def __init__(self, reason: str, *, is_lost: bool, ending: str | None = None) -> None:
-        told = ending and f"; its Java process {ending} and has written why to standard error"
-        super().__init__(f"{reason}{told or ''}")
+        detail = ending and f"; its Java process {ending} and has written why to standard error"
+        super().__init__(f"{reason}{detail or ''}")
         self.is_lost = is_lost
         self.ending = ending
 
 
 class JavaStart:
-    """The options and settings that Spark's JVM is started with; no options where the user has chosen some.
+    """The options and settings with which Spark's JVM is started; no options if the user has set some.
 
-    With *sql* records pass through it, and it compiles and collects as Java does by default.
+    With *sql* records pass through it, and it uses Java's default compiler and garbage collector.
     """
 
     def __init__(self, settings: SparkSettings, *, sql: bool) -> None:
@@ -235,36 +237,36 @@ class JavaStart:
         self.conf: Mapping[str, str] = _SCHEDULING_CONF if self.is_scheduling_only else {}
 
     def succeeded(self) -> None:
-        """Spark is ready; see to it that its next start is a fast one."""
+        """Called when Spark is ready; makes the class archive for faster starts if there is none."""
         if self._archive is not None and not self._from_archive:
             try:
                 make_beside(self._archive)
             except OSError as error:
-                _log.debug("No class archive is made: %s", error)
+                _log.debug("The class archive could not be made: %s", error)
 
     def succeeded_without_options(self, ending: str) -> None:
-        """Spark is ready, but its JVM has *ending* when it was started with :attr:`options`."""
+        """Called when Spark is ready, but its JVM ended (*ending*) when it was started with :attr:`options`."""
         _log.warning(
-            "Spark's JVM %s when it was started with %s, and has started without. Where other options of Java are "
-            "set that do not go with these, set them in spark.driver.extraJavaOptions instead.",
+            "Spark's JVM %s when it was started with %s, and has started without. If other Java options are set that "
+            "conflict with these, set them in spark.driver.extraJavaOptions instead.",
             ending,
             " ".join(self.options),
         )
         if self._archive is not None and self._from_archive:
-            self._archive.discard("Spark's JVM has started without it, and not with it.")
+            self._archive.discard("Spark's JVM started without it, but not with it.")
 
 
 def _are_chosen(settings: SparkSettings) -> bool:
-    told = " ".join(os.environ.get(each, "") for each in _VARIABLES)
+    given = " ".join(os.environ.get(each, "") for each in _VARIABLES)
     return (
-        any(key in settings.conf or key in told for key in _KEYS)
-        or any(each.startswith(_CHOOSING) for each in re.split(r"[\s'\"]+", told))
+        any(key in settings.conf or key in given for key in _KEYS)
+        or any(each.startswith(_CHOOSING) for each in re.split(r"[\s'\"]+", given))
         or _are_in_defaults()
     )
 
 
 def _are_in_defaults() -> bool:
-    """Whether Spark's own file of defaults has options, which it puts before ours; others there have no effect."""
+    """Whether Spark's defaults file sets default Java options, which Spark puts before headrace's."""
     with suppress(ConnectError, OSError):
         folder = os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf"
         defaults = Path(folder, "spark-defaults.conf").read_text(errors="replace")

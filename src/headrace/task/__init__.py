@@ -1,3 +1,3 @@
-"""What runs inside one Spark task: the task loop's two halves, and the channel's client."""
+"""What runs inside one Spark task: the poll loop, the writer, and the client of the channel to the driver."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plain records into batches, and rows of batches as the records that transformations get; pure."""
+"""Converts plain records to batches, and rows of batches to the records that transformations get; pure."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from headrace.connect.json_document import JSON_NULL, document
 from headrace.connect.partition import OffsetValue, SourceOffset, checked_values
 from headrace.connect.record import BadRecord, Headers, SourceRecord
 from headrace.connect.schema import JSON_DOCUMENT, Schema
-from headrace.task.record_origin import position_told, source_name
+from headrace.task.record_origin import position_text, source_name
 
 
 def batches_of(records: Sequence[SourceRecord]) -> Iterator[tuple[SourceBatch, list[SourceRecord]]]:
     """The batches of *records*, in order, each with the records it was made from.
 
-    Raises :class:`~headrace.connect.errors.RecordError` with its index, source partition and offset for a
-    record that does not fit its schema, after the batches of all before it.
+    Raises :class:`~headrace.connect.errors.RecordError` for a record that does not fit its schema, with its
+    index, source partition and offset, after yielding the batches of all records before it.
     """
     done = 0
-    for _, neighbours in itertools.groupby(records, _shared):
+    for _, neighbours in itertools.groupby(records, _batch_key):
         group = list(neighbours)
         try:
             batch = _batch(group)
         except RecordError:
-            good = _good(group)
+            good = _good_count(group)
             if good:
                 yield _batch(group[:good]), group[:good]
-            raise _refused(group[: good + 1], done + good) from None
+            raise _error_of_last(group[: good + 1], done + good) from None
         yield batch, group
         done += len(group)
 
 
 def without_value(record: SourceRecord) -> SourceBatch:
-    """The place of *record* as a batch of one row without key and value, which may be what fits no column."""
+    """*record* as a batch of one row without key and value: the record may not fit any column."""
     offset = record.source_offset
     return SourceBatch(
         topic=record.topic,
@@ -55,8 +55,8 @@ def without_value(record: SourceRecord) -> SourceBatch:
     )
 
 
-def _good(group: Sequence[SourceRecord]) -> int:
-    """How many records come before the first one with which *group* is no batch."""
+def _good_count(group: Sequence[SourceRecord]) -> int:
+    """How many records precede the first one that does not fit into a batch with the others."""
 
     def fails(count: int) -> int:
         try:
@@ -68,8 +68,8 @@ def _good(group: Sequence[SourceRecord]) -> int:
     return bisect.bisect_left(range(1, len(group) + 1), 1, key=fails)
 
 
-def _refused(group: Sequence[SourceRecord], row: int) -> RecordError:
-    """The error of the last record of *group*, with its place and its index."""
+def _error_of_last(group: Sequence[SourceRecord], row: int) -> RecordError:
+    """The error of the last record of *group*, with its source position and its index *row*."""
     record = group[-1]
     try:
         _batch(group)
@@ -77,16 +77,16 @@ def _refused(group: Sequence[SourceRecord], row: int) -> RecordError:
         return RecordError(
             error.reason,
             native_key=source_name(record.source_partition),
-            position=position_told(record.source_offset),
+            position=position_text(record.source_offset),
             row=row,
             advice=error.advice,
             bad=_bad(record),
         )
-    raise RuntimeError("a record was refused once, and not again")
+    raise RuntimeError("A record was refused with its neighbours but accepted on the second try.")
 
 
 def _bad(record: SourceRecord) -> BadRecord | None:
-    """*record* as one to be passed over; ``None`` where its offset cannot be stored, so that it cannot be."""
+    """*record* as one that can be skipped; ``None`` if its offset cannot be stored, so that it cannot be skipped."""
     try:
         checked_values(record.source_offset or {}, "source offset")
     except (TypeError, ValueError):
@@ -100,7 +100,7 @@ def _bad(record: SourceRecord) -> BadRecord | None:
 
 
 def _raw(value: object) -> bytes | None:
-    """*value* as bytes for a dead letter: as it is, or as JSON; ``None`` where it is neither."""
+    """*value* as bytes for a dead letter: unchanged, or as JSON; ``None`` if neither is possible."""
     if isinstance(value, bytes):
         return value
     try:
@@ -110,7 +110,8 @@ def _raw(value: object) -> bytes | None:
         return None
 
 
-def _shared(record: SourceRecord) -> tuple[object, ...]:
+def _batch_key(record: SourceRecord) -> tuple[object, ...]:
+    """What neighbouring records must have in common to be in one batch."""
     return (
         record.topic,
         record.partition,
@@ -190,11 +191,11 @@ _PLAIN: Final = frozenset((str, int, float, bool, bytes, Decimal, type(None)))
 
 
 def plain_row(batch: SourceBatch, row: int, original: SourceRecord | None = None) -> SourceRecord:
-    """One row of *batch*: structs and maps as dictionaries, a JSON document as what it stands for.
+    """One row of *batch*: structs and maps as dictionaries, JSON documents parsed.
 
-    *original* is the record that the row was made from, if there is one: what JSON has no words for, such as
-    bytes, comes from there. Raises :class:`~headrace.connect.errors.RecordError` for a value that Python has
-    no form of.
+    *original* is the record that the row was made from, if there is one: values that JSON cannot express, such
+    as bytes, are taken from it. Raises :class:`~headrace.connect.errors.RecordError` for a value that Python
+    cannot represent.
     """
     stamps, headers = batch.timestamps, batch.headers
     return SourceRecord(
@@ -202,23 +203,23 @@ def plain_row(batch: SourceBatch, row: int, original: SourceRecord | None = None
         partition=batch.partition,
         source_partition=batch.source_partition,
         source_offset=batch.offset_at(row),
-        value=_held(batch.values, row, original and original.value),
+        value=_value_at(batch.values, row, original and original.value),
         value_schema=batch.value_schema,
-        key=None if batch.keys is None else _held(batch.keys, row, original and original.key),
+        key=None if batch.keys is None else _value_at(batch.keys, row, original and original.key),
         key_schema=batch.key_schema,
         headers=() if headers is None else headers[row],
         timestamp=stamps if isinstance(stamps, int | None) else stamps[row].as_py(),
     )
 
 
-def _held(column: pa.Array, row: int, original: object) -> Any:  # noqa: ANN401 (whatever the column holds)
+def _value_at(column: pa.Array, row: int, original: object) -> Any:  # noqa: ANN401 (whatever the column holds)
     if original is not None and column.type == JSON_DOCUMENT:
         return JSON_NULL if original is JSON_NULL else _plain(original)
     return _value(column, row)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 (whatever a connector returns)
-    """A copy of *value*, which has a form as JSON, with containers and scalars of Python's own types."""
+    """A copy of *value*, which can be written as JSON, with containers and scalars of Python's own types."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -228,11 +229,11 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 (whatever a connector returns)
         return [_plain(each) for each in value]
     if value is JSON_NULL:
         return None
-    return next(own(value) for kind, own in _OWN.items() if isinstance(value, kind))
+    return next(convert(value) for kind, convert in _TO_PLAIN.items() if isinstance(value, kind))
 
 
-# What an enumeration is worth, and not what it is called.
-_OWN: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
+# str.__str__ gives an enumeration member's value; str() would give its name.
+_TO_PLAIN: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     str: str.__str__,
     int: int,
     float: float,
@@ -248,7 +249,7 @@ def _value(column: pa.Array, row: int) -> Any:  # noqa: ANN401 (whatever the col
         return column[row].as_py(maps_as_pydicts="strict")
     except (ValueError, OverflowError, RecursionError) as error:
         raise RecordError(
-            f"A value has no form that can be transformed: {error}", row=row
+            f"A value cannot be converted for a transformation: {error}", row=row
         ) from error
 
 
@@ -260,15 +261,15 @@ def _parsed(text: str | None) -> Any:  # noqa: ANN401 (whatever JSON holds)
 
 
 def _number(text: str) -> float | Decimal:
-    """A double where it holds the number exactly as written, as Kafka Connect has it; otherwise every digit."""
+    """A float if it represents the number exactly as written, as in Kafka Connect; otherwise a Decimal."""
     exact, double = Decimal(text), float(text)
     return double if Decimal(repr(double)) == exact else exact
 
 
 def joined_headers(batches: Sequence[SourceBatch]) -> Sequence[Headers] | None:
-    """The headers of all rows of *batches*; in columns where all rows have the same headers.
+    """The headers of all rows of *batches*; in columns if all rows have the same headers.
 
-    Raises :class:`~headrace.connect.errors.RecordError` for a header that Python has no form of.
+    Raises :class:`~headrace.connect.errors.RecordError` for a header that Python cannot represent.
     """
     if all(batch.headers is None for batch in batches):
         return None
@@ -288,7 +289,7 @@ def _joined_columns(parts: Sequence[Sequence[Headers] | None]) -> list[HeaderCol
 
 
 def _joined(columns: Sequence[HeaderColumn]) -> HeaderColumn | None:
-    """One header out of the same one of several batches; ``None`` where it is another one in some of them."""
+    """The same header of several batches as one column; ``None`` if it differs between them."""
     first = columns[0]
     if len({repr(_kind(each)) for each in columns}) > 1:
         return None

@@ -1,4 +1,4 @@
-"""The transformation chain of a task: each step a transformation and the predicate that says to which records it applies."""
+"""The transformation chain of a task: each step is a transformation and the predicate that selects its records."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ from headrace.task.work import PluginChoice, SlotWork, StageChoice
 from headrace.transforms.catalogue import make_predicate, make_transform
 from headrace.transforms.spark_sql import SPARK_SQL, SparkSqlConfig
 
-_Made = TypeVar("_Made", Transform, Predicate)
+_log = logging.getLogger(__name__)
+
+_Plugin = TypeVar("_Plugin", Transform, Predicate)
 _Joined = TypeVar("_Joined", bound="pa.Array | int | None")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows on their way through the chain; *rows* are their numbers in the batch that the task returned."""
+    """Rows on their way through the chain; *rows* are their indices in the batch that the task returned."""
 
     batch: SourceBatch
     rows: pa.Int64Array
@@ -51,20 +53,20 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A transformation with its condition; as Kafka Connect's chain, it applies when *negate* xor the predicate."""
+    """A transformation with its condition: as in Kafka Connect, it applies when *negate* xor the predicate holds."""
 
     transform: Transform
     predicate: Predicate | None = None
     negate: bool = False
 
     def changed(self, record: SourceRecord) -> SourceRecord | None:
-        """*record* behind this step; ``None`` when it is dropped."""
+        """*record* after this step; ``None`` when it is dropped."""
         if self.predicate is not None and bool(self.predicate.test(record)) == self.negate:
             return record
         return self.transform.apply(record)
 
     def changed_piece(self, piece: Piece) -> list[Piece] | None:
-        """*piece* behind this step, without what is dropped; ``None`` when its rows have to go one by one."""
+        """*piece* after this step, without dropped rows; ``None`` when its rows must be processed one by one."""
         if not isinstance(self.transform, ColumnarTransform):
             return None
         applies = self._applies(piece.batch)
@@ -83,48 +85,50 @@ class Stage:
             return True
         if not isinstance(self.predicate, ColumnarPredicate):
             return None
-        told = self.predicate.test_batch(batch)
-        if told is None or isinstance(told, bool):
-            return None if told is None else told != self.negate
-        if told.type != pa.bool_() or told.null_count or len(told) != len(batch):
-            # As `test` sees them, because this does not say it of each row.
+        result = self.predicate.test_batch(batch)
+        if result is None or isinstance(result, bool):
+            return None if result is None else result != self.negate
+        if result.type != pa.bool_() or result.null_count or len(result) != len(batch):
+            # Not one answer for each row, so `test` has to decide.
             return None
-        applies = told.to_numpy(zero_copy_only=False) != self.negate
+        applies = result.to_numpy(zero_copy_only=False) != self.negate
         if applies.all():
             return True
         return applies if applies.any() else False
 
     def _applied(self, piece: Piece) -> list[Piece] | None:
-        assert isinstance(self.transform, ColumnarTransform), "asked before"
+        assert isinstance(self.transform, ColumnarTransform), "checked by the caller"
         batches = self.transform.apply_batch(piece.batch)
         return None if batches is None else list(_pieces(batches, piece))
 
 
-def made_stage(choice: StageChoice) -> Stage:
+def make_stage(choice: StageChoice) -> Stage:
     """The step that *choice* names, configured.
 
-    Raises :class:`~headrace.connect.errors.ConfigError` for settings that are wrong, and
-    :class:`~headrace.connect.errors.TaskFailedError` for a class that is not there.
+    Raises :class:`~headrace.connect.errors.ConfigError` for invalid settings, and
+    :class:`~headrace.connect.errors.TaskFailedError` for a class that does not exist.
     """
     predicate = choice.predicate
     return Stage(
-        transform=_made(choice.transform, make_transform),
-        predicate=None if predicate is None else _made(predicate, make_predicate),
+        transform=_make_plugin(choice.transform, make_transform),
+        predicate=None if predicate is None else _make_plugin(predicate, make_predicate),
         negate=choice.negate,
     )
 
 
-def _made(choice: PluginChoice, make_own: Callable[[str, Mapping[str, str]], _Made]) -> _Made:
-    """One of our own, which *make_own* knows, or an author's, which the driver has named by where it lies."""
+def _make_plugin(
+    choice: PluginChoice, make_builtin: Callable[[str, Mapping[str, str]], _Plugin]
+) -> _Plugin:
+    """A built-in plugin, made by *make_builtin*, or an author's, which the driver names as ``module:Class``."""
     if ":" not in choice.class_name:
-        return make_own(choice.class_name, choice.config)
-    made: Any = class_at(choice.class_name, object)()
-    made.configure(choice.config)
-    return made
+        return make_builtin(choice.class_name, choice.config)
+    plugin: Any = class_at(choice.class_name, object)()
+    plugin.configure(choice.config)
+    return plugin
 
 
 def _pieces(batches: Sequence[SourceBatch], changed: Piece) -> Iterator[Piece]:
-    """What *changed* has become: *batches*, with the source offsets that it had."""
+    """The *batches* that a transformation made of *changed*, with the source offsets of its rows."""
     start, offsets = 0, changed.batch.offsets
     for batch in batches:
         own = None if offsets is None else offsets.slice(start, len(batch))
@@ -136,18 +140,18 @@ def _pieces(batches: Sequence[SourceBatch], changed: Piece) -> Iterator[Piece]:
         yield Piece(kept, changed.rows.slice(start, len(batch)))
         start += len(batch)
     if batches and start != len(changed.rows):
-        raise ValueError(f"A transformation made {start} rows of {len(changed.rows)}.")
+        raise ValueError(f"A transformation returned {start} rows for {len(changed.rows)}.")
 
 
 def _merged(pieces: Sequence[Piece]) -> list[Piece] | None:
-    """One piece with the rows of all, in their order; ``None`` when they do not fit into one batch."""
+    """One piece with the rows of all *pieces*, in order; ``None`` when they do not fit into one batch."""
     batches = [piece.batch for piece in pieces]
     first = batches[0]
     if any(_kind(batch) != _kind(first) for batch in batches):
         return None
     rows = pa.concat_arrays([piece.rows for piece in pieces])
     order = pa.array(np.argsort(rows.to_numpy()))
-    together = dataclasses.replace(
+    merged = dataclasses.replace(
         first,
         values=pa.concat_arrays([batch.values for batch in batches]),
         keys=_joined([batch.keys for batch in batches]),
@@ -155,11 +159,11 @@ def _merged(pieces: Sequence[Piece]) -> list[Piece] | None:
         headers=joined_headers(batches),
         offsets=_joined_offsets([batch.offsets for batch in batches]),
     )
-    return [Piece(together.take(order), rows.take(order))]
+    return [Piece(merged.take(order), rows.take(order))]
 
 
 def _kind(batch: SourceBatch) -> tuple[object, ...]:
-    """What the rows of one batch have in common."""
+    """What must be equal for rows to be in one batch."""
     keys = None if batch.keys is None else batch.keys.type
     stamps = None if isinstance(batch.timestamps, pa.Array) else (batch.timestamps,)
     schemas = (batch.value_schema, batch.key_schema)
@@ -173,16 +177,14 @@ def _joined(parts: Sequence[_Joined]) -> _Joined:
 
 def _joined_offsets(parts: Sequence[BatchOffsets | None]) -> BatchOffsets | None:
     """The offsets of pieces of one batch."""
-    there = [part for part in parts if part is not None]
-    if not there:
+    present = [part for part in parts if part is not None]
+    if not present:
         return None
     columns = {
-        name: pa.concat_arrays([part.columns[name] for part in there]) for name in there[0].columns
+        name: pa.concat_arrays([part.columns[name] for part in present])
+        for name in present[0].columns
     }
-    return BatchOffsets(constant=there[0].constant, columns=columns)
-
-
-_log = logging.getLogger(__name__)
+    return BatchOffsets(constant=present[0].constant, columns=columns)
 
 
 class _NotTransformed(Exception):  # noqa: N818 (never leaves this module)
@@ -195,7 +197,7 @@ class _NotTransformed(Exception):  # noqa: N818 (never leaves this module)
 
 
 class Chain:
-    """Changes and drops records, by batches where every step can, otherwise one by one (KIP-66)."""
+    """Transforms and filters records (KIP-66): by batches if every step supports them, otherwise one by one."""
 
     def __init__(
         self, stages: Sequence[Stage], *, retrying: RetryWithBackoff, tolerates: bool
@@ -205,7 +207,7 @@ class Chain:
         self._tolerates = tolerates
 
     def frames(self, frames: Iterable[Frame]) -> Iterator[Frame]:
-        """*frames* with their records transformed; what is not records passes."""
+        """*frames* with their records transformed; other frames are passed on unchanged."""
         for frame in frames:
             if isinstance(frame, Records) and self._stages and len(frame.batch):
                 yield from self._changed(frame)
@@ -220,67 +222,67 @@ class Chain:
         left = np.ones(len(frame.batch), dtype=bool)
         for piece in pieces:
             left[piece.rows.to_numpy()] = False
-            yield _behind(frame, piece)
+            yield _transformed(frame, piece)
         yield from _filtered(frame, left)
 
     def _by_batches(self, batch: SourceBatch) -> list[Piece] | None:
-        """*batch* behind all steps; ``None`` when one of them has no way for it, or refuses one of its records."""
+        """*batch* after all steps; ``None`` when a step cannot process batches, or refuses one of the records."""
         pieces = [Piece(batch, pa.array(np.arange(len(batch))))]
         for stage in self._stages:
             changed = list[Piece]()
             for piece in pieces:
-                behind = _changed_piece(stage, piece)
-                if behind is None:
+                after = _changed_piece(stage, piece)
+                if after is None:
                     return None
-                changed += behind
+                changed += after
             pieces = changed
         return pieces
 
     def _one_by_one(self, frame: Records) -> Iterator[Frame]:
-        behind = list[SourceRecord]()
+        transformed = list[SourceRecord]()
         rows = list[int]()
         left = np.zeros(len(frame.batch), dtype=bool)
         for row in range(len(frame.batch)):
             try:
                 first = rows[0] if rows else row
-                record = self._through(frame, row, partial(_place, frame, first))
+                record = self._transform_row(frame, row, partial(_place, frame, first))
             except _NotTransformed as refused:
-                yield from self._batched(frame, behind, rows)
-                behind, rows = [], []
+                yield from self._batched(frame, transformed, rows)
+                transformed, rows = [], []
                 yield self._refused(frame.slice(row, 1), refused)
                 continue
             if record is None:
                 left[row] = True
             else:
-                behind.append(record)
+                transformed.append(record)
                 rows.append(row)
-        yield from self._batched(frame, behind, rows)
+        yield from self._batched(frame, transformed, rows)
         yield from _filtered(frame, left)
 
     def _batched(
         self, frame: Records, records: Sequence[SourceRecord], rows: Sequence[int]
     ) -> Iterator[Frame]:
-        """The batches of *records*, which were the *rows* of *frame*; what fits no batch is refused."""
+        """The batches of *records*, which were the *rows* of *frame*; a record that fits no batch is refused."""
         done = 0
         while done < len(records):
             try:
                 for batch, group in batches_of(records[done:]):
                     taken = pa.array(rows[done : done + len(group)], pa.int64())
-                    yield _behind(frame, _with_own_offsets(frame, Piece(batch, taken)))
+                    yield _transformed(frame, _with_own_offsets(frame, Piece(batch, taken)))
                     done += len(group)
             except RecordError as error:
                 refused = _NotTransformed(error, self._stages[-1].transform)
                 yield self._refused(frame.slice(rows[done], 1), refused)
                 done += 1
 
-    def _through(
+    def _transform_row(
         self, frame: Records, row: int, waits_from: Callable[[], Place | None]
     ) -> SourceRecord | None:
         changed: SourceRecord | None = self._read(frame, row)
         for stage in self._stages:
             if changed is None:
                 return None
-            changed = self._behind(stage, changed, waits_from)
+            changed = self._apply(stage, changed, waits_from)
         return changed
 
     def _read(self, frame: Records, row: int) -> SourceRecord:
@@ -290,7 +292,7 @@ class Chain:
         except RecordError as error:
             raise _NotTransformed(error, self._stages[0].transform) from error
 
-    def _behind(
+    def _apply(
         self, stage: Stage, record: SourceRecord, waits_from: Callable[[], Place | None]
     ) -> SourceRecord | None:
         try:
@@ -300,22 +302,22 @@ class Chain:
         except ConnectError:
             raise
         except Exception as error:
-            # Whatever a transformation raises is about its record, as in Kafka Connect.
-            told = RecordError(
+            # As in Kafka Connect, any exception of a transformation is attributed to its record.
+            failure = RecordError(
                 f"{type(stage.transform).__name__} raised {type(error).__name__}: {error}"
             )
-            raise _NotTransformed(told, stage.transform) from error
+            raise _NotTransformed(failure, stage.transform) from error
 
     def _refused(self, frame: Records, refused: _NotTransformed) -> Frame:
         refused.error.row = 0
-        found = Refused(frame, refused.error, class_name(refused.by))
+        result = Refused(frame, refused.error, class_name(refused.by))
         if self._tolerates:
-            return found
-        return Failed(located(found.error, frame.batch), frame.begins_at, found)
+            return result
+        return Failed(located(result.error, frame.batch), frame.begins_at, result)
 
 
 def _checked(stage: Stage, changed: object) -> SourceRecord | None:
-    """What an author's transformation has made of a record."""
+    """*changed*, which a transformation returned; raises ``RecordError`` if it is no record and not ``None``."""
     if changed is None or isinstance(changed, SourceRecord):
         return changed
     name = type(stage.transform).__name__
@@ -329,31 +331,33 @@ def _place(frame: Records, row: int) -> Place | None:
 
 
 def chain_of(work: SlotWork, retrying: RetryWithBackoff) -> Chain:
-    """The chain of a slot that does *work*; raises as ``made_stage`` does."""
+    """The chain of the slot that executes *work*; raises as ``make_stage`` does."""
     return Chain(
-        [made_stage(each) for each in work.spec.transforms],
+        [make_stage(each) for each in work.spec.transforms],
         retrying=retrying,
         tolerates=work.spec.errors.tolerate,
     )
 
 
 def _changed_piece(stage: Stage, piece: Piece) -> list[Piece] | None:
-    """*piece* behind *stage*; ``None`` when its rows have to go one by one."""
+    """*piece* after *stage*; ``None`` when its rows must be processed one by one."""
     try:
         return stage.changed_piece(piece)
     except (RecordError, RetriableError):
-        # One by one it is found which record that is, and tried again.
+        # Processing the rows one by one finds the record, and retries it.
         return None
     except ConnectError:
         raise
     except Exception:  # noqa: BLE001 (authors write transformations)
-        # What `apply` says of its records counts; a batch is only its shorter way.
-        _log.debug("Rows go one by one behind this error of a batch", exc_info=True)
+        # `apply` decides about each record; `apply_batch` is only an optimisation of it.
+        _log.debug(
+            "A transformation failed on a batch; its rows are processed one by one", exc_info=True
+        )
         return None
 
 
-def _behind(frame: Records, piece: Piece) -> Records:
-    """*piece* of *frame* as it is sent, with what the task knows of its rows."""
+def _transformed(frame: Records, piece: Piece) -> Records:
+    """*piece* of *frame*, after the chain, with the original rows that the task's hooks are called with."""
     before = frame.returned
     rows = piece.rows if before is None else before.rows.take(piece.rows)
     originals = frame.originals
@@ -365,7 +369,7 @@ def _behind(frame: Records, piece: Piece) -> Records:
 
 
 def _with_own_offsets(frame: Records, piece: Piece) -> Piece:
-    """*piece* with the source's offsets, whatever a transformation made of them."""
+    """*piece* with the source offsets of *frame*, which transformations must not change."""
     offsets = frame.batch.offsets
     batch = dataclasses.replace(
         piece.batch,
@@ -376,21 +380,21 @@ def _with_own_offsets(frame: Records, piece: Piece) -> Piece:
 
 
 def _filtered(frame: Records, left: np.ndarray) -> Iterator[Frame]:
-    """What became of the rows that are *left*, and the offset that is reached with the last row of *frame*."""
+    """The dropped rows of *frame*, for which *left* is true, and the offset of its last row."""
     if left.any():
         dropped = frame.take(pa.array(np.flatnonzero(left)))
         yield Filtered(dropped, frame.batch.offset_at(-1))
 
 
 def is_sql(choice: StageChoice) -> bool:
-    """Whether *choice* is for Spark to do. Pure; classes are named in full."""
+    """Whether *choice* is executed by Spark. Pure; classes are named in full."""
     return choice.transform.class_name == SPARK_SQL
 
 
 def sql_step(choices: Sequence[StageChoice]) -> SqlStep | None:
-    """What Spark is asked to do between reading and writing, if it is; a chain has at most one such step. Pure.
+    """The step that Spark executes between reading and writing, if any; a chain has at most one. Pure.
 
-    Raises :class:`~headrace.connect.errors.ConfigError` for settings that are wrong.
+    Raises :class:`~headrace.connect.errors.ConfigError` for invalid settings.
     """
     return next((_step_of(each.transform.config) for each in choices if is_sql(each)), None)
 
@@ -406,17 +410,17 @@ def _step_of(settings: Mapping[str, str]) -> SqlStep:
 
 def work_of_reading(work: SlotWork) -> SlotWork:
     """*work* with the transformations before the SQL step."""
-    return _with(work, work.spec.transforms[: _sql_place(work)])
+    return _with(work, work.spec.transforms[: _sql_index(work)])
 
 
 def work_of_writing(work: SlotWork) -> SlotWork:
-    """*work* with the transformations behind the SQL step, and nothing to read."""
-    return replace(_with(work, work.spec.transforms[_sql_place(work) + 1 :]), splits=())
+    """*work* with the transformations after the SQL step, and nothing to read."""
+    return replace(_with(work, work.spec.transforms[_sql_index(work) + 1 :]), splits=())
 
 
 def _with(work: SlotWork, transforms: tuple[StageChoice, ...]) -> SlotWork:
     return replace(work, spec=replace(work.spec, transforms=transforms))
 
 
-def _sql_place(work: SlotWork) -> int:
+def _sql_index(work: SlotWork) -> int:
     return [is_sql(each) for each in work.spec.transforms].index(True)

@@ -1,4 +1,4 @@
-"""How driver and slots talk: framed JSON over a socket, after both have proved that they know the secret; the slot's side of it."""
+"""The channel between driver and slots: framed JSON over a socket, after mutual authentication; the slot's client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 
 
 class ChannelClosedError(OSError):
-    """The other side is gone, or is not who it should be."""
+    """The other side closed the connection, or could not authenticate."""
 
 
 def send_message(connection: socket.socket, message: Message) -> None:
@@ -47,7 +47,7 @@ def receive_message(connection: socket.socket) -> Message:
 
 
 def is_readable(connection: socket.socket) -> bool:
-    """Wait for as long as the connection's timeout; whether there is something to receive, its end included."""
+    """Wait up to the connection's timeout; whether there is data to receive, or the connection has ended."""
     try:
         connection.recv(1, socket.MSG_PEEK)
     except TimeoutError:
@@ -56,7 +56,7 @@ def is_readable(connection: socket.socket) -> bool:
 
 
 def prove_to_server(connection: socket.socket, secret: bytes) -> None:
-    """A client's half of the handshake; raises :class:`ChannelClosedError` when the server is not ours."""
+    """A client's half of the handshake; raises :class:`ChannelClosedError` when the server lacks the secret."""
     nonce = secrets.token_bytes(_NONCE_BYTES)
     challenge = _receive_exactly(connection, _NONCE_BYTES)
     connection.sendall(_proof(secret, b"client", challenge) + nonce)
@@ -66,7 +66,7 @@ def prove_to_server(connection: socket.socket, secret: bytes) -> None:
 
 
 def prove_to_client(connection: socket.socket, secret: bytes) -> None:
-    """A server's half of the handshake; raises :class:`ChannelClosedError` when the client is not ours."""
+    """A server's half of the handshake; raises :class:`ChannelClosedError` when the client lacks the secret."""
     challenge = secrets.token_bytes(_NONCE_BYTES)
     connection.sendall(challenge)
     answer = _receive_exactly(connection, 2 * _NONCE_BYTES)
@@ -92,21 +92,21 @@ def _receive_exactly(connection: socket.socket, count: int) -> bytes:
 
 
 _ANSWER_SECONDS = 5.0
-# The driver asks Kafka before it answers: it writes, ten seconds at most, after another write and a read of as long,
-# or proves for each slot that it is the connector's, and reads.
-_ASKED_SECONDS = 35.0
-_SLOW = {"copy_first": _ASKED_SECONDS, "valid": _ASKED_SECONDS}
-# Answered twice, they are as answered once. A claim is not: the second answer would be that it is stale.
+# The driver calls Kafka before it answers. It writes for up to ten seconds, after another write and a read that may take
+# as long; or it proves for each slot that it owns the connector, and reads.
+_KAFKA_ANSWER_SECONDS = 35.0
+_SLOW = {"copy_first": _KAFKA_ANSWER_SECONDS, "valid": _KAFKA_ANSWER_SECONDS}
+# These are idempotent. A claim is not: the second answer would be that the token is stale.
 _REPEATABLE = frozenset({"valid", "offsets", "end"})
 
 
 class ChannelClient:
-    """One connection to the driver; reconnects when it was lost.
+    """One connection to the driver; reconnects after it was lost.
 
-    Every call waits at most five seconds, one for which the driver asks Kafka 35, and raises
-    :class:`~headrace.connect.errors.RetriableError` when there was no answer. Requests are numbered upwards, so that
-    the driver tells one that was given up from what was asked since. A connection that was idle
-    may have been lost unseen, so a request that may be repeated is asked once more, on a new one.
+    A call waits at most 5 seconds, or 35 if the driver calls Kafka for it, and raises
+    :class:`~headrace.connect.errors.RetriableError` when there was no answer. Requests have increasing numbers, so
+    that the driver can distinguish a request that the client gave up from later ones. An idle connection may have
+    been lost without notice, so an idempotent request is repeated once on a new connection.
     """
 
     def __init__(self, ticket: SlotTicket) -> None:
@@ -178,13 +178,13 @@ class ChannelClient:
 
 
 class ChannelOffsets:
-    """Reads committed offsets through the driver, which has them all; an ``OffsetReader``."""
+    """Reads committed offsets through the driver, which has all of them; an ``OffsetReader``."""
 
     def __init__(self, client: ChannelClient) -> None:
         self._client = client
 
     def offset(self, partition: SourcePartition) -> SourceOffset | None:
-        """The committed offset of *partition*, or ``None``."""
+        """See ``OffsetReader``."""
         return self.offsets([partition])[partition]
 
     def offsets(

@@ -1,4 +1,4 @@
-"""Telling a task what has been committed, as far as it cares to know."""
+"""Calls a task's commit hooks, if its class overrides them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class CommitHooks:
-    """Remembers what is in the transaction for the hooks that the task overrides, and nothing else."""
+    """Remembers what is in the transaction for the hooks that the task overrides, and only for those."""
 
     def __init__(self, task: SourceTask) -> None:
         self._task = task
@@ -35,20 +35,20 @@ class CommitHooks:
             self._records.extend(zip(originals, places, strict=True))
 
     def passed_over(self, frame: Records) -> None:
-        """Note that the rows of *frame* moved their offsets, but are not in their topic."""
+        """Note that the rows of *frame* moved their offsets but were not sent to their topic."""
         if self._wants_batches:
             self._batches.append(frame.of_task)
         for record in frame.originals or (records_of(frame.of_task) if self.wants_records else ()):
             self._never_sent(record)
 
     def never_batched(self, record: SourceRecord) -> None:
-        """Note that *record*, which no batch can hold, moved its offset, but is not in its topic."""
+        """Note that *record*, which fits no batch, moved its offset but was not sent to its topic."""
         if self._wants_batches:
             self._batches.append(without_value(record))
         self._never_sent(record)
 
     def committed(self) -> None:
-        """Call the hooks; an exception of one is logged and keeps none of the others from being called."""
+        """Call the hooks; an exception of one is logged and does not prevent the others from being called."""
         batches, self._batches = self._batches, []
         records, self._records = self._records, []
         for batch in batches:
@@ -58,7 +58,7 @@ class CommitHooks:
         self._call(self._task.commit)
 
     def dropped(self) -> None:
-        """What was in the transaction has been thrown away on the connector's own request."""
+        """Note that the transaction was aborted on the connector's request."""
         self._batches = []
         self._records = [(record, None) for record, _ in self._records]
 
@@ -69,12 +69,12 @@ class CommitHooks:
     def _call(self, hook: Callable[..., None], *what: object) -> None:
         try:
             hook(*what)
-        except Exception:  # noqa: BLE001 (the commit has happened; what is left is to tell)
+        except Exception:  # noqa: BLE001 (the commit has happened; a failing hook can only be logged)
             _log.exception("%s of %s raised", hook.__name__, type(self._task).__name__)
 
 
 def records_of(batch: SourceBatch) -> list[SourceRecord]:
-    """The rows of *batch* as plain records; for tasks that want each record told."""
+    """The rows of *batch* as plain records, for tasks that override ``commit_record``."""
     values = _plain_values(batch.values)
     keys = [None] * len(batch) if batch.keys is None else _plain_values(batch.keys)
     stamps = batch.timestamps

@@ -1,4 +1,4 @@
-"""What is sent in place of a record that was passed over (KIP-298), with stack traces that cost little; pure."""
+"""Dead letters: what is sent in place of a skipped record (KIP-298), with cheap stack traces; pure."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from headrace.observe.secret_masking import Secrets
 
 
 def raw_value(batch: SourceBatch) -> bytes | None:
-    """The first row's value: as it is when it is text or bytes, otherwise as JSON; ``None`` for no bytes."""
+    """The first row's value: unchanged if it is text or bytes, otherwise as JSON; ``None`` if there is no such form."""
     found = _bytes_of(batch.values)
     return found if found is not None else _json_of(batch)
 
 
 def raw_key(batch: SourceBatch) -> bytes | None:
-    """The first row's key when it is text or bytes."""
+    """The first row's key if it is text or bytes, otherwise ``None``."""
     return None if batch.keys is None else _bytes_of(batch.keys)
 
 
 def _bytes_of(column: pa.Array) -> bytes | None:
     first = column.slice(0, 1)
     if pa.types.is_string(first.type) or pa.types.is_large_string(first.type):
-        # Not by way of a Python string: what is refused may be no UTF-8.
+        # Not through a Python string: the refused text may be invalid UTF-8.
         first = first.cast(pa.large_binary())
     if not (pa.types.is_binary(first.type) or pa.types.is_large_binary(first.type)):
         return None
@@ -51,42 +51,42 @@ def _json_of(batch: SourceBatch) -> bytes | None:
     try:
         encoded = converter.encode(batch.topic, batch.value_schema, batch.values.slice(0, 1))
     except (RecordError, ValueError, OverflowError):
-        # It is told by its place then; a date beyond the year 9999 has no text in Python, for example.
+        # The letter then has only the source position. Python cannot format a date after the year 9999, for example.
         return None
     return encoded[0].as_py()
 
 
 _BECAUSE: Final = "\nThe above exception was the direct cause of the following exception:\n\n"
 _DURING: Final = "\nDuring handling of the above exception, another exception occurred:\n\n"
-# As Python does: of a function that calls itself no one needs to see more.
+# Python's own limit for repeated lines of a recursive function.
 _REPEATED: Final = 3
 _Place = tuple[str, int, str]
 
 
 def trace_of(error: BaseException) -> str:
-    """*error* with the errors before it, as Python prints them, but for the marks below lines."""
+    """*error* with its causes as Python prints them, but without the markers below source lines."""
     chain = [*_chain(error)]
     if any(isinstance(each, BaseExceptionGroup) for each, _ in chain):
-        # Rare, and drawn as a tree.
+        # Rare, and printed as a tree.
         return "".join(traceback.format_exception(error))
     return "".join(piece for each, link in reversed(chain) for piece in _pieces(each, link))
 
 
 def _chain(error: BaseException) -> Iterator[tuple[BaseException, str]]:
-    """*error*, and then each one that it came from, with the words between that and the one before."""
+    """*error* and then each cause, with the text that Python prints between a cause and the error after it."""
     seen = set[int]()
     link = ""
-    told: BaseException | None = error
-    while told is not None:
-        seen.add(id(told))
-        yield told, link
-        cause, context = told.__cause__, told.__context__
+    current: BaseException | None = error
+    while current is not None:
+        seen.add(id(current))
+        yield current, link
+        cause, context = current.__cause__, current.__context__
         if cause is not None and id(cause) not in seen:
-            told, link = cause, _BECAUSE
-        elif context is not None and id(context) not in seen and not told.__suppress_context__:
-            told, link = context, _DURING
+            current, link = cause, _BECAUSE
+        elif context is not None and id(context) not in seen and not current.__suppress_context__:
+            current, link = context, _DURING
         else:
-            told = None
+            current = None
 
 
 def _pieces(error: BaseException, link: str) -> Iterator[str]:
@@ -114,12 +114,12 @@ def _places(trace: TracebackType | None) -> Iterator[_Place]:
 
 
 def _last_lines(error: BaseException) -> list[str]:
-    """What stands below the frames."""
+    """The lines after the frames: the type and message of *error*."""
     if not isinstance(error, RecordError) or hasattr(error, "__notes__"):
         return traceback.format_exception_only(error)
-    # Python's way walks through all frames again.
-    name, told = f"{type(error).__module__}.{type(error).__qualname__}", str(error)
-    return [f"{name}: {told}\n" if told else f"{name}\n"]
+    # Quicker than the traceback module, which would walk all frames again.
+    name, message = f"{type(error).__module__}.{type(error).__qualname__}", str(error)
+    return [f"{name}: {message}\n" if message else f"{name}\n"]
 
 
 @lru_cache(maxsize=1000)
@@ -130,15 +130,15 @@ def _frame(path: str, number: int, name: str) -> str:
 
 PREFIX = "__connect.errors."
 REFERENCE = f"{PREFIX}source.reference"
-"""The header that says where the record is when its bytes are not in the letter."""
+"""The header that says where the record is if its bytes are not in the letter."""
 
-# A reason may quote what it is about; a letter must not become too large by what is told of it.
+# A message may quote the record; the headers must not make the letter too large.
 _MOST_CHARACTERS = 8_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOver:
-    """A record that goes nowhere else: what is wrong with it, in which *stage* and by which class it was found."""
+    """A record that is skipped: its error, the *stage* in which it occurred, and the class that raised it."""
 
     error: RecordError
     bad: BadRecord
@@ -149,9 +149,9 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
-    """Makes the letters of one task for *topic*; *context* asks for the headers that tell of each.
+    """Makes the dead letters of one task for *topic*; *context* asks for the headers that describe the error.
 
-    What is *hidden* is in no header that tells an error.
+    Secrets in *hidden* are masked in these headers.
     """
 
     topic: str
@@ -161,9 +161,9 @@ class DeadLetters:
     hidden: Secrets = field(default_factory=Secrets, repr=False)
 
     def attempts(self, passed: PassedOver) -> Iterator[EncodedRecords]:
-        """The letters to try until one is not too large: the fullest first, the last one says only where to look.
+        """The letters to try until one is not too large: the most complete first, the last only with a reference.
 
-        A record whose bytes cannot be had, or are too many, is told by where it is.
+        A record whose bytes are not available or are too many is identified by its source position.
         """
         context = self._headers(passed) if self.context else []
         for headers in (context, []) if context else ([],):
@@ -183,7 +183,7 @@ class DeadLetters:
 
     def _headers(self, passed: PassedOver) -> EncodedHeaders:
         bad, error = passed.bad, passed.error
-        told: dict[str, str | None] = {
+        texts: dict[str, str | None] = {
             "topic": bad.topic,
             "connector.name": self.connector,
             "task.id": str(self.task),
@@ -199,7 +199,7 @@ class DeadLetters:
         return [
             *(
                 (f"{PREFIX}{name}", text.encode(errors="backslashreplace"))
-                for name, text in told.items()
+                for name, text in texts.items()
                 if text is not None
             ),
             *(
@@ -222,12 +222,12 @@ def _reference(bad: BadRecord) -> bytes:
 
 
 def class_name(of: object) -> str:
-    """The class of *of* by its path."""
+    """The class of *of* with its module."""
     return f"{type(of).__module__}.{type(of).__qualname__}"
 
 
 def _short(text: str) -> str:
-    """The beginning and the end of *text*: a trace tells at its end what happened."""
+    """The beginning and the end of *text*: a trace has its message at the end."""
     half = _MOST_CHARACTERS // 2
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:half]}…{text[-half:]}"
 
@@ -238,5 +238,5 @@ def _json(values: Mapping[str, object]) -> bytes:
 
 
 def _text_of(value: OffsetValue) -> str:
-    # Offsets may hold bytes; nothing else that JSON has no word for.
+    # Of the types that JSON cannot express, offsets may hold only bytes.
     return value.hex() if isinstance(value, bytes) else str(value)

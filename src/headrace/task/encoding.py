@@ -1,4 +1,4 @@
-"""A source batch into what is sent: keys, values and headers through their converters."""
+"""Encodes source batches for sending: keys, values and headers through their converters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headrace.task.frames import Records
 
 
 class Encoder:
-    """Converts batches with one slot's converters; what may pass is tried again as *retrying* says, if at all."""
+    """Converts batches with one slot's converters; retriable errors are retried by *retrying*, if given."""
 
     def __init__(
         self,
@@ -35,9 +35,9 @@ class Encoder:
         self._retrying = retrying
 
     def encoded(self, batch: SourceBatch) -> EncodedRecords:
-        """*batch* as bytes. Raises :class:`~headrace.connect.errors.RecordError` with its row.
+        """*batch* as bytes. Raises :class:`~headrace.connect.errors.RecordError` with the row that is refused.
 
-        Whatever a converter raises is about a record, as in Kafka Connect.
+        As in Kafka Connect, any exception of a converter is attributed to a record.
         """
         if self._retrying is None:
             return self._attempted(batch)
@@ -55,7 +55,7 @@ class Encoder:
             raise refused from error
 
     def _first_refused(self, batch: SourceBatch) -> RecordError | None:
-        """The error of the first row that is refused by itself, too; ``None`` when that is not so of any."""
+        """The error of the first row that is also refused on its own; ``None`` when there is no such row."""
 
         def fails(rows: int) -> int:
             return int(self._failure(batch.slice(0, rows)) is not None)
@@ -69,7 +69,7 @@ class Encoder:
         return RecordError(f"The converter raised {type(error).__name__}: {error}", row=row)
 
     def _failure(self, batch: SourceBatch) -> Exception | None:
-        """What a converter raises for *batch*, if that is about its rows."""
+        """The exception of a converter for *batch*, if it is about the rows; other errors are raised."""
         try:
             self._encoded(batch)
         except RecordError as error:
@@ -95,7 +95,7 @@ class Encoder:
         )
 
     def refused_by(self, batch: SourceBatch) -> tuple[str, object]:
-        """The stage (KIP-298) and the converter that refuse *batch*, which :meth:`encoded` did."""
+        """The stage (KIP-298) and the converter that refuse *batch*, for which :meth:`encoded` raised."""
         attempts = (
             ("HEADER_CONVERTER", self._headers, self._encoded_headers),
             ("KEY_CONVERTER", self._keys, self._encoded_keys),
@@ -151,12 +151,12 @@ class Encoder:
         try:
             return [(header.key, convert(topic, header)) for header in headers]
         except RecordError as error:
-            # A converter of headers sees one value; only here is it known whose it is.
+            # A header converter sees one value; only here its row is known.
             raise RecordError(error.reason, row=row, advice=error.advice) from error
 
 
 def _checked(converter: object, encoded: pa.Array, rows: int) -> pa.BinaryArray:
-    """What an author's *converter* has made of so many *rows*: fewer would be records that are lost."""
+    """*encoded*, which *converter* returned for *rows* rows; raises if its length differs: records would be lost."""
     if not isinstance(encoded, pa.Array):
         made = repr(type(encoded).__name__)
     elif not _is_binary(encoded.type) or len(encoded) != rows:
@@ -164,7 +164,7 @@ def _checked(converter: object, encoded: pa.Array, rows: int) -> pa.BinaryArray:
     else:
         return encoded
     raise TaskFailedError(
-        f"{type(converter).__name__} made {made} from {rows} values: return a BinaryArray with one for each."
+        f"{type(converter).__name__} returned {made} for {rows} values: return a BinaryArray with one element for each."
     )
 
 

@@ -1,4 +1,4 @@
-"""Records that cannot be read, converted or sent: retried, passed over, counted and logged, as ``errors.*`` says (KIP-298)."""
+"""Retries, skips, counts and logs records that cannot be read, converted or sent, as ``errors.*`` says (KIP-298)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from headrace.task.work import ErrorPolicy, Progress, SlotWork
 _log = logging.getLogger(__name__)
 
 _SHOWN_BYTES = 2_000
-_NOT_ONE_RECORD = "errors.tolerance=all does not help here: this is not about one record behind which reading could go on."
+_NOT_ONE_RECORD = "errors.tolerance=all does not apply: this error is not about a single record that could be skipped."
 _TOO_LATE = (
-    "errors.tolerance=all does not help here, because it was refused only after it had been sent together with "
+    "errors.tolerance=all does not apply, because the record was refused only after it had been sent together with "
     "others. Lower max.request.size of this producer to the topic's max.message.bytes: larger records are then "
-    "passed over before they are sent."
+    "skipped before they are sent."
 )
+_FIRST_SECONDS = 0.3
 
 
 class ErrorTolerance:
-    """What is done with bad records in one slot. Used by the writing half.
+    """Skips bad records of one slot, or sends them as dead letters. Used by the writer.
 
-    Letters are part of what is committed or thrown away, as the records around them.
+    Dead letters are committed or aborted together with the records around them.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class ErrorTolerance:
 
     @property
     def is_on(self) -> bool:
-        """Whether bad records are passed over."""
+        """Whether bad records are skipped."""
         return self._policy.tolerate
 
     def pass_over(self, passed: PassedOver) -> None:
@@ -76,16 +77,20 @@ class ErrorTolerance:
         self._waiting += 1
         self._quarantined += passed.bad.quarantines
         where = self._policy.dead_letters
-        fate = f"It is a dead letter in topic {where!r}." if where else "It is skipped."
+        fate = (
+            f"The record is sent to the dead letter topic {where!r}."
+            if where
+            else "The record is skipped."
+        )
         self._note(passed.error, passed.stage, passed.class_name, passed.bad.raw, fate=fate)
 
     def failing(self, error: ConnectError, *, stage: str, by: str, raw: bytes | None) -> None:
-        """*error* of a record that holds *raw* is about to fail the task."""
+        """Count and log *error*, about a record that holds *raw*, which is about to fail the task."""
         self._progress.record_errors += 1
         self._note(error, stage, by, raw, fate="It fails the task.")
 
     def committed(self) -> None:
-        """What was passed over is behind for good."""
+        """Count what was skipped since the last commit as committed."""
         if self._letters is None:
             self._progress.skipped += self._waiting
         else:
@@ -94,11 +99,11 @@ class ErrorTolerance:
         self._waiting = self._quarantined = 0
 
     def dropped(self) -> None:
-        """What was passed over was thrown away with its transaction, on the connector's request."""
+        """Forget what was skipped: its transaction was aborted on the connector's request."""
         self._waiting = self._quarantined = 0
 
     def too_late(self, error: ConnectError) -> ConnectError:
-        """*error* of the broker, with why it is not tolerated when others are."""
+        """*error* of the broker; if errors are tolerated, with the reason why this one is not."""
         return TaskFailedError(f"{error} {_TOO_LATE}") if self.is_on else error
 
     def _send(self, letters: DeadLetters, passed: PassedOver) -> None:
@@ -119,13 +124,13 @@ class ErrorTolerance:
     def _note(
         self, error: ConnectError, stage: str, by: str, raw: bytes | None, *, fate: str
     ) -> None:
-        """Tell of a record that is not sent in the log, if that is asked for."""
+        """Log an error of a record, if ``errors.log.enable`` is set."""
         if not self._policy.log:
             return
         self._progress.errors_logged += 1
         shown = ""
         if self._policy.log_content and raw is not None:
-            shown = f" It holds {raw[:_SHOWN_BYTES]!r}."
+            shown = f" The record holds {raw[:_SHOWN_BYTES]!r}."
         _log.warning(
             "Error encountered in task %s. Executing stage '%s' with class '%s'. %s %s%s",
             self._owner,
@@ -139,32 +144,30 @@ class ErrorTolerance:
 
 def _unsent(topic: str, error: RecordError, passed: PassedOver) -> TaskFailedError:
     return TaskFailedError(
-        f"The dead letter of a record cannot be sent to topic {topic!r}: {error} It is about: {passed.error}"
+        f"The dead letter of a record cannot be sent to topic {topic!r}: {error} The record's error is: {passed.error}"
     )
 
 
 def untolerated(error: Exception) -> Exception:
-    """*error* of ``poll``, with why it is not tolerated when others are."""
+    """*error* of ``poll``, with the reason why it is not tolerated although others are."""
     if not isinstance(error, RecordError | TaskFailedError):
         return error
-    told = TaskFailedError(f"{error} {_NOT_ONE_RECORD}")
-    told.__cause__ = error
-    return told
+    explained = TaskFailedError(f"{error} {_NOT_ONE_RECORD}")
+    explained.__cause__ = error
+    return explained
 
 
 _T = TypeVar("_T")
 
 Wait = Callable[[float, Place | None], None]
-"""Waits so many seconds before the next try; the place is where the first row comes from that waits."""
-
-_FIRST_SECONDS = 0.3
+"""Waits so many seconds before the next attempt; the place is the source position of the first row that waits."""
 
 
 class RetryWithBackoff:
-    """Calls what may raise :class:`~headrace.connect.errors.RetriableError`; used by the slot's thread.
+    """Retries calls that raise :class:`~headrace.connect.errors.RetriableError`; used by the slot's thread.
 
-    *wait* may return early, when the slot should end. *progress* tells what is waited for, and how often it was
-    tried again. Without ``errors.retry.timeout`` the error passes as it is: the work is then planned again, which
+    *wait* may return early when the slot should end. *progress* records the reason for waiting and the number of
+    retries. Without ``errors.retry.timeout`` the error is raised unchanged: the work is then planned again, which
     loses nothing and needs no limit.
     """
 
@@ -185,9 +188,9 @@ class RetryWithBackoff:
         self._clock = clock
 
     def call(self, attempt: Callable[[], _T], waits_from: Callable[[], Place | None]) -> _T:
-        """What *attempt* returns in the end; no row from the place *waits_from* on is written yet.
+        """What *attempt* finally returns; no row from the position *waits_from* on has been written yet.
 
-        Raises :class:`~headrace.connect.errors.RecordError` of the first row when the time is over, so that
+        Raises :class:`~headrace.connect.errors.RecordError` for the first row after the timeout, so that
         ``errors.tolerance`` decides; ``RetriableError`` when the slot should end before.
         """
         if self._timeout == 0:
@@ -207,11 +210,11 @@ class RetryWithBackoff:
                 return done
 
     def _pause(self, error: RetriableError, delay: float, deadline: float | None) -> float:
-        """Seconds to wait behind *error*, which is told meanwhile; raises where nothing is tried again."""
+        """Seconds to wait after *error*, which is noted in the progress; raises when there is no further attempt."""
         left = None if deadline is None else deadline - self._clock()
         if left is not None and left <= 0:
             raise RecordError(
-                f"{error} It was tried again for {self._timeout:g} s (errors.retry.timeout).", row=0
+                f"{error} Retries ended after {self._timeout:g} s (errors.retry.timeout).", row=0
             ) from error
         if self._ending():
             raise error
@@ -220,16 +223,16 @@ class RetryWithBackoff:
         return delay if left is None else min(delay, left)
 
     def _bounded(self, delay: float) -> float:
-        """*delay* up to the longest, from there on anything below it, as Kafka Connect does."""
+        """*delay* up to the maximum, beyond it a random delay below the maximum, as in Kafka Connect."""
         return delay if delay <= self._most_delay else random.uniform(0, self._most_delay)
 
 
 def retrying_in(
     work: SlotWork, lease: Lease, progress: Progress, meanwhile: Callable[[Place | None], object]
 ) -> RetryWithBackoff:
-    """What a slot with *work* tries again, until its *lease* ends it.
+    """The retries of a slot with *work*, until its *lease* ends it.
 
-    *meanwhile* is called before each wait, with the place of the first row that waits.
+    *meanwhile* is called before each wait, with the source position of the first row that waits.
     """
 
     def wait(seconds: float, waits_from: Place | None) -> None:

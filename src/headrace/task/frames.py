@@ -1,4 +1,4 @@
-"""What the reading half hands to the writing half: records, and the marks between them."""
+"""What the poll loop hands to the writer: records, and the marks between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Place = tuple[SourcePartition, SourceOffset | None]
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """Some *rows* of a batch as the task returned it; copied only for a task that asks for them."""
+    """Some *rows* of a batch as the task returned it; copied only if one of the task's hooks needs them."""
 
     batch: SourceBatch
     rows: pa.Int64Array
@@ -31,9 +31,9 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Rows to send. *originals* are the plain records they were made from, if there were any.
+    """Rows to send. *originals* are the plain records that they were made from, if any.
 
-    *returned* are the same rows as the task returned them, where a transformation has changed them.
+    *returned* are the same rows as the task returned them, if a transformation has changed them.
     """
 
     batch: SourceBatch
@@ -42,12 +42,12 @@ class Records:
 
     @property
     def of_task(self) -> SourceBatch:
-        """The rows as the task knows them; a copy where they are not all of its batch."""
+        """The rows as the task returned them; a copy if they are not its whole batch."""
         return self.batch if self.returned is None else self.returned.taken()
 
     @property
     def begins_at(self) -> Place | None:
-        """Where its first row comes from; ``None`` without rows."""
+        """The source position of the first row; ``None`` without rows."""
         batch = self.batch
         return (batch.source_partition, batch.offset_at(0)) if len(batch) else None
 
@@ -63,7 +63,7 @@ class Records:
         )
 
     def take(self, rows: pa.Int64Array) -> Records:
-        """The rows with the numbers *rows*, in their order; a copy."""
+        """The rows with the indices *rows*, in that order; a copy."""
         originals, returned = self.originals, self.returned
         return Records(
             self.batch.take(rows),
@@ -74,20 +74,20 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """Rows that a transformation dropped; with them, everything up to *offset* of their source partition is done."""
+    """Rows that a transformation dropped; everything up to *offset* of their source partition is done after them."""
 
     records: Records
     offset: SourceOffset | None
 
     @property
     def ends_at(self) -> Place:
-        """Where it leaves its source partition."""
+        """The source position that is reached with these rows."""
         return self.records.batch.source_partition, self.offset
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One row that a transformation cannot change, in its place among the others; *by* is that one's class."""
+    """One row that a transformation refused, in order among the others; *by* is the transformation's class."""
 
     records: Records
     error: RecordError
@@ -95,15 +95,15 @@ class Refused:
 
     @property
     def begins_at(self) -> Place | None:
-        """Where its row comes from."""
+        """The source position of the row."""
         return self.records.begins_at
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A record that could not be read, in its place among the others; *error* says which, in ``bad``.
+    """A record that could not be read, in order among the others; the ``bad`` of *error* identifies it.
 
-    *original* is the plain record, if there is one. It obeys the ends of transactions as records do.
+    *original* is the plain record, if there is one. Transaction boundaries apply to it as to records.
     """
 
     error: RecordError
@@ -111,38 +111,38 @@ class DeadLetter:
 
     @property
     def begins_at(self) -> Place | None:
-        """Where the record comes from."""
+        """The source position of the record."""
         bad = self.error.bad
         return None if bad is None else (bad.source_partition, bad.source_offset)
 
 
 @dataclass(frozen=True, slots=True)
 class EndOfPoll:
-    """Everything that one poll returned is behind; *records* tells how many those were."""
+    """The end of what one poll returned, which were so many *records*."""
 
     records: int
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The connector ends the transaction here; *ends_poll* says that this is behind all of a poll."""
+    """The connector commits the transaction here; *ends_poll* says that this is the end of what a poll returned."""
 
     ends_poll: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """The connector throws away what is in the transaction, and moves past it; *ends_poll* as of a commit."""
+    """The connector aborts the transaction and moves past its records; *ends_poll* as for a commit."""
 
     ends_poll: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Reading failed here, or transforming the row that is *refused*; what precedes it keeps its place.
+    """Reading failed here, or transforming the row that is *refused*; the frames before it stay valid.
 
-    *at* is the record that failed, where it is one. With *abandons* nothing is committed that is not yet: it is
-    not known whether an offset there says that what failed has been read.
+    *at* is the position of the record that failed, if it was one. With *abandons* nothing more is committed: an
+    uncommitted offset may already cover what failed.
     """
 
     error: Exception
@@ -153,9 +153,9 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The next row is long in coming: a step tries it again, or ``poll`` has not returned.
+    """The next row is delayed: a step retries it, or ``poll`` has not returned.
 
-    *next_from* is where it comes from; ``None`` where all of a poll is behind.
+    *next_from* is its source position; ``None`` after the end of a poll.
     """
 
     next_from: Place | None = None

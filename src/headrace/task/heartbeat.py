@@ -1,4 +1,4 @@
-"""Whether this slot may go on: a heartbeat to the driver, and what its silence or its answer mean."""
+"""The lease of a slot: a heartbeat to the driver, whose answers say whether the slot may continue."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _BEAT_SECONDS = 1.0
 
 
 class Lease:
-    """A slot's right to write. A thread of its own tells progress once a second and hears what to do.
+    """A slot's right to write. A thread of its own reports progress once a second and receives instructions.
 
-    Lost for good when the driver says that the token no longer counts, or has not answered for
-    *lease_seconds*: measured when it is looked at, so that a process that was held for long finds it lost
-    the moment it wakes. The slot's thread looks before each poll, each send and each commit. *follow_log* is
-    told how the worker logs at each answer.
+    It is lost for good when the driver says that the token is no longer valid, or has not answered for
+    *lease_seconds*. This is measured at each check, so that a process that was suspended finds the lease lost as
+    soon as it resumes. The slot's thread checks before each poll, each send and each commit. *follow_log* is called
+    with the worker's log settings at each answer.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Lease:
         return self._asked_to_end
 
     def should_end(self) -> bool:
-        """Whether to end: the driver asked for it, or the lease is lost."""
+        """Whether the slot should end: the driver asked for it, or the lease is lost."""
         return self._asked_to_end is not None or self._lost() is not None
 
     def check(self) -> None:
@@ -77,16 +77,16 @@ class Lease:
             raise StaleTokenError(lost)
 
     def wait(self, seconds: float) -> None:
-        """Wait, but not past the moment when the slot should end."""
+        """Wait; return early when the slot should end."""
         self._ending.wait(seconds)
 
     def pause(self, seconds: float) -> None:
-        """Wait, also when the slot should end."""
+        """Wait the whole time, even when the slot should end."""
         self._closed.wait(seconds)
 
     def end(self) -> None:
-        """Have the slot end as if the driver had asked for it; the heartbeat goes on."""
-        self._hear(EndReason.SIBLING, valid=True)
+        """Make the slot end as if the driver had asked for it; the heartbeat continues."""
+        self._note_answer(EndReason.SIBLING, valid=True)
         self._ending.set()
 
     def _lost(self) -> str | None:
@@ -105,21 +105,21 @@ class Lease:
             except RetriableError as error:
                 _log.warning("%s", error)
             else:
-                # A beat that was under way while the process was held does not prove anything newer
-                # than the moment it was sent.
+                # A beat that was in flight while the process was suspended proves nothing about the time
+                # after it was sent.
                 self._answered_at = asked_at
-                self._hear(answer.get("end"), valid=answer.get("valid") is True)
+                self._note_answer(answer.get("end"), valid=answer.get("valid") is True)
                 self._follow(answer.get("log"))
-            # A budget is no reason to hurry: whoever does not heed it at once goes on at its pace.
+            # The end of a budget interrupts no wait: a task that may continue for a while keeps its pace.
             if self.should_end() and self._asked_to_end != EndReason.BUDGET:
                 self._ending.set()
 
     def _follow(self, log: Message | None) -> None:
-        # There is none for a token that does not count any more.
+        # The answer for an invalid token has none.
         if log is not None and self._follow_log is not None:
             self._follow_log(LogForm(**log))
 
-    def _hear(self, end: str | None, *, valid: bool) -> None:
+    def _note_answer(self, end: str | None, *, valid: bool) -> None:
         self._withdrawn = self._withdrawn or not valid
-        # A stop may follow a budget, which not every task heeds at once.
+        # A stop may follow the end of a budget, after which some tasks continue for a while.
         self._asked_to_end = end or self._asked_to_end

@@ -1,4 +1,4 @@
-"""Logging in a slot's process, which inherits nothing of the worker's."""
+"""Logging in a slot's process, which inherits no logging configuration from the worker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.observe.log_levels import ShippedLevels
 from headrace.observe.secret_masking import Secrets, printed_as
 
 Follow = Callable[[LogForm], None]
-"""Logs as the worker does from now on."""
+"""Applies the worker's current log settings."""
 
 
 @contextmanager
@@ -20,12 +20,12 @@ def slot_log(
 ) -> Generator[Follow]:
     """Log to stderr in the worker's *form*, each line with *connector* and *task*, while the slot runs.
 
-    No line shows what is *hidden*, and nothing that is printed does. What is yielded takes the levels and the id of the worker when they have
-    changed; from one thread at a time, within the context.
+    Secrets in *hidden* are masked in log lines and in printed output. The yielded function applies changed levels
+    and a changed id of the worker; call it from one thread at a time, within the context.
 
-    Called once per slot, by the thread that runs it. A process whose logging somebody has set up, such as
-    a test's, is left as it is. Spark uses its Python processes again for other connectors, so what was
-    set up is taken away at the end.
+    Called once per slot, by the thread that runs it. A process whose logging is already configured, such as a
+    test's, is left unchanged. Spark reuses its Python processes for other connectors, so the configuration is
+    removed at the end.
     """
     root = logging.getLogger()
     if root.handlers:

@@ -1,4 +1,4 @@
-"""What has been written since the last commit, offsets that move without records (KIP-910), and the commit of both."""
+"""Commits offsets: of what has been written since the last commit, and those that move without records (KIP-910)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,25 @@ from headrace.task.pending_offsets import (
     raise_failed_update,
     read_only,
 )
-from headrace.task.record_origin import position_told, source_name
+from headrace.task.record_origin import position_text, source_name
 from headrace.task.transactions import OpenTransaction
 from headrace.task.work import Progress
 from headrace.task.write_pipeline import WritePipeline
 
+_log = logging.getLogger(__name__)
+
+# More than most tasks ever have; a task with more gets some offsets committed that have not changed.
+_MOST_KNOWN = 10_000
+# Twice what the client's queue holds, where a record must be to be refused, unless the user enlarged it.
+_MOST_BYTES = 64 * 1024 * 1024
+_NOTHING_OPEN = (
+    "The task asked to abort its transaction, but none is open: nothing has been sent since the last one ended. "
+    "Offsets that have moved since then are committed."
+)
+
 
 class Amounts:
-    """Counts what is sent, and again as committed once it is. Used by the writing half."""
+    """Counts what is sent, and what of it is committed. Used by the writer."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -49,44 +60,40 @@ class Amounts:
 
     @property
     def in_transaction(self) -> int:
-        """The records that were sent since the last commit."""
+        """How many records were sent since the last commit."""
         return self._records
 
     def dropped(self) -> None:
-        """What is in the transaction counts no more."""
+        """Forget what is in the transaction: it was aborted."""
         self._records = 0
         self._bytes = 0
         self._topics = set[str]()
 
     def took(self, seconds: float, *, in_transaction: bool) -> None:
-        """Note how long a commit took that wrote anything."""
+        """Note the duration of a commit that wrote something."""
         self._progress.transactions += 1
         self._progress.commits.add(seconds)
         if in_transaction:
             self._progress.transaction_sizes.add(self._records)
 
     def committed(self, *, moved_offsets: int) -> None:
-        """What is in the transaction is there for good, with offsets that moved without a record."""
+        """Count what is in the transaction as committed, with *moved_offsets* offsets that moved without a record."""
         progress = self._progress
         progress.moved_offsets += moved_offsets
         progress.committed_records += self._records
         progress.committed_bytes += self._bytes
         if not self._topics.issubset(progress.topics):
-            # Another sequence, because the heartbeat may be reading this one.
+            # A new list, because the heartbeat may be reading the old one.
             progress.topics = sorted(self._topics.union(progress.topics))
         progress.waiting_for = None
         self.dropped()
 
 
-# More than most tasks ever have; a task with more gets some offsets committed that have not changed.
-_MOST_KNOWN = 10_000
-
-
 class OffsetUpdates:
-    """Asks *task* for ``update_offsets``, when all that it has polled is sent. Used by the writing half.
+    """Calls ``update_offsets`` of *task*, when everything that it has polled is sent. Used by the writer.
 
-    A task that returns its own position is ahead of what is committed in the middle of a poll. *stored* reads
-    the offsets that were committed before this slot began.
+    In the middle of a poll, a task that returns its own position would be ahead of what is committed. *stored*
+    reads the offsets that were committed before this slot began.
     """
 
     def __init__(self, task: SourceTask, stored: OffsetReader | None) -> None:
@@ -94,24 +101,24 @@ class OffsetUpdates:
         self._stored = stored
         self._is_wanted = overrides(task, "update_offsets")
         self._known: dict[SourcePartition, SourceOffset | None] = {}
-        self._untold: dict[SourcePartition, SourceOffset | None] = {}
+        self._unreported: dict[SourcePartition, SourceOffset | None] = {}
         self._was_asked = False
         self._moved = 0
         self.inside_poll = False
-        """Whether something of the last poll is not sent yet, or the poll did not return."""
+        """Whether records of the last poll are not sent yet, or the poll has not returned."""
         self.is_overdue = False
-        """Whether the last commit was in the middle of a poll, where the task could not be asked."""
+        """Whether the last commit was in the middle of a poll, when the task could not be asked."""
 
     def asked(self, pending: Offsets) -> Offsets:
-        """What the task changes in the commit of *pending*; nothing where it may not be asked.
+        """What the task changes in the commit of *pending*; nothing when it must not be asked.
 
-        It is shown *pending*, and what was committed since it was asked last. Raises what the task raises, and
-        :class:`~headrace.connect.errors.TaskFailedError` for a result of wrong shape.
+        It is shown *pending* and what was committed since it was last asked. Raises what the task raises, and
+        :class:`~headrace.connect.errors.TaskFailedError` for a result of the wrong type.
         """
         self._was_asked, self._moved = False, 0
         if not self._is_wanted or self.inside_poll:
             return {}
-        shown = read_only({**self._untold, **pending})
+        shown = read_only({**self._unreported, **pending})
         update = checked_update(self._task.update_offsets(shown))
         self._was_asked = True
         added = update.keys() - pending.keys()
@@ -120,17 +127,17 @@ class OffsetUpdates:
         return moved
 
     def committed(self, offsets: Offsets) -> int:
-        """Note that *offsets* are committed, whether or not the task was asked; how many it moved without records."""
+        """Note that *offsets* are committed, whether or not the task was asked; returns how many moved without records."""
         if not self._is_wanted:
             return 0
         self.is_overdue = self.inside_poll
         if self._was_asked:
-            self._untold.clear()
+            self._unreported.clear()
         else:
-            self._untold.update(offsets)
+            self._unreported.update(offsets)
         self._known.update(offsets)
         if len(self._known) > _MOST_KNOWN:
-            # What the store had before is older than what is forgotten here.
+            # The offsets that the store had before are older than those forgotten here.
             self._known, self._stored = {}, None
         return self._moved
 
@@ -139,10 +146,6 @@ class OffsetUpdates:
         if unknown and self._stored is not None:
             self._known.update(self._stored.offsets(unknown))
         return {each: self._known[each] for each in partitions & self._known.keys()}
-
-
-# Twice what the client's queue holds, where a record must be to be refused, unless the user enlarged it.
-_MOST_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +159,9 @@ class _Rows:
 
 
 class InFlightRecords:
-    """Offsets and sizes of the rows that were handed over; not the rows, so that it stays small.
+    """Offsets and sizes of the rows that were handed to the client; not the rows, to stay small.
 
-    The client tells of a refused record nothing but its bytes. Used by the writing half.
+    Of a refused record the client reports only its sizes. Used by the writer.
     """
 
     def __init__(self, *, most_bytes: int = _MOST_BYTES) -> None:
@@ -167,7 +170,7 @@ class InFlightRecords:
         self._nbytes = 0
 
     def note(self, batch: SourceBatch, encoded: EncodedRecords) -> None:
-        """*batch* is handed over as *encoded*."""
+        """Note that *batch* is handed to the client as *encoded*."""
         rows = _Rows(
             topic=batch.topic,
             partition=batch.source_partition,
@@ -182,18 +185,18 @@ class InFlightRecords:
             self._nbytes -= self._rows.popleft().nbytes
 
     def take_back(self) -> None:
-        """What was noted last was not handed over after all."""
+        """Undo the last :meth:`note`: the batch was not handed over after all."""
         self._nbytes -= self._rows.pop().nbytes
 
     def forget(self) -> None:
-        """Everything is acknowledged, or thrown away."""
+        """Forget all rows: they are acknowledged, or aborted."""
         self._rows.clear()
         self._nbytes = 0
 
     def located(self, error: LateRefusalError) -> ConnectError:
-        """*error* with the place in the source of the first row that it fits; *error* itself without one.
+        """*error* with the source position of the first row that it matches; *error* itself if there is none.
 
-        Says so when it fits more than one row.
+        If it matches several rows, the position says "at or after".
         """
         found = self._matches(error)
         first = next(found, None)
@@ -201,11 +204,11 @@ class InFlightRecords:
             return error
         rows, row = first
         offset = None if rows.offsets is None else rows.offsets.at(row)
-        where = "at" if next(found, None) is None else "at or behind"
+        where = "at" if next(found, None) is None else "at or after"
         return RecordError(
             error.reason,
             native_key=source_name(rows.partition),
-            position=position_told(offset, where=where),
+            position=position_text(offset, where=where),
             advice=error.advice,
         )
 
@@ -220,35 +223,27 @@ class InFlightRecords:
 
 
 def _fits(lengths: pa.Int32Array, length: int | None) -> pa.BooleanArray:
-    """Which of *lengths* are *length*; null is the length of null."""
+    """Which of *lengths* equal *length*; null equals null."""
     return pc.is_in(lengths, value_set=pa.array([length], pa.int32()))
 
 
-_log = logging.getLogger(__name__)
-
-_NOTHING_OPEN = (
-    "The task asked to abort its transaction, and none is open: nothing was sent since the last one ended. Offsets "
-    "that have moved since are committed."
-)
-
-
 class OffsetCommitter:
-    """Keeps what the writing half has written, and commits it with its offsets where the boundary allows.
+    """Tracks what the writer has written, and commits it with its offsets when the boundary allows.
 
-    The only one who moves offsets; asks *task* for ``update_offsets`` and tells it of commits.
+    Nothing else moves offsets. It asks *task* for ``update_offsets`` and calls its commit hooks.
     """
 
     def __init__(
         self,
         task: SourceTask,
-        outlet: WritePipeline,
+        pipeline: WritePipeline,
         lease: Lease,
         progress: Progress,
         *,
         stored: OffsetReader | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._outlet = outlet
+        self._pipeline = pipeline
         self._lease = lease
         self._clock = clock
         self._pending = PendingOffsets()
@@ -259,38 +254,38 @@ class OffsetCommitter:
         self.rows = InFlightRecords()
         self.hooks = CommitHooks(task)
         self.left_open = False
-        """Whether records were thrown away at the end, because the connector had not ended their transaction."""
+        """Whether records were aborted at the end, because the connector had not ended their transaction."""
 
     def sent(self, batch: SourceBatch) -> None:
-        """All of *batch* is handed over."""
+        """Note that all of *batch* is handed to the client."""
         self._amounts.sent(batch)
         self.moved(batch.source_partition, batch.offset_at(-1))
 
     def moved(self, partition: SourcePartition, offset: SourceOffset | None) -> None:
-        """Everything of *partition* up to *offset* is written, or passed over."""
+        """Note that everything of *partition* up to *offset* is written or skipped."""
         self._uncommitted = True
         self._pending.put(partition, offset)
 
     def before_more_of_poll(self, next_from: Place | None) -> None:
-        """Something of a poll is to be written, *next_from* there; commit what precedes it in that poll, if due.
+        """Called before rows of a poll are written, from *next_from* on; commit what precedes them in it, if due.
 
-        Not directly behind each piece: behind the last one the poll is at its end. Nor where the offset of
-        what precedes it says that the next has been read as well.
+        Not directly after each piece, because after the last one the poll is at its end; and not if the offset of
+        the preceding rows already covers the next ones.
         """
         if self._updates.inside_poll:
             self._commit_inside_poll(next_from)
         self._updates.inside_poll = True
 
     def meanwhile(self, next_from: Place | None) -> None:
-        """Commit what is written of a poll, if that is due, while its next rows are long in coming."""
-        # The task is not asked for updates: its position is behind them.
+        """Commit what is written of a poll, if that is due, while its next rows are delayed."""
+        # The task is not asked for updates: its position is after those rows.
         self._updates.inside_poll = True
         self._commit_inside_poll(next_from)
 
     def poll_ended(self) -> None:
         """All of a poll is written; commit it, if that is due."""
         self._updates.inside_poll = False
-        boundary = self._outlet.boundary
+        boundary = self._pipeline.boundary
         overdue = self._updates.is_overdue and boundary.commits_by_itself
         if overdue or boundary.due_after_poll(self._clock()):
             self._commit()
@@ -301,56 +296,56 @@ class OffsetCommitter:
         self._commit()
 
     def asked_to_abort(self, *, ends_poll: bool) -> None:
-        """The connector throws away its transaction here, and moves past it."""
+        """The connector aborts its transaction here, and moves past its records."""
         self._updates.inside_poll &= not ends_poll
-        if not self._outlet.commits.abort():
+        if not self._pipeline.commits.abort():
             _log.warning(_NOTHING_OPEN)
         self.rows.forget()
         self.hooks.dropped()
-        self._outlet.tolerance.dropped()
+        self._pipeline.tolerance.dropped()
         self._amounts.dropped()
         self._commit()
 
     def end(self) -> None:
-        """Nothing more is written: commit, or throw away what only the connector may commit."""
-        if self._outlet.boundary.commits_by_itself:
+        """End writing: commit, or abort what only the connector may commit."""
+        if self._pipeline.boundary.commits_by_itself:
             self._commit()
         elif self._uncommitted:
             self.left_open = True
-            self._outlet.commits.abort()
+            self._pipeline.commits.abort()
 
     def end_before(self, place: Place | None) -> None:
-        """End before the record from *place* that fails: with a commit, if it will then be read again."""
+        """End before the failing record at *place*: commit only if that record is then read again."""
         if not self._would_pass(place):
             self.end()
 
     def end_inside_poll_before(self, place: Place | None) -> None:
-        """As :meth:`end_before`, where polling fails or a row of a poll does."""
+        """As :meth:`end_before`, when a poll or one of its rows fails."""
         self._updates.inside_poll = True
         self.end_before(place)
 
     def open_transaction(self) -> OpenTransaction:
-        """What is in the transaction that is open, for whoever tells why it was too long."""
+        """The transaction that is open, for the error message when it took too long."""
         return OpenTransaction(
-            boundary=self._outlet.boundary.kind,
+            boundary=self._pipeline.boundary.kind,
             records=self._amounts.in_transaction,
             held_back=self._held_back,
         )
 
     def _commit_inside_poll(self, next_from: Place | None) -> None:
-        due = self._outlet.boundary.due_inside_poll(self._clock())
+        due = self._pipeline.boundary.due_inside_poll(self._clock())
         self._held_back = due and self._would_pass(next_from)
         if due and not self._held_back:
             self._commit()
 
     def _would_pass(self, place: Place | None) -> bool:
-        """Whether a commit would say of the record from *place*, which is not sent yet, that it has been read."""
+        """Whether a commit would mark the record at *place*, which is not sent yet, as read."""
         return place is not None and self._pending.end_at(*place)
 
     def _commit(self) -> None:
         self._lease.check()
         began = self._clock()
-        commits = self._outlet.commits
+        commits = self._pipeline.commits
         commits.settle()
         self._ask_for_updates()
         offsets = self._pending.taken()
@@ -358,16 +353,16 @@ class OffsetCommitter:
             took = self._clock() - began
             self._amounts.took(took, in_transaction=commits.in_transactions)
         self._amounts.committed(moved_offsets=self._updates.committed(offsets))
-        self._outlet.tolerance.committed()
+        self._pipeline.tolerance.committed()
         self._uncommitted = False
         self.rows.forget()
-        self._outlet.boundary.committed(self._clock())
+        self._pipeline.boundary.committed(self._clock())
         self.hooks.committed()
 
     def _ask_for_updates(self) -> None:
         try:
             self._pending.put_all(self._updates.asked(self._pending.so_far()))
-        except Exception as error:  # noqa: BLE001 (raised again, or told and tried again)
-            if self._outlet.commits.update_must_succeed:
+        except Exception as error:  # noqa: BLE001 (raised again, or logged and retried)
+            if self._pipeline.commits.update_must_succeed:
                 raise_failed_update(error)
-            _log.exception("update_offsets raised; it is asked again at the next commit")
+            _log.exception("update_offsets raised; it is called again at the next commit")

@@ -1,4 +1,4 @@
-"""Source offsets that are about to be committed, and what ``update_offsets`` makes of them; pure."""
+"""Source offsets that are about to be committed, and the checks of what ``update_offsets`` returns; pure."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class PendingOffsets:
         self._offsets[partition] = offset
 
     def put_all(self, offsets: Offsets) -> None:
-        """Note several offsets."""
+        """As :meth:`put`, for several partitions."""
         self._offsets.update(offsets)
 
     def end_at(self, partition: SourcePartition, offset: SourceOffset | None) -> bool:
-        """Whether *offset* is the newest one of *partition*; not if the last commit took it."""
+        """Whether *offset* is the newest pending one of *partition*."""
         return partition in self._offsets and self._offsets[partition] == offset
 
     def so_far(self) -> Offsets:
-        """What a commit would take now; it does not change later."""
+        """A copy of the pending offsets."""
         return dict(self._offsets)
 
     def taken(self) -> Offsets:
@@ -41,7 +41,7 @@ class PendingOffsets:
 
 
 def read_only(offsets: Offsets) -> Offsets:
-    """*offsets* as a task may see them: neither they nor what they are made of can be changed (KIP-910)."""
+    """*offsets* as a task may see them: read-only, and so are the offsets in it (KIP-910)."""
     return MappingProxyType(
         {
             partition: None if offset is None else MappingProxyType(dict(offset))
@@ -51,7 +51,7 @@ def read_only(offsets: Offsets) -> Offsets:
 
 
 def changed(update: Offsets, before: Offsets) -> Offsets:
-    """Those of *update* that *before* does not have already, as the offsets topic would hold them."""
+    """Those of *update* that differ from *before* in their stored form."""
     return {
         partition: offset
         for partition, offset in update.items()
@@ -60,9 +60,9 @@ def changed(update: Offsets, before: Offsets) -> Offsets:
 
 
 def checked_update(update: object) -> Offsets:
-    """What ``update_offsets`` returned, if it is a mapping of partitions to offsets (KIP-910).
+    """*update*, which ``update_offsets`` returned, if it is a mapping of partitions to offsets (KIP-910).
 
-    Raises :class:`~headrace.connect.errors.TaskFailedError` for a result of another shape.
+    Raises :class:`~headrace.connect.errors.TaskFailedError` for any other result.
     """
     if update is None:
         return {}
@@ -79,15 +79,15 @@ def checked_update(update: object) -> Offsets:
 
 
 def raise_failed_update(error: Exception) -> NoReturn:
-    """Raise that ``update_offsets`` has failed a task with exactly-once, for *error*.
+    """Raise *error* of ``update_offsets``, which fails a task with exactly-once.
 
-    What headrace raises speaks for itself; anything else is told as what it is, with the hook's name.
+    A ``ConnectError`` is raised unchanged; any other error is wrapped in one that names the hook.
     """
     if isinstance(error, ConnectError):
         raise error
     raise RuntimeError(
         f"update_offsets raised {type(error).__name__}: {error}. With exactly-once its result is part of the "
-        "commit, so nothing since the commit before was stored; it is read again after a restart."
+        "commit, so nothing since the previous commit was stored; those records are read again after a restart."
     ) from error
 
 

@@ -1,4 +1,4 @@
-"""The reading half of the task loop: polls a task and turns what it returns into frames."""
+"""The poll loop: polls a task and turns what it returns into frames."""
 
 from __future__ import annotations
 
@@ -18,43 +18,49 @@ from headrace.task.transaction_boundary import BoundaryRequests
 from headrace.task.transactions import never_ended
 from headrace.task.work import EndReason, Outcome, Progress, SlotWork
 
-# So many bad records without an offset may look the same, one directly behind the other.
+_log = logging.getLogger(__name__)
+
+# So many consecutive bad records without an offset may look the same.
 _MOST_ALIKE = 100
+# After an empty poll that did not wait by itself: long enough to leave the core to others, short
+# enough not to be noticed.
+_EMPTY_POLL_SECONDS = 0.05
+_RETRY_SECONDS = 1.0
 
 
 class StuckPoll:
-    """Notices a task that does not go on behind a bad record, and would have it passed over for ever."""
+    """Detects a task that does not advance after a bad record, which would be skipped forever."""
 
     def __init__(self) -> None:
         self._passed: tuple[str, BadRecord] | None = None
         self._alike = 0
 
     def check(self, error: RecordError, bad: BadRecord) -> None:
-        """Poll raises *error*, which is about *bad*.
+        """Called when ``poll`` raises *error*, which is about *bad*.
 
-        Raises :class:`~headrace.connect.errors.TaskFailedError` when that was passed over just now.
+        Raises :class:`~headrace.connect.errors.TaskFailedError` when the same record was skipped just before.
         """
-        told = (str(error), bad)
-        self._alike = self._alike + 1 if told == self._passed else 0
-        # Where no offset says that it is the same record, another one may well be like it.
+        seen = (str(error), bad)
+        self._alike = self._alike + 1 if seen == self._passed else 0
+        # Without an offset that identifies it, this may be a similar record.
         if self._alike > (_MOST_ALIKE if bad.source_offset is None else 0):
             raise TaskFailedError(
-                f"{error} It was passed over, and poll raises it again: after a RecordError the next call of "
-                "poll must go on behind the record."
+                f"{error} The record was skipped, but poll raised the same error again: after a RecordError, the "
+                "next call of poll must continue after the record."
             )
-        self._passed = told
+        self._passed = seen
 
-    def went_on(self) -> None:
-        """Poll has returned records."""
+    def advanced(self) -> None:
+        """Called when ``poll`` has returned records."""
         self._passed = None
         self._alike = 0
 
 
 class ConnectorBoundary:
-    """Knows of the transaction that a task has open, and waits for its end. Used by the reading half.
+    """Tracks whether a task's transaction is open, and lets a slot continue to its end. Used by the poll loop.
 
-    A slot that is to end goes on for *grace_seconds*; one whose time is only over because others wait goes on
-    for as long as the transaction may be open, because a long one would be begun again for ever.
+    A slot that should end continues for *grace_seconds*. A slot whose budget is over because others wait continues
+    for as long as the transaction may be open, because a long transaction would otherwise be started over forever.
     """
 
     def __init__(
@@ -78,20 +84,20 @@ class ConnectorBoundary:
         return self._open_since is not None
 
     def read(self, frame: Frame) -> None:
-        """*frame* goes into the transaction, or is its end."""
+        """Note that *frame* goes into the transaction, or ends it."""
         if not isinstance(frame, Records | DeadLetter):
             self.ended()
         elif self._open_since is None:
             self._open_since = self._clock()
 
     def ended(self) -> None:
-        """The connector has ended its transaction."""
+        """Note that the connector has ended its transaction."""
         self._open_since = None
 
     def keeps_reading(self) -> bool:
-        """Whether a slot that should end goes on until the transaction ends.
+        """Whether a slot that should end continues until the transaction ends.
 
-        Raises :class:`~headrace.connect.errors.TaskFailedError` when it has been open for as long as it may be.
+        Raises :class:`~headrace.connect.errors.TaskFailedError` when it has been open for the maximum time.
         """
         if self._open_since is None or not self._lease.asked_to_end:
             return False
@@ -104,7 +110,7 @@ class ConnectorBoundary:
         return self._grace_left(self._asked_at) > 0
 
     def wait(self, seconds: float) -> None:
-        """Wait until the next poll, also in the time that a slot that should end goes on."""
+        """Wait until the next poll, also when a slot that should end continues."""
         if self._asked_at is None:
             self._lease.wait(seconds)
         else:
@@ -118,23 +124,14 @@ class ConnectorBoundary:
         return asked_at + self._grace_seconds - self._clock()
 
 
-_log = logging.getLogger(__name__)
-
-# After an empty poll that did not wait by itself: long enough to leave the core to others, short
-# enough not to be noticed.
-_EMPTY_POLL_SECONDS = 0.05
-_RETRY_SECONDS = 1.0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollSettings:
-    """When reading ends. *linger_seconds* is how long polls may bring nothing; ``None``: for ever.
+    """When reading ends. *linger_seconds* is how long polls may return nothing; ``None`` means forever.
 
-    *once* says that a polled task ends then also where going on later would be costly: there is no later.
-    *requests* are there when the connector places the ends of transactions; reading then goes on to the
-    next one for at most *grace_seconds* after it was asked to end, or where others wait for its slot, until its
-    transaction has been open for *transaction_seconds*. *tolerates* says that a record that cannot
-    be read is passed over.
+    With *once* a polled task then ends even if resuming later would be costly, because there is no later.
+    *requests* is given when the connector defines the transaction boundaries. Reading then continues to the next
+    boundary for at most *grace_seconds* after it was asked to end; if others wait for its slot, until the
+    transaction has been open for *transaction_seconds*. With *tolerates* a record that cannot be read is skipped.
     """
 
     planned: bool
@@ -153,7 +150,7 @@ class PollLoop:
         self,
         task: SourceTask,
         lease: Lease,
-        rules: PollSettings,
+        settings: PollSettings,
         progress: Progress,
         *,
         throttle: Throttle,
@@ -161,17 +158,17 @@ class PollLoop:
     ) -> None:
         self._task = task
         self._lease = lease
-        self._rules = rules
+        self._settings = settings
         self._progress = progress
         self._frames_of_polls = PolledFrames(
-            throttle, lease.wait, rules.requests, tolerates=rules.tolerates
+            throttle, lease.wait, settings.requests, tolerates=settings.tolerates
         )
         self._clock = clock
         self._empty_since: float | None = None
         self._boundary = ConnectorBoundary(
             lease,
-            grace_seconds=rules.grace_seconds,
-            transaction_seconds=rules.transaction_seconds,
+            grace_seconds=settings.grace_seconds,
+            transaction_seconds=settings.transaction_seconds,
             clock=clock,
         )
         self._failing = False
@@ -181,25 +178,27 @@ class PollLoop:
         self.outcome = Outcome.ASKED
 
     def frames(self) -> Iterator[Frame]:
-        """Everything the task returns, in order; a last :class:`Failed` when it raised.
+        """Everything the task returns, in order; a final :class:`Failed` when it raised.
 
-        When this ends, ``outcome`` tells why.
+        When this ends, ``outcome`` says why.
         """
         try:
             while not self._should_end():
                 polled = self._polled()
-                if polled is None and self._rules.planned:
+                if polled is None and self._settings.planned:
                     yield from self._batch_requests()
                     self.outcome = Outcome.FINISHED
                     return
                 yield from self._frames_of(polled)
-        except Exception as error:  # noqa: BLE001 - whatever the task raised is for the writing half
-            yield Failed(untolerated(error) if self._rules.tolerates else error, _place_of(error))
+        except Exception as error:  # noqa: BLE001 - whatever the task raised is handled by the writer
+            yield Failed(
+                untolerated(error) if self._settings.tolerates else error, _place_of(error)
+            )
 
     def _should_end(self) -> bool:
         if self._lease.should_end():
             return not (self._waits_for_boundary() or self._waits_for_cheap_end())
-        linger = self._rules.linger_seconds
+        linger = self._settings.linger_seconds
         if linger is None or self._empty_since is None or not self._at_boundary_if_it_matters():
             return False
         if self._clock() - self._empty_since < linger or not self._may_leave():
@@ -208,18 +207,18 @@ class PollLoop:
         return True
 
     def _may_leave(self) -> bool:
-        return self._rules.once or self._task.resumes_cheaply()
+        return self._settings.once or self._task.resumes_cheaply()
 
     def _at_boundary_if_it_matters(self) -> bool:
-        # A run that ends with its work has no later in which the connector might end its transaction.
-        return self._rules.requests is None or not self._boundary.is_open or self._rules.once
+        # A run that ends with its work has no later time at which the connector might end its transaction.
+        return self._settings.requests is None or not self._boundary.is_open or self._settings.once
 
     def _waits_for_boundary(self) -> bool:
-        return self._rules.requests is not None and self._boundary.keeps_reading()
+        return self._settings.requests is not None and self._boundary.keeps_reading()
 
     def _waits_for_cheap_end(self) -> bool:
-        # Of a polled task no one knows when it will get there, and others wait for its turn.
-        if not self._rules.planned or self._lease.asked_to_end != EndReason.BUDGET:
+        # It is unknown when a polled task gets there, and others wait for its slot.
+        if not self._settings.planned or self._lease.asked_to_end != EndReason.BUDGET:
             return False
         if self._task.resumes_cheaply():
             return False
@@ -243,7 +242,7 @@ class PollLoop:
         except RetriableError as error:
             _log.warning("poll will be called again: %s", error)
             delay = error.delay_seconds or _RETRY_SECONDS
-            # One that is over in a moment is no news.
+            # A short interruption is not reported.
             if self._failing or delay > _RETRY_SECONDS:
                 self._progress.source_away = str(error) or type(error).__name__
             self._failing = True
@@ -254,8 +253,8 @@ class PollLoop:
         return polled
 
     def _passes_over(self, error: RecordError) -> bool:
-        """Whether *error* is about one record; raises when it is the one that was passed over just now."""
-        if not self._rules.tolerates or error.bad is None:
+        """Whether *error* is about one record that may be skipped; raises when it was skipped just before."""
+        if not self._settings.tolerates or error.bad is None:
             return False
         self._stuck.check(error, error.bad)
         return True
@@ -264,7 +263,7 @@ class PollLoop:
         count = 0
         for frame in self._frames_of_polls.of(polled):
             if isinstance(frame, Records):
-                self._stuck.went_on()
+                self._stuck.advanced()
             records = _records_in(frame)
             count += records
             self._progress.polled_records += records
@@ -273,7 +272,7 @@ class PollLoop:
         self._count_poll(count)
         yield EndOfPoll(count)
         yield from self._batch_requests()
-        # A source that cannot be read is not one that has nothing.
+        # A source that cannot be read is not an empty one.
         if count or self._failing:
             self._empty_since = None
         else:
@@ -282,7 +281,7 @@ class PollLoop:
             self._boundary.wait(_EMPTY_POLL_SECONDS)
 
     def _batch_requests(self) -> Iterator[Frame]:
-        requests = self._rules.requests
+        requests = self._settings.requests
         if requests is None:
             return
         if requests.take_batch_abort():
@@ -309,7 +308,7 @@ def _place_of(error: Exception) -> Place | None:
     return None if bad is None else (bad.source_partition, bad.source_offset)
 
 
-def reading_half(
+def make_poll_loop(
     task: SourceTask,
     work: SlotWork,
     lease: Lease,
@@ -317,8 +316,8 @@ def reading_half(
     *,
     requests: BoundaryRequests | None,
 ) -> PollLoop:
-    """The half that polls *task* for *work*; *requests* as in :class:`PollSettings`."""
-    rules = PollSettings(
+    """The loop that polls *task* for *work*; *requests* as in :class:`PollSettings`."""
+    settings = PollSettings(
         planned=work.planned,
         linger_seconds=work.linger_seconds,
         once=work.once,
@@ -327,4 +326,6 @@ def reading_half(
         requests=requests,
         tolerates=work.spec.errors.tolerate,
     )
-    return PollLoop(task, lease, rules, progress, throttle=Throttle(work.spec.records_per_second))
+    return PollLoop(
+        task, lease, settings, progress, throttle=Throttle(work.spec.records_per_second)
+    )

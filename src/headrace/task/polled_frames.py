@@ -1,4 +1,4 @@
-"""What one poll has returned, as frames: cut where a transaction may end, and held to a rate."""
+"""Turns what one poll returned into frames: split where a transaction may end, and throttled."""
 
 from __future__ import annotations
 
@@ -17,16 +17,28 @@ from headrace.task.transaction_boundary import BoundaryRequests
 # A quarter of the client's queue: at 1 MB/s, which is slow, a piece takes eight seconds of the sixty that a
 # transaction may be open.
 MOST_BYTES = 8 * 1024 * 1024
-# Where each row costs 50 µs, as with transformations in plain Python, a piece takes three seconds.
+# At 50 µs a row, which transformations in plain Python take, a piece takes three seconds.
 MOST_ROWS = 65_536
+
+_PIECES_PER_SECOND = 10
+# After a bad record only so few are tried at first, because a batch with another bad one has to be processed again.
+_FEW_RECORDS = 16
+_GROWTH = 4
+
+_KINDS = (SourceBatch, SourceRecord)
+_RETURN = "return a SourceBatch, a list of those or of SourceRecord, or None."
+_NO_RECORDS = (
+    "poll returned batches, but the task asked to end a transaction at a record: return plain records, or ask to end "
+    "it after everything that poll returns."
+)
 
 
 def pieces(
     batch: SourceBatch, *, most_rows: int = MOST_ROWS, most_bytes: int = MOST_BYTES
 ) -> Iterator[SourceBatch]:
-    """*batch* in pieces of about one size, none with more than *most_rows* rows, or *most_bytes* by its average row.
+    """*batch* in pieces of similar size, at most *most_rows* rows each, and *most_bytes* bytes by the average row.
 
-    Between two of them a transaction may end. Nothing is copied.
+    A transaction may end between two pieces. Nothing is copied.
     """
     per_row = batch.nbytes / max(1, len(batch))
     fitting = min(most_rows, max(1, int(most_bytes / max(1.0, per_row))))
@@ -39,11 +51,8 @@ def pieces(
         yield batch.slice(start, min(step, len(batch) - start))
 
 
-_PIECES_PER_SECOND = 10
-
-
 class Throttle:
-    """At most *records_per_second*; ``None`` passes every batch on as it is."""
+    """Limits the rate to *records_per_second*; ``None`` passes every batch on unchanged."""
 
     def __init__(
         self, records_per_second: int | None, *, clock: Callable[[], float] = time.monotonic
@@ -53,7 +62,7 @@ class Throttle:
         self._free_at = clock()
 
     def paced(self, batch: SourceBatch, wait: Callable[[float], None]) -> Iterator[SourceBatch]:
-        """The pieces of *batch*, each when its time has come; *wait* may return early."""
+        """The pieces of *batch*, each as soon as the rate allows; *wait* may return early."""
         if self._rate is None:
             yield batch
             return
@@ -65,23 +74,11 @@ class Throttle:
             yield piece
 
 
-# So few are tried at first behind a bad one, because its whole batch has to be looked at again.
-_FEW_RECORDS = 16
-_GROWTH = 4
-
-_KINDS = (SourceBatch, SourceRecord)
-_RETURN = "return a SourceBatch, a list of those or of SourceRecord, or None."
-_NO_RECORDS = (
-    "poll returned batches, and the task asked for the end of a transaction at a record: return plain records, or "
-    "ask for the end of all that poll returns."
-)
-
-
 class PolledFrames:
-    """Frames of polls, one after the other, at the pace that *throttle* says; *wait* may return early.
+    """Makes frames of polls, at the rate of *throttle*; *wait* may return early.
 
-    *requests* are there when the connector places the ends of transactions. *tolerates* says that a record that
-    does not fit its schema is passed over.
+    *requests* is given when the connector defines the transaction boundaries. With *tolerates* a record that does
+    not fit its schema is skipped.
     """
 
     def __init__(
@@ -98,9 +95,9 @@ class PolledFrames:
         self._tolerates = tolerates
 
     def of(self, polled: Polled | RecordError) -> Iterator[Frame]:
-        """The frames of what is *polled*; an error is a record that could not be read.
+        """The frames of *polled*; an error stands for a record that could not be read.
 
-        Raises ``TypeError`` and :class:`~headrace.connect.errors.TaskFailedError` for what no poll may return.
+        Raises ``TypeError`` and :class:`~headrace.connect.errors.TaskFailedError` for invalid return values.
         """
         if polled is None:
             return
@@ -109,7 +106,7 @@ class PolledFrames:
             return
         if isinstance(polled, SourceBatch):
             polled = [polled]
-        batches, plain = _sorted_out(polled)
+        batches, plain = _by_kind(polled)
         if batches and self._requests is not None and self._requests.cuts_at_records():
             raise TaskFailedError(_NO_RECORDS)
         for batch in batches:
@@ -141,7 +138,7 @@ class PolledFrames:
         yield from self._batched(records[start:])
 
     def _batched(self, records: Sequence[SourceRecord]) -> Iterator[Frame]:
-        """*records* in batches; those that do not fit their schemas are passed over, if that is asked for."""
+        """*records* in batches; those that do not fit their schemas become dead letters if errors are tolerated."""
         start, size = 0, len(records)
         while start < len(records):
             piece = records[start : start + size]
@@ -157,9 +154,9 @@ class PolledFrames:
                 start, size = start + len(piece), size * _GROWTH
 
 
-def _sorted_out(polled: object) -> tuple[list[SourceBatch], list[SourceRecord]]:
-    """The batches and the plain records that an author's task *polled*; there are not both."""
-    # What can be gone through only once, as what `yield` makes, would look empty the second time.
+def _by_kind(polled: object) -> tuple[list[SourceBatch], list[SourceRecord]]:
+    """The batches and the plain records that an author's task *polled*; one of the two is empty."""
+    # A generator would be empty when iterated a second time.
     if not isinstance(polled, Sequence):
         raise TypeError(f"poll returned {type(polled).__name__!r}: {_RETURN}")
     items = cast("Sequence[object]", polled)

@@ -1,4 +1,4 @@
-"""Where a record comes from, in words for a message; pure."""
+"""The source position of a record as text for messages; pure."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from headrace.connect.partition import RECORD_COUNT, SourceOffset
 
 
 def located(error: RecordError, batch: SourceBatch) -> RecordError:
-    """*error* with the place in the source of the row it names."""
+    """*error* with the source position of the row that it names."""
     name = source_name(batch.source_partition)
     if error.row is None:
         return error.located(name, "position unknown")
-    return error.located(name, position_told(batch.offset_at(error.row)))
+    return error.located(name, position_text(batch.offset_at(error.row)))
 
 
 def source_name(partition: Mapping[str, object]) -> str:
-    """A source partition in words."""
+    """A source partition as text."""
     return _pairs(partition)
 
 
-def position_told(offset: SourceOffset | None, *, where: str = "at") -> str:
-    """The position of a record whose source offset is *offset*: its number, where that counts an object's records.
+def position_text(offset: SourceOffset | None, *, where: str = "at") -> str:
+    """The position of a record with the source offset *offset*; its number if the offset counts an object's records.
 
-    *where* is how sure that is of a record that is told by its offset.
+    *where* says how exact the offset is: "at", or "at or after".
     """
     if not offset:
         return f"{where} no source offset"

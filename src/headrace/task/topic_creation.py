@@ -1,4 +1,4 @@
-"""Topics that are not there, made before their first record: groups of names with settings (KIP-158)."""
+"""Creates missing topics before their first record, with the settings of topic creation groups (KIP-158)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ from headrace.kafka.admin import CreationForbiddenError
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import EncodedRecords, RecordSender
 
+_log = logging.getLogger(__name__)
+
+# Creation that takes longer is retried with a new plan; a transaction that is open meanwhile must not time out.
+_PATIENCE_SECONDS = 15.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicGroup:
-    """Topics whose names match a pattern of *include* as a whole, and none of *exclude*.
+    """Topics whose full names match a pattern of *include* and none of *exclude*.
 
-    They are made with so many *partitions* and *replicas*, -1 for the broker's own number, and with
+    They are created with so many *partitions* and *replicas*, -1 for the broker's default, and with
     *settings*, such as ``cleanup.policy``.
     """
 
@@ -40,7 +45,7 @@ class TopicGroup:
         return cls(**given)
 
     def takes(self, topic: str) -> bool:
-        """Whether *topic* is made as this group says."""
+        """Whether *topic* belongs to this group."""
         return _match(self.include, topic) and not _match(self.exclude, topic)
 
     def described(self, topic: str) -> str:
@@ -53,7 +58,7 @@ class TopicGroup:
 
 
 def first_group(groups: Sequence[TopicGroup], topic: str) -> TopicGroup:
-    """The first of *groups* that takes *topic*; the last one takes all."""
+    """The first of *groups* that takes *topic*; the last one takes every topic."""
     return next(each for each in groups if each.takes(topic))
 
 
@@ -65,14 +70,8 @@ def _number(count: int) -> str:
     return "default" if count < 0 else str(count)
 
 
-_log = logging.getLogger(__name__)
-
-# What is late is planned again; the transaction that is open meanwhile must not outlive its own time.
-_PATIENCE_SECONDS = 15.0
-
-
 class TopicAdmin(Protocol):
-    """What is asked of an admin client; see :class:`~headrace.kafka.admin.KafkaAdmin`."""
+    """What is needed of an admin client; see :class:`~headrace.kafka.admin.KafkaAdmin`."""
 
     def ensure_topic(
         self,
@@ -90,8 +89,8 @@ class TopicAdmin(Protocol):
 class TopicCreation:
     """A ``RecordSender`` in front of *sender*; the slot's thread owns it.
 
-    A topic is no part of a transaction: it stays when its first record is thrown away. Besides what
-    *sender* raises, ``TaskFailedError`` for a topic that cannot be made, and ``RetriableError`` when
+    Creating a topic is not part of a transaction: the topic stays when its first record is aborted. Besides what
+    *sender* raises, raises ``TaskFailedError`` for a topic that cannot be created, and ``RetriableError`` when
     Kafka does not answer.
     """
 
@@ -104,7 +103,7 @@ class TopicCreation:
         self._known = set[str]()
 
     def send(self, records: EncodedRecords) -> None:
-        """Hand over *records*, whose topic is there then."""
+        """Hand over *records*, after creating their topic if necessary."""
         self._ensure(records.topic)
         self._sender.send(records)
 
@@ -117,7 +116,7 @@ class TopicCreation:
         if topic in self._known:
             return
         group = first_group(self._groups, topic)
-        if self._made(topic, group):
+        if self._create(topic, group):
             _log.info(
                 "Created topic '%s' using creation group %s: %s",
                 topic,
@@ -126,7 +125,7 @@ class TopicCreation:
             )
         self._known.add(topic)
 
-    def _made(self, topic: str, group: TopicGroup) -> bool:
+    def _create(self, topic: str, group: TopicGroup) -> bool:
         try:
             return self._admin.ensure_topic(
                 topic,
@@ -142,5 +141,5 @@ class TopicCreation:
             ) from error
         except TaskFailedError as error:
             raise TaskFailedError(
-                f"{error} It was to be made as topic.creation.{group.name}.* says: {group.described(topic)}."
+                f"{error} It was to be created with topic.creation.{group.name}.*: {group.described(topic)}."
             ) from error

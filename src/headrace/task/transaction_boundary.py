@@ -1,4 +1,4 @@
-"""Where a transaction ends; pure (KIP-618)."""
+"""Where transactions end (KIP-618); pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.task.work import BoundaryKind
 
 @dataclass(slots=True, kw_only=True)
 class Boundary:
-    """Says when to commit, from the setting and the time of the last commit, in seconds."""
+    """Decides when to commit, from ``transaction.boundary`` and the time of the last commit."""
 
     kind: BoundaryKind
     interval_seconds: float
@@ -28,7 +28,7 @@ class Boundary:
 
     @property
     def commits_by_itself(self) -> bool:
-        """Whether transactions end without the connector's word; also what is open when the loop ends."""
+        """Whether transactions end without a request of the connector, also one that is open when the loop ends."""
         return self.kind is not BoundaryKind.CONNECTOR
 
     def committed(self, now: float) -> None:
@@ -71,7 +71,7 @@ class BoundaryRequests:
             self._refuse_both_of(record)
 
     def cuts_at_records(self) -> bool:
-        """Whether a record's own end of transaction was asked for."""
+        """Whether a transaction is to end at a certain record."""
         return bool(self._commit_records or self._abort_records)
 
     def commits_after(self, record: SourceRecord) -> bool:
@@ -93,7 +93,7 @@ class BoundaryRequests:
         return asked
 
     def take_any(self) -> bool:
-        """Whether a transaction is to end after this poll, in whichever way; a request counts once."""
+        """Whether to commit or abort after this poll; a request counts once."""
         commits, aborts = self.take_batch_commit(), self.take_batch_abort()
         return commits or aborts
 

@@ -1,4 +1,4 @@
-"""How records and their offsets become permanent: in a transaction, or acknowledged; secondary offsets; what is late."""
+"""Commit strategies: transactions, or acknowledged records; secondary offsets; transactions that take too long."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ from headrace.offsets.target import DriverStore, OffsetTopic, TargetGroup
 from headrace.task.channel import ChannelClient
 from headrace.task.work import BoundaryKind, ConnectorSpec, SlotWork
 
+_log = logging.getLogger(__name__)
+
 _OWN_OFFSETS = (
     "Source tasks may not produce to their own offsets topics when exactly-once support is enabled. A record of "
-    "connector {connector} is for topic {topic!r}, which holds its source offsets: change the topic, or the "
-    "transformation that names it, or name another topic for its offsets (offsets.storage.topic)."
+    "connector {connector} is destined for topic {topic!r}, which holds its source offsets: change the topic, or the "
+    "transformation that sets it, or use another topic for its offsets (offsets.storage.topic)."
 )
 
 StoreOffsets = Callable[[Sequence[OffsetEntry]], None]
-"""Hands acknowledged offsets to the driver, and returns when it has stored them."""
+"""Stores offsets of acknowledged records; returns when they are stored."""
 
 
 class CommitStrategy(Protocol):
-    """Ends what was sent since the last commit. Used by the writing half, on the slot's thread."""
+    """Makes what was sent since the last commit permanent. Used by the writer, on the slot's thread."""
 
     update_must_succeed: bool
     """Whether a failure of ``update_offsets`` fails the task, because it is part of the commit."""
@@ -47,7 +49,7 @@ class CommitStrategy(Protocol):
         ...
 
     def settle(self) -> None:
-        """Called before ``update_offsets`` is asked: what it is shown must be true by then."""
+        """Called before ``update_offsets``: the offsets that it is shown must be final by then."""
         ...
 
     def commit(self, offsets: Offsets) -> bool:
@@ -55,11 +57,11 @@ class CommitStrategy(Protocol):
         ...
 
     def abort(self) -> bool:
-        """Throw away what was sent since the last commit, as far as that is possible; whether anything was."""
+        """Abort what was sent since the last commit, if possible; returns whether anything was aborted."""
         ...
 
 
-class TransactionalCommits:
+class TransactionalCommitStrategy:
     """Records and offsets in one Kafka transaction (KIP-618)."""
 
     update_must_succeed = True
@@ -77,16 +79,16 @@ class TransactionalCommits:
         self._open = False
 
     def before_records(self, topic: str) -> None:
-        """Begin a transaction unless one is open; refuses the topic that holds the offsets."""
+        """Begin a transaction unless one is open; raises for the topic that holds the offsets."""
         if topic == self._offsets_topic:
             raise TaskFailedError(_OWN_OFFSETS.format(connector=self._connector, topic=topic))
         self._begin()
 
     def settle(self) -> None:
-        """Nothing: the transaction settles everything at once."""
+        """Do nothing: the transaction settles everything at once."""
 
     def commit(self, offsets: Offsets) -> bool:
-        """Commit the open transaction, or one with nothing but *offsets*."""
+        """Commit the open transaction, or a new one with only *offsets*."""
         entries = encoded_entries(self._connector, offsets)
         if not entries and not self._open:
             return False
@@ -98,7 +100,7 @@ class TransactionalCommits:
         return True
 
     def abort(self) -> bool:
-        """Abort the open transaction; whether there was one."""
+        """Abort the open transaction; returns whether there was one."""
         if not self._open:
             return False
         self._sender.abort()
@@ -111,7 +113,7 @@ class TransactionalCommits:
             self._open = True
 
 
-class AcknowledgedCommits:
+class AcknowledgedCommitStrategy:
     """Offsets are stored once the broker has acknowledged every record that they cover."""
 
     update_must_succeed = False
@@ -128,7 +130,7 @@ class AcknowledgedCommits:
         self._store = store
 
     def before_records(self, topic: str) -> None:
-        """Nothing: there is no transaction."""
+        """Do nothing: there is no transaction."""
 
     def settle(self) -> None:
         """Wait until everything sent is acknowledged."""
@@ -144,12 +146,12 @@ class AcknowledgedCommits:
         return True
 
     def abort(self) -> bool:
-        """Nothing can be taken back; the offsets just do not move."""
+        """Return ``False``: sent records cannot be taken back, only their offsets do not move."""
         return False
 
 
 def stored_in_topic(sender: Sender, topic: str) -> StoreOffsets:
-    """Offsets go to a Kafka topic by the sender that sent the records."""
+    """Stores offsets in a Kafka topic, with the sender of the records."""
 
     def store(entries: Sequence[OffsetEntry]) -> None:
         sender.send_offsets(topic, entries)
@@ -158,45 +160,42 @@ def stored_in_topic(sender: Sender, topic: str) -> StoreOffsets:
     return store
 
 
-_log = logging.getLogger(__name__)
-
-
-class Copies(Protocol):
-    """The driver's hands: it alone writes to the worker's store."""
+class OffsetCopier(Protocol):
+    """Copies offsets to the worker's store, through the driver, which is its only writer."""
 
     def first(self, offsets: Offsets) -> None:
         """Write *offsets* and return when they are stored; raises ``RetriableError`` when that failed."""
         ...
 
     def later(self, offsets: Offsets) -> None:
-        """Hand *offsets* over, to be written soon; raises ``RetriableError`` when the driver did not hear.
+        """Hand *offsets* over, to be written soon; raises ``RetriableError`` when the driver did not receive them.
 
-        ``StaleTokenError`` when it does not listen to this slot any more.
+        Raises ``StaleTokenError`` when the token was withdrawn.
         """
         ...
 
 
-class CopiedCommits:
-    """*commits* with copies: values after the commit, and removals, which must succeed, before it.
+class CopyingCommitStrategy:
+    """*commits*, with secondary offsets: values are copied after the commit, removals, which must succeed, before it.
 
-    A value that was copied before its commit would stay when that is aborted, and records be passed over. One
-    that is removed from the place that counts first would be read from the other one again.
+    A value that was copied before its commit would stay if the commit is aborted, and records would be skipped. An
+    offset that was removed from the primary store first could be read again from the secondary one.
     """
 
-    def __init__(self, commits: CommitStrategy, copies: Copies, *, connector: str) -> None:
+    def __init__(self, commits: CommitStrategy, copier: OffsetCopier, *, connector: str) -> None:
         self._commits = commits
-        self._copies = copies
+        self._copier = copier
         self._connector = connector
         self._left: dict[SourcePartition, SourceOffset] = {}
         self.update_must_succeed = commits.update_must_succeed
         self.in_transactions = commits.in_transactions
 
     def before_records(self, topic: str) -> None:
-        """As without copies."""
+        """See :class:`CommitStrategy`."""
         self._commits.before_records(topic)
 
     def settle(self) -> None:
-        """As without copies."""
+        """See :class:`CommitStrategy`."""
         self._commits.settle()
 
     def commit(self, offsets: Offsets) -> bool:
@@ -207,7 +206,7 @@ class CopiedCommits:
         return is_done
 
     def abort(self) -> bool:
-        """As without copies."""
+        """See :class:`CommitStrategy`."""
         return self._commits.abort()
 
     def _remove(self, partitions: list[SourcePartition]) -> None:
@@ -215,19 +214,19 @@ class CopiedCommits:
             return
         for each in partitions:
             self._left.pop(each, None)
-        self._copies.first(dict.fromkeys(partitions))
+        self._copier.first(dict.fromkeys(partitions))
 
     def _copy(self, values: dict[SourcePartition, SourceOffset]) -> None:
         self._left.update(values)
         if not self._left:
             return
         try:
-            self._copies.later(self._left)
+            self._copier.later(self._left)
         except (RetriableError, StaleTokenError) as error:
-            # It is committed, whatever became of the token since: hooks must hear of it.
+            # They are committed, even if the token was withdrawn since: the task's hooks must be called.
             _log.warning(
-                "Offsets of %s are committed, and not copied to the worker's: %s They are handed over with the next "
-                "ones.",
+                "Offsets of %s are committed but not yet copied to the worker's offset store: %s They are copied with "
+                "the next ones.",
                 self._connector,
                 error,
             )
@@ -235,23 +234,27 @@ class CopiedCommits:
             self._left = {}
 
 
-def made_commits(work: SlotWork, sender: Sender, client: ChannelClient) -> CommitStrategy:
-    """The commits that *work* asks for: records go by *sender*, what is the driver's business by *client*."""
-    commits = _commits(work.spec, sender, client)
+def make_commit_strategy(work: SlotWork, sender: Sender, client: ChannelClient) -> CommitStrategy:
+    """The commit strategy for *work*: records are sent by *sender*, the driver is reached through *client*."""
+    commits = _strategy_without_copies(work.spec, sender, client)
     if not (isinstance(work.spec.offsets, OffsetTopic) and work.spec.offsets.has_secondary):
         return commits
     connector = work.spec.name
-    return CopiedCommits(commits, CopiesByDriver(client, connector), connector=connector)
+    return CopyingCommitStrategy(
+        commits, DriverOffsetCopier(client, connector), connector=connector
+    )
 
 
-def _commits(spec: ConnectorSpec, sender: Sender, client: ChannelClient) -> CommitStrategy:
+def _strategy_without_copies(
+    spec: ConnectorSpec, sender: Sender, client: ChannelClient
+) -> CommitStrategy:
     match spec.offsets:
         case OffsetTopic(name=topic) if spec.exactly_once:
-            return TransactionalCommits(sender, spec.name, topic)
+            return TransactionalCommitStrategy(sender, spec.name, topic)
         case OffsetTopic(name=topic):
-            return AcknowledgedCommits(sender, spec.name, stored_in_topic(sender, topic))
+            return AcknowledgedCommitStrategy(sender, spec.name, stored_in_topic(sender, topic))
         case DriverStore():
-            return AcknowledgedCommits(sender, spec.name, stored_by_driver(client))
+            return AcknowledgedCommitStrategy(sender, spec.name, stored_by_driver(client))
         case TargetGroup(group_id=group):
             raise TaskFailedError(
                 f"Connector {spec.name}: offsets of a source task are not committed to the consumer group {group}."
@@ -259,7 +262,7 @@ def _commits(spec: ConnectorSpec, sender: Sender, client: ChannelClient) -> Comm
 
 
 def stored_by_driver(client: ChannelClient) -> StoreOffsets:
-    """Offsets go to the driver, which is the only writer of the worker's file."""
+    """Stores offsets through the driver, which is the only writer of the worker's file."""
 
     def store(entries: Sequence[OffsetEntry]) -> None:
         _ask(client, "store", entries)
@@ -267,8 +270,8 @@ def stored_by_driver(client: ChannelClient) -> StoreOffsets:
     return store
 
 
-class CopiesByDriver:
-    """See :class:`~headrace.task.transactions.Copies`. ``StaleTokenError`` when the token was withdrawn."""
+class DriverOffsetCopier:
+    """An :class:`OffsetCopier` over the channel. Raises ``StaleTokenError`` when the token was withdrawn."""
 
     def __init__(self, client: ChannelClient, connector: str) -> None:
         self._client = client
@@ -291,14 +294,14 @@ def _ask(client: ChannelClient, verb: str, entries: Sequence[OffsetEntry]) -> No
 
 
 class TransactionTooLongError(TransactionTimedOutError):
-    """It would be as long again, because where it ends is not ours to say: a person has to look at it."""
+    """A retry would take as long, because headrace does not choose where the transaction ends; the task fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
-    """What a transaction was: the *boundary* it went to, and the *records* that were sent in it so far.
+    """A transaction that timed out: its *boundary*, and how many *records* were sent in it.
 
-    *held_back* says that its time was over within a poll, where no offset lay between two records.
+    *held_back* says that a commit was due inside a poll, but not possible because its records share an offset.
     """
 
     boundary: BoundaryKind
@@ -309,40 +312,40 @@ class OpenTransaction:
 def too_long_again(
     error: TransactionTimedOutError, was: OpenTransaction
 ) -> TransactionTooLongError | None:
-    """The error that a person has to see; ``None`` where the work may be planned again, as *error* says."""
+    """The error that fails the task; ``None`` if the work may be planned again, as for *error*."""
     if error.in_outage or (was.boundary is BoundaryKind.INTERVAL and not was.held_back):
         return None
     whole, advice = _TOO_LONG[was.boundary]
     return TransactionTooLongError(
         f"{error} With transaction.boundary={was.boundary} {whole}. This one was open for "
         f"{error.open_seconds:.0f} s with {was.records} records sent, and transaction.timeout.ms is "
-        f"{error.timeout_seconds * 1000:.0f}; it would be as long when it is tried again. {advice}",
+        f"{error.timeout_seconds * 1000:.0f}; a retry would take as long. {advice}",
         open_seconds=error.open_seconds,
         timeout_seconds=error.timeout_seconds,
         in_outage=error.in_outage,
     )
 
 
-_RAISE = "set producer.override.transaction.timeout.ms to more."
+_RAISE = "raise producer.override.transaction.timeout.ms."
 
 _TOO_LONG = {
     BoundaryKind.POLL: (
-        "all that one poll returns is one transaction",
-        f"Have each poll return less, leave transaction.boundary out, or {_RAISE}",
+        "everything that one poll returns is one transaction",
+        f"Make each poll return less, remove transaction.boundary, or {_RAISE}",
     ),
     BoundaryKind.CONNECTOR: (
-        "a transaction goes on until the connector ends it",
-        f"Choose another boundary, have the connector end its transactions earlier, or {_RAISE}",
+        "a transaction lasts until the connector ends it",
+        f"Choose another boundary, make the connector end its transactions earlier, or {_RAISE}",
     ),
     BoundaryKind.INTERVAL: (
         "records of one poll that share a source offset are in one transaction",
-        f"Have the connector give its records offsets of their own, or {_RAISE}",
+        f"Make the connector give each record an offset of its own, or {_RAISE}",
     ),
 }
 
 
 def never_ended(open_seconds: float, timeout_seconds: float) -> str:
-    """What a person has to see of a connector's transaction that was open while others waited for its slot."""
+    """The error message for a connector's transaction that stayed open while others waited for its slot."""
     whole, advice = _TOO_LONG[BoundaryKind.CONNECTOR]
     return (
         f"The task has not ended its transaction for {open_seconds:.0f} s: with transaction.boundary="

@@ -1,4 +1,4 @@
-"""What a slot is given to do, and what it says when it has ended; both travel over the channel as JSON."""
+"""The work of a slot and its final report; both are sent over the channel as JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BoundaryKind(StrEnum):
 
 
 STALE = "stale"
-"""The reason of a copy whose token another copy has claimed."""
+"""The reason reported by a copy of a slot whose token another copy has claimed."""
 
 
 class Outcome(StrEnum):
@@ -40,15 +40,15 @@ class Outcome(StrEnum):
     FINISHED = "finished"
     """Its share of the plan is read and committed."""
     IDLE = "idle"
-    """It polled, and there was nothing for a while; what it had is committed."""
+    """Its polls returned nothing for a while; everything before is committed."""
     ASKED = "asked"
-    """The driver told it to end; what it had is committed."""
+    """The driver asked it to end; everything that it read is committed."""
     STALE = "stale"
-    """It is not the copy that counts, and has written nothing."""
+    """Its token is invalid, or another copy has claimed it; it has written nothing."""
     REPLAN = "replan"
     """It lost its transaction or its lease; the work is to be planned again."""
     FAILED = "failed"
-    """A person has to look at the reason."""
+    """It failed for a reason that an operator has to look at."""
 
 
 class EndReason(StrEnum):
@@ -57,22 +57,22 @@ class EndReason(StrEnum):
     STOP = "stop"
     """The connector is to stop."""
     SIBLING = "sibling"
-    """Another slot has ended before its time, and its work has to be planned again."""
+    """Another slot ended early, and its work has to be planned again."""
     RECONFIGURATION = "reconfiguration"
     """The connector asked for new tasks."""
     BUDGET = "budget"
-    """Others need the slots, an idle sibling ought to poll again, or a new plan is asked for; where it is
-    cheap to go on later."""
+    """Others need the slots, an idle sibling should poll again, or a new plan was requested; the slot ends where
+    resuming later is cheap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorPolicy:
     """What happens to a record that cannot be read, converted or sent (KIP-298).
 
-    With *tolerate* it is passed over: it goes to the topic *dead_letters*, with headers that tell of it if
-    *headers* says so; without a topic it is skipped. *log* tells of each in the log, *log_content* with what
-    it holds. *replication* is that of a topic that has to be made. Before that, what may pass is tried again
-    for *retry_seconds*, ``None`` without end, with at most *retry_delay_seconds* in between.
+    Retriable errors are retried for *retry_seconds* (``None`` means forever), at most *retry_delay_seconds* apart.
+    With *tolerate* the record is then sent to the topic *dead_letters*, with headers that describe the error if
+    *headers* is set; without a topic it is skipped. *log* logs each error, *log_content* with the record's content.
+    *replication* is the replication factor of a dead letter topic that has to be created.
     """
 
     tolerate: bool = False
@@ -87,7 +87,7 @@ class ErrorPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginChoice:
-    """A class by its name, and its own settings."""
+    """A plugin class by its name, with its settings."""
 
     class_name: str
     config: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -95,7 +95,7 @@ class PluginChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageChoice:
-    """A transformation, and the predicate that says to which records it applies, or with *negate*, does not."""
+    """A transformation, and the predicate that selects the records to which it applies; *negate* inverts it."""
 
     transform: PluginChoice
     predicate: PluginChoice | None = None
@@ -103,18 +103,18 @@ class StageChoice:
 
     @property
     def plugins(self) -> tuple[PluginChoice, ...]:
-        """All that it names."""
+        """The transformation, and the predicate if there is one."""
         return (self.transform,) if self.predicate is None else (self.transform, self.predicate)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectorSpec:
-    """The effective settings of a connector, every one resolved, as JSON can carry them. Durations are in seconds.
+    """The effective, fully resolved settings of a connector in JSON-able form. Durations are in seconds.
 
     Made by validation (:mod:`headrace.plugins.connectors`), read by the herder, the driver and each task. Tasks commit
-    offsets to *offsets*. What is *hidden* may be in *props*, and in nothing that anyone reads. Topics that are not there
-    are made by a client with the settings *admin* as *topic_groups* say; without any, the broker may make them.
-    *enforces_max_tasks* is ``tasks.max.enforce``.
+    offsets to *offsets*. *hidden* are the secrets in *props*, which must not appear in logs, errors or answers. Missing
+    topics are created as *topic_groups* say, by a client with the settings *admin*; without groups, the broker may
+    create them. *enforces_max_tasks* is ``tasks.max.enforce``.
     """
 
     name: str
@@ -138,7 +138,7 @@ class ConnectorSpec:
 
     @property
     def plugins(self) -> tuple[PluginChoice, ...]:
-        """All that its tasks make besides themselves: converters, transformations, predicates."""
+        """All plugins of its tasks: converters, transformations, predicates."""
         stages = (one for each in self.transforms for one in each.plugins)
         return (self.key_converter, self.value_converter, self.header_converter, *stages)
 
@@ -148,7 +148,7 @@ class ConnectorSpec:
         return self.delivery is Delivery.EXACTLY_ONCE
 
     def as_message(self) -> dict[str, Any]:
-        """The settings as JSON values, without those that its tasks have no use for."""
+        """The settings as JSON values, without those that its tasks do not need."""
         message = {
             each.name: getattr(self, each.name) for each in dataclasses.fields(ConnectorSpec)
         }
@@ -163,7 +163,7 @@ class ConnectorSpec:
 
     @classmethod
     def from_message(cls, message: Mapping[str, Any]) -> Self:
-        """The settings that :meth:`as_message` described."""
+        """The settings from what :meth:`as_message` returned."""
         given = dict(message)
         for name in ("key_converter", "value_converter", "header_converter"):
             given[name] = PluginChoice(**given[name])
@@ -179,10 +179,10 @@ class ConnectorSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotWork:
-    """Everything that one slot needs: its connector's *spec*, and what is its own; the answer to a granted claim.
+    """Everything that one slot needs: its connector's *spec* and its own settings; the answer to a granted claim.
 
-    Durations are in seconds. *config* is the task's, *splits* are its share of a plan. *transaction_seconds* is how long
-    the broker lets a transaction stay open.
+    Durations are in seconds. *config* is the task's configuration, *splits* are its share of a plan.
+    *transaction_seconds* is how long the broker lets a transaction stay open.
     """
 
     spec: ConnectorSpec
@@ -207,7 +207,7 @@ class SlotWork:
 
     @classmethod
     def from_message(cls, message: Mapping[str, Any]) -> Self:
-        """The work that :meth:`as_message` described."""
+        """The work from what :meth:`as_message` returned."""
         given = dict(message)
         given["spec"] = ConnectorSpec.from_message(given["spec"])
         given["splits"] = tuple(_split(each) for each in given["splits"])
@@ -235,7 +235,7 @@ def _split(message: Sequence[Any]) -> Split:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """How often something came, and how much of it: in all, the least and the most at one time."""
+    """Count, sum, minimum and maximum of some amounts."""
 
     count: int = 0
     total: float = 0
@@ -243,7 +243,7 @@ class Tally:
     most: float = 0
 
     def add(self, amount: float) -> None:
-        """Count *amount* as one more time."""
+        """Add one *amount*."""
         self.least = min(self.least, amount) if self.count else amount
         self.most = max(self.most, amount)
         self.total += amount
@@ -254,20 +254,19 @@ class Tally:
 class Progress:
     """What a slot has done so far in this micro-batch. Written by the slot's thread, read by its heartbeat.
 
-    *waiting_for* is what sending or converting waits for, *source_away* why ``poll`` has to be called again. Of
-    records that were passed over, *dead_lettered* are in the topic of dead letters and *skipped* are nowhere;
-    *quarantined* of them are the rests of objects that are read no further. All three count what is committed, and
-    so do *moved_offsets*, which ``update_offsets`` moved without a record. *topics* hold records that are
-    committed, sorted.
+    *waiting_for* is what sending or converting waits for, *source_away* why ``poll`` has to be called again. Of the
+    records with tolerated errors, *dead_lettered* are in the dead letter topic and *skipped* are not;
+    *quarantined* of them each stand for the unread rest of an object. All three count committed records, and
+    *moved_offsets* counts committed offsets that ``update_offsets`` moved without a record. *topics* are those with
+    committed records, sorted.
 
-    *record_errors* are records that could not be read, converted or sent, those that failed the task included,
-    and *errors_logged* those of them that the log told; *retries* is how often a record or batch was tried
-    again, *letters_refused* how many dead letters could not be written. These count what happened, committed or
-    not.
+    *record_errors* are records that could not be read, converted or sent, including those that failed the task,
+    and *errors_logged* those that were logged; *retries* is how often a record or batch was retried,
+    *letters_refused* how many dead letters could not be written. These count what happened, committed or not.
 
-    *polled_records* counts the bad ones, too. *polls* are the seconds of each poll that returned anything and
-    *batches* the records of each, *commits* the seconds of each commit and *transaction_sizes* the records of
-    each transaction; none of the last in at-least-once.
+    *polled_records* includes bad records. *polls* are the seconds of each poll that returned something and
+    *batches* the number of its records, *commits* the seconds of each commit and *transaction_sizes* the number of
+    records of each transaction; the last is empty with at-least-once.
     """
 
     records: int = 0
@@ -300,10 +299,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotReport:
-    """A slot's last word.
+    """A slot's final report.
 
-    *clean* says that it left no transaction open, *surprising* that it ended with an error that no one
-    thought of.
+    *clean* says that it left no transaction open, *surprising* that it ended with an unexpected error, which is no
+    ``ConnectError``.
     """
 
     outcome: Outcome
@@ -319,16 +318,16 @@ class SlotReport:
 
     @classmethod
     def from_message(cls, message: Mapping[str, Any]) -> Self:
-        """The report that :meth:`as_message` described."""
+        """The report from what :meth:`as_message` returned."""
         given = dict(message)
         return cls(outcome=Outcome(given.pop("outcome")), **given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotTicket:
-    """All that Spark carries to a slot: where the driver listens, and the token of this copy of the work.
+    """What Spark carries to a slot: the driver's address, and the token of the work.
 
-    Work and secrets of connectors are fetched over the channel, so that they are in no Spark plan.
+    The work itself and secrets of connectors are fetched over the channel, so that no Spark plan contains them.
     """
 
     host: str
@@ -337,10 +336,10 @@ class SlotTicket:
     token: str
 
     def for_reading(self) -> SlotTicket:
-        """The ticket of the process that reads for this slot, where one of its own does."""
+        """The ticket of the process that reads for this slot, if that is a separate one."""
         return dataclasses.replace(self, token=reading_token(self.token))
 
 
 def reading_token(token: str) -> str:
-    """The part of a slot's *token* that the process claims that reads for it. Pure."""
+    """The token of the process that reads for the slot of *token*. Pure."""
     return f"{token}/read"

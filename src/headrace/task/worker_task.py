@@ -1,4 +1,4 @@
-"""One task of one granted slot, from its token to its last word: claim, open, start, read and write, stop."""
+"""One task in one slot, from claiming its token to its final report: claim, open, start, read and write, stop."""
 
 from __future__ import annotations
 
@@ -34,20 +34,25 @@ from headrace.task.frames import Frame, Place
 from headrace.task.heartbeat import Lease
 from headrace.task.logs import Follow, slot_log
 from headrace.task.offset_commit import OffsetCommitter
-from headrace.task.poll_loop import reading_half
+from headrace.task.poll_loop import make_poll_loop
 from headrace.task.transaction_boundary import BoundaryRequests
 from headrace.task.transactions import TransactionTooLongError
 from headrace.task.work import BoundaryKind, Outcome, Progress, SlotReport, SlotTicket, SlotWork
-from headrace.task.write_pipeline import made_outlet
+from headrace.task.write_pipeline import make_write_pipeline
 from headrace.task.writer import TaskWriter
 
 _log = logging.getLogger(__name__)
 
+_LEFT_OPEN = (
+    "There is nothing more to read, and the connector has not ended its last transaction (transaction.boundary is "
+    "connector). Its records are discarded, and read again by the next run."
+)
+
 
 def claimed(client: ChannelClient) -> tuple[SlotWork, LogForm]:
-    """The work of the token that *client* asks for, and how to log; only the first claim is granted.
+    """Claim the token of *client*; returns its work and the log settings. Only the first claim is granted.
 
-    Raises ``StaleTokenError`` for every other one, and ``RetriableError`` when the driver does not answer.
+    Raises ``StaleTokenError`` for every later claim, and ``RetriableError`` when the driver does not answer.
     """
     answer = client.ask(
         "claim",
@@ -61,22 +66,22 @@ def claimed(client: ChannelClient) -> tuple[SlotWork, LogForm]:
     return SlotWork.from_message(answer["work"]), LogForm(**answer["log"])
 
 
-def tell_end(client: ChannelClient, report: SlotReport) -> None:
-    """Say the last word to the driver, if it listens."""
+def report_end(client: ChannelClient, report: SlotReport) -> None:
+    """Send the final report to the driver; if it does not answer, only log that."""
     try:
         client.ask("end", report=report.as_message())
     except RetriableError as error:
-        # The driver counts a slot without a last word as lost, and fences it: nothing is at risk.
+        # The driver counts a slot without a report as lost, and fences it, so nothing is at risk.
         _log.warning("%s", error)
 
 
 class FrameSource(Protocol):
-    """Where frames come from: a task, or the process that reads it; *outcome* says how reading has ended."""
+    """The source of frames: a polled task, or the process that polls it; *outcome* says how reading ended."""
 
     outcome: Outcome
 
     def frames(self) -> Iterator[Frame]:
-        """All of them, in order."""
+        """All frames, in order."""
         ...
 
 
@@ -84,7 +89,7 @@ class ReceivedFrameSource(FrameSource, Protocol):
     """Frames that another process has read for this one."""
 
     def part_of(self, work: SlotWork) -> SlotWork:
-        """What is left to this process of the slot's *work*."""
+        """The part of the slot's *work* that this process executes."""
         ...
 
 
@@ -107,7 +112,7 @@ class SlotContext:
 def context_of(
     work: SlotWork, client: ChannelClient, lease: Lease, transaction: TransactionContext | None
 ) -> SlotContext:
-    """The context of the task that does *work*."""
+    """The context of the task that executes *work*."""
     return SlotContext(
         connector=work.spec.name,
         task=work.task,
@@ -118,16 +123,10 @@ def context_of(
     )
 
 
-_LEFT_OPEN = (
-    "There is nothing more to read, and the connector has not ended its last transaction (transaction.boundary is "
-    "connector). What is in it is thrown away, and read again by the next run."
-)
-
-
 class WorkerTask:
-    """The task loop of one granted slot. *run* once, then *close*, on one thread.
+    """The task of one granted slot. Call *run* once, then *close*, on one thread.
 
-    With *received* another process reads, and the task of this one is never polled.
+    With *received* another process reads, and the task instance of this one is never polled.
     """
 
     def __init__(
@@ -148,74 +147,76 @@ class WorkerTask:
         self._make_sender = make_sender
         self._sender: Sender | None = None
         self._task: SourceTask | None = None
-        self._writing: TaskWriter | None = None
+        self._writer: TaskWriter | None = None
         self._clean = True
 
     def run(self) -> Outcome:
-        """Fence, start, read and write until reading ends; raises whatever ended it otherwise."""
+        """Fence, start, read and write until reading ends; raises the error if something fails."""
         task = class_at(self._work.task_class, SourceTask)()
         sender = self._opened_sender(task)
         self._task = task
         source = self._started(task)
-        writing = self._writing = self._writing_half(task, sender)
-        self._write(writing, source)
-        if writing.left_open:
-            self._tell_left_open(source.outcome)
+        writer = self._writer = self._make_writer(task, sender)
+        self._write(writer, source)
+        if writer.left_open:
+            self._report_left_open(source.outcome)
         return source.outcome
 
     def close(self) -> bool:
-        """Release everything; whether no transaction was left behind."""
+        """Release everything; returns whether no transaction was left open."""
         for step in (self._abandon, self._stop_task, self._close_sender):
             try:
                 step()
             except Exception as error:  # noqa: BLE001 - the steps after it must run, too
                 self._clean = self._clean and step != self._abandon
-                _log.warning("While a slot of %s ended: %s", self._work.spec.name, error)
+                _log.warning("Error while closing a slot of %s: %s", self._work.spec.name, error)
         return self._clean
 
     def _started(self, task: SourceTask) -> FrameSource:
-        """Where frames come from: *task*, which is started, or what another process reads."""
+        """Start *task*; returns the source of frames: the loop that polls it, or what another process reads."""
         work = self._work
         requests = BoundaryRequests() if work.spec.boundary is BoundaryKind.CONNECTOR else None
         task.initialize(context_of(work, self._client, self._lease, requests))
         task.start(work.config)
-        return self._received or reading_half(
+        return self._received or make_poll_loop(
             task, work, self._lease, self._progress, requests=requests
         )
 
-    def _writing_half(self, task: SourceTask, sender: Sender) -> TaskWriter:
+    def _make_writer(self, task: SourceTask, sender: Sender) -> TaskWriter:
         retrying, stored = self._retrying(), ChannelOffsets(self._client)
-        outlet = made_outlet(self._work, sender, self._client, self._progress, retrying=retrying)
-        committing = OffsetCommitter(task, outlet, self._lease, self._progress, stored=stored)
-        return TaskWriter(task, outlet, self._lease, committing)
+        pipeline = make_write_pipeline(
+            self._work, sender, self._client, self._progress, retrying=retrying
+        )
+        committer = OffsetCommitter(task, pipeline, self._lease, self._progress, stored=stored)
+        return TaskWriter(task, pipeline, self._lease, committer)
 
-    def _write(self, writing: TaskWriter, source: FrameSource) -> None:
+    def _write(self, writer: TaskWriter, source: FrameSource) -> None:
         chain = chain_of(self._work, self._retrying())
         try:
-            writing.write(chain.frames(source.frames()))
+            writer.write(chain.frames(source.frames()))
         except TransactionTooLongError as error:
-            # A newer owner looks the same; then it is not for this slot to fail the connector.
+            # Fencing by a newer owner looks the same; then this slot must not fail the connector.
             self._check_token("The token was withdrawn while a transaction was open.")
             raise TaskFailedError(str(error)) from error
 
-    def _tell_left_open(self, outcome: Outcome) -> None:
-        """Say that the last transaction was thrown away; raises where the same would happen again."""
+    def _report_left_open(self, outcome: Outcome) -> None:
+        """Log that the last transaction was aborted; raises if the same would happen again."""
         if outcome is Outcome.FINISHED:
             raise TaskFailedError(
                 f"Task {self._work.spec.name}-{self._work.task} has finished its share without ending "
-                "its last transaction, and transaction.boundary is connector: it would read it again "
-                "for ever."
+                "its last transaction, and transaction.boundary is connector: it would read the same "
+                "records again forever."
             )
         if outcome is Outcome.IDLE:
             _log.warning(_LEFT_OPEN)
 
     def _abandon(self) -> None:
-        if self._writing is not None:
-            self._writing.abandon()
+        if self._writer is not None:
+            self._writer.abandon()
 
     def _stop_task(self) -> None:
         if self._task is not None:
-            # The driver gives it the graceful time: a stop that hangs would hold the slot for ever.
+            # The driver limits this to the grace period: a stop that hangs would hold the slot forever.
             self._progress.stopping_task = True
             self._task.stop()
             self._progress.stopping_task = False
@@ -233,7 +234,7 @@ class WorkerTask:
             tells_places=overrides(task, "commit_record"),
         )
         sender.open()
-        # Whoever was held between its claim and here may have fenced a newer slot, but must not write.
+        # A process that was suspended after its claim may just have fenced a newer slot, but must not write.
         self._check_token("The token was withdrawn before the first transaction.")
         return sender
 
@@ -250,16 +251,16 @@ class WorkerTask:
         return retrying_in(self._work, self._lease, self._progress, self._commit_meanwhile)
 
     def _commit_meanwhile(self, waits_from: Place | None) -> None:
-        if self._writing is not None:
-            self._writing.commit_meanwhile(waits_from)
+        if self._writer is not None:
+            self._writer.commit_meanwhile(waits_from)
 
 
 def run_slot(ticket: SlotTicket, received: ReceivedFrameSource | None = None) -> SlotReport:
-    """Do the work that *ticket*'s token stands for, and say how it ended.
+    """Execute the work of *ticket*'s token; returns how it ended.
 
-    With *received* another process reads, and this one writes what it has read.
-    Called by Spark in a Python process, possibly more than once for one token: only the first claim is
-    granted, every other copy returns at once without touching Kafka.
+    With *received* another process reads, and this one writes what it has read. Called by Spark in a Python
+    process, possibly more than once for one token: only the first claim is granted, every other copy returns at
+    once without touching Kafka.
     """
     with ChannelClient(ticket) as client:
         try:
@@ -269,10 +270,10 @@ def run_slot(ticket: SlotTicket, received: ReceivedFrameSource | None = None) ->
         hidden = work.spec.hidden
         work = work if received is None else received.part_of(work)
         with slot_log(form, connector=work.spec.name, task=work.task, hidden=hidden) as follow:
-            return _done(ticket, work, client, follow, received=received)
+            return _run_claimed(ticket, work, client, follow, received=received)
 
 
-def _done(
+def _run_claimed(
     ticket: SlotTicket,
     work: SlotWork,
     client: ChannelClient,
@@ -287,23 +288,23 @@ def _done(
     lease.start()
     try:
         run = WorkerTask(work, client, lease, progress, received=received)
-        report = _report(work, run, progress)
+        report = _run_to_report(work, run, progress)
     finally:
         lease.close()
-    tell_end(client, report)
+    report_end(client, report)
     return report
 
 
-def _report(work: SlotWork, run: WorkerTask, progress: Progress) -> SlotReport:
+def _run_to_report(work: SlotWork, run: WorkerTask, progress: Progress) -> SlotReport:
     outcome, error = Outcome.ASKED, None
     try:
         outcome = run.run()
     except (ReplanError, RetriableError) as raised:
         outcome, error = Outcome.REPLAN, raised
-    except (Exception, SystemExit) as raised:  # noqa: BLE001 - whatever happened, the driver hears of it
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - any error is reported to the driver
         outcome, error = Outcome.FAILED, raised
     clean = run.close() and outcome is not Outcome.REPLAN
-    # Spark carries the reason, too, so it is masked here and not by the driver.
+    # Spark carries the reason as well, so it is masked here and not by the driver.
     hidden = work.spec.hidden
     return SlotReport(
         outcome=outcome,

@@ -1,4 +1,4 @@
-"""All that frames go through on their way to Kafka: converters, topics that are made, tolerance, commits."""
+"""The write pipeline: everything that frames pass on their way to Kafka: converters, topic creation, error tolerance, commits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from headrace.task.encoding import Encoder
 from headrace.task.error_handling import ErrorTolerance, RetryWithBackoff
 from headrace.task.topic_creation import TopicCreation
 from headrace.task.transaction_boundary import Boundary
-from headrace.task.transactions import CommitStrategy, made_commits
+from headrace.task.transactions import CommitStrategy, make_commit_strategy
 from headrace.task.work import Progress, SlotWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritePipeline:
-    """Where frames go: how they are encoded, sent and made permanent."""
+    """How frames are encoded, sent and committed."""
 
     encoder: Encoder
     sender: RecordSender
@@ -32,14 +32,14 @@ class WritePipeline:
     tolerance: ErrorTolerance
 
     def refused_by(self, error: RecordError, batch: SourceBatch) -> tuple[str, str]:
-        """The stage (KIP-298) in which a row of *batch* is refused, and the class of what refuses it."""
+        """The stage (KIP-298) in which a row of *batch* is refused, and the class that refuses it."""
         if isinstance(error, UnsendableError):
             return "KAFKA_PRODUCE", class_name(self.sender)
         stage, by = self.encoder.refused_by(batch)
         return stage, class_name(by)
 
 
-def made_outlet(
+def make_write_pipeline(
     work: SlotWork,
     sender: Sender,
     client: ChannelClient,
@@ -47,11 +47,11 @@ def made_outlet(
     *,
     retrying: RetryWithBackoff,
 ) -> WritePipeline:
-    """The way of frames to Kafka by *sender*, as *work* says; conversions are tried again by *retrying*.
+    """The write pipeline for *work*, which sends by *sender*; conversions are retried by *retrying*.
 
-    The time of the first commit is counted from here. Raises what converters raise whose settings are wrong.
+    The first commit interval starts here. Raises what converters raise for invalid settings.
     """
-    commits = made_commits(work, sender, client)
+    commits = make_commit_strategy(work, sender, client)
     return WritePipeline(
         sender=_record_sender(work, sender),
         commits=commits,

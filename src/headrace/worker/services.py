@@ -24,7 +24,11 @@ from headrace.offsets.connector_topic import KafkaOwnTopic
 from headrace.offsets.java_file import OffsetsFileError, java_offsets
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.runtime.channel_server import Channel
-from headrace.runtime.driver_commits import DriverCommits, SecondaryCommits, coordinator_of
+from headrace.runtime.driver_commits import (
+    DriverOffsetCommitter,
+    SecondaryOffsetTopic,
+    coordinator_of,
+)
 from headrace.runtime.engine import Capacity, Engine
 from headrace.runtime.services import RunSpec, Services, Timing
 from headrace.storage.protocols import ConfigStore, OffsetStore
@@ -247,18 +251,18 @@ def opened_services(
         timing=timing(config),
         emit=emit,
         coordinator=coordinator_of,
-        commit_offsets=DriverCommits(homes, group_id).commit,
+        commit_offsets=DriverOffsetCommitter(homes, group_id).commit,
         secondary=_secondary(config, desk, group_id),
     )
 
 
 def _secondary(
     config: WorkerConfig, desk: LockedOffsetStore, group_id: str
-) -> SecondaryCommits | None:
+) -> SecondaryOffsetTopic | None:
     if not config.offsets_in_topic:
         return None
     topic = config.offsets_topic(group_id)
-    return SecondaryCommits(desk, topic, producer=config.connection(), group_id=group_id)
+    return SecondaryOffsetTopic(desk, topic, producer=config.connection(), group_id=group_id)
 
 
 # What is late is told and tried again.

@@ -1,3 +1,3 @@
-"""The task loop in two processes, with Spark between its halves: frames as rows, and who reads and writes them."""
+"""The task loop in two processes, with Spark SQL between them: frames as rows, the reader and the writer."""
 
 from __future__ import annotations

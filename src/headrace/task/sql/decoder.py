@@ -1,4 +1,4 @@
-"""Rows from Spark into frames, however Spark has cut them."""
+"""Decodes rows from Spark into frames, regardless of how Spark has split them into batches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from headrace.task.work import Outcome
 
 
 class FrameDecoder:
-    """Makes frames of the rows of one task, which come in order; *outcome* is there when the last one has come."""
+    """Makes frames of the rows of one task, which come in order; *outcome* is set after the last one."""
 
     def __init__(self) -> None:
         self._head: BatchHead | None = None
@@ -37,9 +37,9 @@ class FrameDecoder:
         self.outcome: Outcome | None = None
 
     def frames(self, rows: pa.RecordBatch) -> Iterator[Frame]:
-        """The frames of *rows*; records that Spark has cut are cut.
+        """The frames of *rows*; a batch that Spark has split becomes several frames.
 
-        Raises :class:`~headrace.connect.errors.TaskFailedError` where rows are missing, or are others.
+        Raises :class:`~headrace.connect.errors.TaskFailedError` when rows are missing, or have changed their order.
         """
         kinds = rows.column("kind").to_numpy()
         borders = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), len(kinds)]
@@ -84,8 +84,8 @@ class FrameDecoder:
 
 def _changed(how: str) -> TaskFailedError:
     return TaskFailedError(
-        f"The SparkSql step has changed which rows there are: {how}. It may change what is in a row and say "
-        "with where which rows are dropped; a function must give every row that it gets, in the same order."
+        f"The SparkSql step has changed the set or order of rows: {how}. It may change the content of a row and drop "
+        "rows with where; a function must return every row that it gets, in the same order."
     )
 
 
@@ -114,7 +114,7 @@ def _offsets(column: pa.Array, head: BatchHead) -> BatchOffsets | None:
 
 
 def _values(column: pa.Array, head: BatchHead) -> tuple[Schema | None, pa.Array]:
-    """The values of a piece, and their schema: as they were read when Spark has not made others."""
+    """The values of a piece, and their schema: the schema with which they were read if Spark has not changed their type."""
     made = _made_schema(column.type, head.carried)
     if made is None:
         return head.value_schema, reshaped(column, head.values)
@@ -123,12 +123,12 @@ def _values(column: pa.Array, head: BatchHead) -> tuple[Schema | None, pa.Array]
 
 @lru_cache(maxsize=8)
 def _made_schema(kind: pa.DataType, carried: pa.DataType) -> Schema | None:
-    """The schema of values that Spark has made, whose type is *kind*; ``None`` where it is that in which it got them."""
+    """The schema of values of type *kind* that Spark has returned; ``None`` if it is the type that Spark received."""
     if travelling(kind) == carried and not has_times(kind):
         return None
     try:
         return schema_of_carried(kind)
     except TypeError as error:
         raise TaskFailedError(
-            f"The SparkSql step makes values that Kafka Connect has no type for: {error} Cast them in select."
+            f"The SparkSql step returns values that Kafka Connect has no type for: {error} Cast them in select."
         ) from error

@@ -1,4 +1,4 @@
-"""Frames into rows for Spark; a value that Spark's types have no place for is refused with what to do."""
+"""Encodes frames as rows for Spark; a value that Spark's types cannot hold is refused with advice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headrace.task.frames import (
     Refused,
     Waiting,
 )
-from headrace.task.record_origin import position_told, source_name
+from headrace.task.record_origin import position_text, source_name
 from headrace.task.sql import row_types as types
 from headrace.task.sql.notes import BatchHead, head_of, note_of
 from headrace.task.sql.row_types import (
@@ -36,15 +36,29 @@ from headrace.task.sql.row_types import (
 )
 from headrace.task.work import Outcome
 
-_ADVICE = "Correct it where it is read, or leave the field out before SparkSql, such as with ReplaceField and exclude."
+_ADVICE = "Correct it in the source, or remove the field before SparkSql, for example with ReplaceField and exclude."
+
+# What Spark holds of a batch at once, besides the rows that it makes of it; larger pieces gain nothing.
+_MOST_BYTES: Final = 4 * 1024 * 1024
+_MOST_ROWS: Final = 10_000
+_KINDS: Final = {
+    DeadLetter: types.DEAD_LETTER,
+    Filtered: types.FILTERED,
+    Refused: types.REFUSED,
+    EndOfPoll: types.END_OF_POLL,
+    Commit: types.COMMIT,
+    Abort: types.ABORT,
+    Failed: types.FAILED,
+    Waiting: types.WAITING,
+}
 
 
-def uncarried(
+def unrepresentable(
     batch: SourceBatch, noun: str, column: pa.Array, kind: pa.DataType
 ) -> TaskFailedError:
-    """The error about the first value of *column*, the batch's *noun*, that cannot become one of *kind*.
+    """The error about the first value of *column*, the batch's *noun*, that cannot be converted to *kind*.
 
-    There is such a value.
+    There must be such a value.
     """
     row = _first(column, kind)
     path, error = _part(column.slice(row, 1), kind, ())
@@ -53,7 +67,7 @@ def uncarried(
         f"{'.'.join(path)} of {noun}" if path else noun,
     )
     return TaskFailedError(
-        f"{source}, {position_told(batch.offset_at(row))}: {what} cannot be handed to Spark: {error}. {_ADVICE}"
+        f"{source}, {position_text(batch.offset_at(row))}: {what} cannot be handed to Spark: {error}. {_ADVICE}"
     )
 
 
@@ -80,7 +94,7 @@ def _part(
 
 def _fields(row: pa.Array, kind: pa.DataType) -> Iterator[tuple[str, pa.Array, pa.DataType]]:
     if isinstance(row, pa.StructArray) and isinstance(kind, pa.StructType):
-        # Not of the slice's children: they are whole.
+        # Not by the slice's children, which are not sliced.
         parts = row.flatten()
         yield from ((each.name, parts[index], each.type) for index, each in enumerate(kind))
 
@@ -93,23 +107,8 @@ def _refusal(values: pa.Array, kind: pa.DataType) -> pa.ArrowInvalid | None:
     return None
 
 
-# What Spark holds of a batch at once, besides the rows that it makes of it; more of them gain nothing.
-_MOST_BYTES: Final = 4 * 1024 * 1024
-_MOST_ROWS: Final = 10_000
-_KINDS: Final = {
-    DeadLetter: types.DEAD_LETTER,
-    Filtered: types.FILTERED,
-    Refused: types.REFUSED,
-    EndOfPoll: types.END_OF_POLL,
-    Commit: types.COMMIT,
-    Abort: types.ABORT,
-    Failed: types.FAILED,
-    Waiting: types.WAITING,
-}
-
-
 class FrameEncoder:
-    """Makes rows of the frames of one task, in order. The values of its records are of *carries*."""
+    """Makes rows of the frames of one task, in order. Its records have the types *carries*."""
 
     def __init__(self, carries: FrameTypes) -> None:
         self._types = carries
@@ -120,7 +119,7 @@ class FrameEncoder:
         """*frame* as rows.
 
         Raises :class:`~headrace.connect.errors.TaskFailedError` for records of other types than planned, and for a
-        value that Spark cannot hold.
+        value that Spark cannot represent.
         """
         if isinstance(frame, Records):
             yield from self._records(frame.batch)
@@ -128,11 +127,11 @@ class FrameEncoder:
             yield self._marks(_KINDS[type(frame)], note_of(frame))
 
     def end(self, outcome: Outcome) -> pa.RecordBatch:
-        """The row that says how reading has ended."""
+        """The row that says how reading ended."""
         return self._marks(types.END, outcome.value.encode())
 
     def nothing(self, rows: int, note: bytes | None = None) -> pa.RecordBatch:
-        """So many *rows* that mean nothing."""
+        """So many filler *rows*."""
         return self._marks(types.NOTHING, note, rows)
 
     def _marks(self, kind: int, note: bytes | None, rows: int = 1) -> pa.RecordBatch:
@@ -149,7 +148,7 @@ class FrameEncoder:
         if not len(batch):
             return
         self._check(batch)
-        # All of them before a row is handed over: of an offset that rows share, none may be sent without the others.
+        # All rows are converted before the first is handed over: rows that share an offset must be sent together.
         keys = _carried(batch, "the key", batch.keys, self._types.key)
         values = _carried(batch, "the value", batch.values, self._types.value)
         head = head_of(batch, self._batches, self._types)
@@ -168,10 +167,10 @@ class FrameEncoder:
                 continue
             if travelling(column.type) != planned:
                 raise TaskFailedError(
-                    f"{source_name(batch.source_partition)}: the {noun} are of the type {column.type}, but "
-                    f"the plan of the SparkSql step says {planned}. All records of a connector with that "
-                    "step must be of one type, which its connector tells before it starts: give them one "
-                    "schema (of files: files.schema), or take the step out."
+                    f"{source_name(batch.source_partition)}: the {noun} are of type {column.type}, but "
+                    f"the SparkSql step was planned with {planned}. All records of a connector with that "
+                    "step must have one type, which the connector declares before it starts: give them one "
+                    "schema (for files: files.schema), or remove the step."
                 )
 
 
@@ -200,7 +199,7 @@ def _carried(batch: SourceBatch, noun: str, column: pa.Array | None, kind: pa.Da
     try:
         return reshaped(column, kind)
     except pa.ArrowInvalid as error:
-        raise uncarried(batch, noun, column, kind) from error
+        raise unrepresentable(batch, noun, column, kind) from error
 
 
 def _rows_at_once(batch: SourceBatch) -> int:

@@ -1,4 +1,4 @@
-"""What travels beside records: what a batch's rows have in common, errors and plain records pickled, nullable schemas."""
+"""Notes that are sent beside records: what a batch's rows have in common, pickled errors and records, nullable schemas."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from headrace.task.dead_letters import class_name
 from headrace.task.frames import DeadLetter, Failed, Filtered, Frame, Records, Refused
 from headrace.task.sql.row_types import FrameTypes, HeadersPlan, plan_of
 
+IN_COLUMN = "column"
+
 
 @dataclass(frozen=True, slots=True)
 class NotPickled:
-    """Stands for a part of a record that only the process that reads has; *class_name* is what it is."""
+    """Stands for a part of a record that cannot be pickled; *class_name* is its class."""
 
     class_name: str
 
 
-def carried_error(error: Exception) -> Exception:
-    """*error*, or one that says the same where it cannot be carried."""
-    if _is_carried(error):
+def picklable_error(error: Exception) -> Exception:
+    """*error*, or one with the same message if it cannot be pickled."""
+    if _is_picklable(error):
         return error
     if not isinstance(error, RecordError):
         return RuntimeError(f"{class_name(error)}: {error}")
@@ -43,9 +45,9 @@ def carried_error(error: Exception) -> Exception:
     )
 
 
-def carried_record(record: SourceRecord) -> SourceRecord:
-    """*record*, with :class:`NotPickled` for its value, key and values of headers where they cannot be carried."""
-    if _is_carried(record):
+def picklable_record(record: SourceRecord) -> SourceRecord:
+    """*record*, with :class:`NotPickled` in place of its value, key and header values that cannot be pickled."""
+    if _is_picklable(record):
         return record
     return replace(
         record,
@@ -57,7 +59,7 @@ def carried_record(record: SourceRecord) -> SourceRecord:
 
 
 def _part(value: object) -> object:
-    return value if _is_carried(value) else NotPickled(class_name(value))
+    return value if _is_picklable(value) else NotPickled(class_name(value))
 
 
 def _plain(bad: BadRecord) -> BadRecord:
@@ -69,7 +71,7 @@ def _plain_offset(offset: SourceOffset | None) -> SourceOffset | None:
     return None if offset is None else dict(offset)
 
 
-def _is_carried(thing: object) -> bool:
+def _is_picklable(thing: object) -> bool:
     try:
         pickle.loads(pickle.dumps(thing))  # noqa: S301 (just written)
     except Exception:  # noqa: BLE001 (an author's class may do anything)
@@ -88,11 +90,11 @@ class ReadingTrace(Exception):  # noqa: N818 (a cause that is printed, never rai
 
 
 def note_of(frame: Frame) -> bytes:
-    """*frame*, which is not records, as bytes."""
+    """*frame*, which must not be :class:`Records`, as bytes."""
     match frame:
         case Failed() | DeadLetter() | Refused():
             trace = "".join(traceback.format_exception(frame.error))
-            return pickle.dumps((_carried(frame), trace))
+            return pickle.dumps((_picklable(frame), trace))
         case Filtered():
             return pickle.dumps((replace(frame, records=_records(frame.records)), None))
         case _:
@@ -100,24 +102,24 @@ def note_of(frame: Frame) -> bytes:
 
 
 def frame_of(note: bytes) -> Frame:
-    """The frame that :func:`note_of` has written."""
-    frame, trace = pickle.loads(note)  # noqa: S301 (the process that reads has written it, which is ours)
+    """The frame that :func:`note_of` encoded."""
+    frame, trace = pickle.loads(note)  # noqa: S301 (written by our own reading process)
     if isinstance(frame, Failed | DeadLetter | Refused):
         frame.error.__cause__ = ReadingTrace(trace)
     return frame
 
 
-def _carried(frame: Any) -> Any:  # noqa: ANN401 (one of three kinds, as given)
-    """*frame* as another process can have it, and without the columns that its one row is a slice of."""
-    frame = replace(frame, error=carried_error(frame.error))
+def _picklable(frame: Any) -> Any:  # noqa: ANN401 (one of three kinds, as given)
+    """*frame* with picklable parts, and without the columns that its one row is a slice of."""
+    frame = replace(frame, error=picklable_error(frame.error))
     match frame:
         case DeadLetter(original=SourceRecord() as original):
-            return replace(frame, original=carried_record(original))
+            return replace(frame, original=picklable_record(original))
         case Refused(records=records):
             row = Records(records.batch.take(pa.array([0])), records.originals)
             return replace(frame, records=_records(row))
         case Failed(refused=Refused() as refused):
-            return replace(frame, refused=_carried(refused))
+            return replace(frame, refused=_picklable(refused))
         case _:
             return frame
 
@@ -125,13 +127,13 @@ def _carried(frame: Any) -> Any:  # noqa: ANN401 (one of three kinds, as given)
 def _records(records: Records) -> Records:
     if records.originals is None:
         return records
-    return replace(records, originals=[carried_record(each) for each in records.originals])
+    return replace(records, originals=[picklable_record(each) for each in records.originals])
 
 
 def loosened(schema: Schema, left: pa.DataType) -> Schema:
-    """*schema* with null allowed where it is in *left*, which is the type of its values behind a step.
+    """*schema* with null allowed where *left*, the type of its values after a step, allows it.
 
-    Names, versions, defaults and all else stay. The schema itself when nothing changes.
+    Names, versions, defaults and everything else stay. Returns the schema itself when nothing changes.
     """
     match schema.type:
         case SchemaType.STRUCT:
@@ -165,17 +167,13 @@ def _loosened_part(schema: Schema, part: pa.Field) -> Schema:
     return found.as_optional() if part.nullable and not found.optional else found
 
 
-IN_COLUMN = "column"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchHead:
-    """A batch without its rows, of which there are *rows*; *number* is in each of them.
+    """A batch without its rows, of which there are *rows*; each of them has its *number*.
 
-    *values* and *keys* are the types that the columns had, *carried* is that in which Spark got the values. What the
-    step may make null is not required, neither in *values* nor in *value_schema*.
-    *offset* is ``None`` where the batch has no offsets. *timestamps* are one for all rows, none, or
-    :data:`IN_COLUMN`.
+    *values* and *keys* are the types of the columns, *carried* is the type in which Spark received the values. What
+    the step may make null is nullable in *values* and *value_schema*. *offset* is ``None`` if the batch has no offsets.
+    *timestamps* is one for all rows, ``None``, or :data:`IN_COLUMN`.
     """
 
     number: int
@@ -195,9 +193,9 @@ class BatchHead:
 
 
 def head_of(batch: SourceBatch, number: int, carries: FrameTypes) -> BatchHead:
-    """The head of *batch*, which is the one of this *number*, and of the types that *carries* says."""
+    """The head of *batch*, which gets this *number*; *carries* are the types of the connector's frames."""
     offsets, stamps = batch.offsets, batch.timestamps
-    schema, values = _behind(batch, carries)
+    schema, values = _after_step(batch, carries)
     return BatchHead(
         number=number,
         rows=len(batch),
@@ -216,8 +214,8 @@ def head_of(batch: SourceBatch, number: int, carries: FrameTypes) -> BatchHead:
     )
 
 
-def _behind(batch: SourceBatch, carries: FrameTypes) -> tuple[Schema | None, pa.DataType]:
-    """The schema and the type of the values of *batch* behind a step that keeps their type."""
+def _after_step(batch: SourceBatch, carries: FrameTypes) -> tuple[Schema | None, pa.DataType]:
+    """The schema and the type of the values of *batch* after a step that keeps their type."""
     schema, kind = batch.value_schema, batch.values.type
     if schema is None or carries.left is None or pa.types.is_null(kind):
         return schema, kind

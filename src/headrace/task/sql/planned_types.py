@@ -1,4 +1,4 @@
-"""Of which types the records of a connector are where Spark gets them, known before one is read; pure."""
+"""The types of a connector's records at its SQL step, determined before a record is read; pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import RecordSchemas
 from headrace.connect.schema import JSON_DOCUMENT, Schema, arrow_type
-from headrace.task.chain import Chain, made_stage
+from headrace.task.chain import Chain, make_stage
 from headrace.task.error_handling import RetryWithBackoff
 from headrace.task.frames import Records
 from headrace.task.sql.row_types import FrameTypes, travelling
@@ -38,16 +38,16 @@ _EXAMPLES: tuple[tuple[Callable[[pa.DataType], bool], Any], ...] = (
 
 
 def planned_types(schemas: RecordSchemas | None, before: Sequence[StageChoice]) -> FrameTypes:
-    """The types of records of *schemas* behind the transformations *before*, which are shown an example.
+    """The types of records of *schemas* after the transformations *before*, determined with an example record.
 
-    Raises :class:`~headrace.connect.errors.TaskFailedError` when these let none of the examples through, and what
-    a transformation raises whose settings are wrong.
+    Raises :class:`~headrace.connect.errors.TaskFailedError` when the transformations drop or refuse all examples, and
+    what a transformation raises for invalid settings.
     """
     known = schemas or RecordSchemas()
     if not before:
         return _types(next(_examples(known)))
     chain = Chain(
-        [made_stage(each) for each in before],
+        [make_stage(each) for each in before],
         retrying=RetryWithBackoff(
             ErrorPolicy(), Progress(), wait=lambda *_: None, ending=lambda: True
         ),
@@ -59,8 +59,8 @@ def planned_types(schemas: RecordSchemas | None, before: Sequence[StageChoice]) 
                 return _types(frame.batch)
     names = ", ".join(each.transform.class_name for each in before)
     raise TaskFailedError(
-        f"It cannot be told of which type records are behind {names}, which SparkSql has to know before it begins: "
-        "an example of them was dropped or refused. Put SparkSql before them, or say what they do in SQL."
+        f"The type of records after {names} is unknown, but SparkSql needs it before it starts: an example record was "
+        "dropped or refused. Put SparkSql before these transformations, or express them in SQL."
     )
 
 
@@ -77,11 +77,11 @@ def _types(batch: SourceBatch) -> FrameTypes:
 
 
 def _refuse(kind: pa.DataType, path: str) -> None:
-    """Raise for the first decimal in *kind* that Spark has no type for; *path* leads to it."""
+    """Raise for the first decimal in *kind* that Spark has no type for; *path* is that of *kind*."""
     if pa.types.is_decimal(kind) and not 0 <= kind.scale <= kind.precision:
         raise TaskFailedError(
-            f"{path} is a Decimal of scale {kind.scale}, and those of Spark have a scale from 0 to {kind.precision}. "
-            "Leave it out before SparkSql, or make it a number of another type there, with ReplaceField or Cast."
+            f"{path} is a Decimal of scale {kind.scale}, but Spark supports scales from 0 to {kind.precision}. "
+            "Before SparkSql, remove it with ReplaceField or convert it to another number type with Cast."
         )
     for each in (kind.field(index) for index in range(kind.num_fields)):
         _refuse(each.type, f"{path}.{each.name}")
@@ -90,7 +90,7 @@ def _refuse(kind: pa.DataType, path: str) -> None:
 def _examples(schemas: RecordSchemas) -> Iterator[SourceBatch]:
     values = [_column(schemas.value)]
     if schemas.value is None:
-        # A document comes first: transformations have more to do with its fields.
+        # A document comes first: most transformations work on fields.
         values.insert(0, pa.ExtensionArray.from_storage(JSON_DOCUMENT, pa.array(["{}"])))
     for value in values:
         yield SourceBatch(

@@ -1,4 +1,4 @@
-"""The Arrow types in which Spark carries frames from the reading process to the writing one, and columns, headers and offsets in them; pure."""
+"""The Arrow types in which Spark carries frames from the reading to the writing process; columns, headers and offsets in them; pure."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ COMMIT: Final = 5
 ABORT: Final = 6
 FAILED: Final = 7
 BATCH: Final = 8
-"""What the records behind have in common, and how many they are."""
+"""What the following records have in common, and how many they are."""
 END: Final = 9
-"""Reading has ended; nothing comes behind that counts."""
+"""Reading has ended; only filler rows follow."""
 NOTHING: Final = 10
-"""Only there to push what precedes it through Spark."""
+"""A filler row, which flushes the rows before it through Spark."""
 WAITING: Final = 11
 
 MICROSECONDS: Final = pa.timestamp("us", tz="UTC")
@@ -50,7 +50,7 @@ _PLAIN: tuple[tuple[_Is, pa.DataType], ...] = (
     (pa.types.is_uint16, pa.int32()),
     (pa.types.is_uint32, pa.int64()),
     (pa.types.is_uint64, pa.decimal128(20, 0)),
-    # Spark has a type for times of day only where it is switched on.
+    # Spark's type for times of day has to be enabled by a setting.
     (pa.types.is_time32, pa.int32()),
     (pa.types.is_time64, pa.int64()),
 )
@@ -58,10 +58,11 @@ _PLAIN: tuple[tuple[_Is, pa.DataType], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameTypes:
-    """What the keys and values of all records of a connector are; fixed before its job begins.
+    """The types of the keys and values of all records of a connector; fixed before its job begins.
 
-    Both are as :func:`travelling` says. *read* is the values' type with what of it is required (*value* has it
-    all nullable), *left* the same behind the step; each is ``None`` where nothing is required, or it is not known.
+    Both are carried types, as :func:`travelling` returns. *read* is the values' type with required fields kept
+    (in *value* all are nullable), *left* the same after the step; each is ``None`` if nothing is required, or if it
+    is unknown.
     """
 
     value: pa.DataType = field(default_factory=pa.utf8)
@@ -91,8 +92,9 @@ class FrameTypes:
 def travelling(kind: pa.DataType, *, as_required: bool = False) -> pa.DataType:
     """The type in which Spark carries values of *kind*: every field nullable, instants in microseconds.
 
-    That of a carried type is itself, whatever Spark calls its parts. A time of day is a number. *as_required*
-    keeps what is not nullable as it is: Spark must not be told, it would take such a null for a value.
+    A carried type is mapped to itself, whatever Spark calls its parts. A time of day is a number. *as_required*
+    keeps fields that are not nullable; such a type must not be declared to Spark, which would read a null there as
+    a value.
     """
     if isinstance(kind, pa.BaseExtensionType):
         return travelling(kind.storage_type, as_required=as_required)
@@ -114,16 +116,16 @@ def travelling(kind: pa.DataType, *, as_required: bool = False) -> pa.DataType:
 
 
 def has_times(kind: pa.DataType) -> bool:
-    """Whether there are times of day in *kind*, which none of the carried types has."""
+    """Whether there are times of day in *kind*; carried types have none."""
     return pa.types.is_time(kind) or any(
         has_times(kind.field(index).type) for index in range(kind.num_fields)
     )
 
 
 def reshaped(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """*values* in the type *wanted*, which differs from theirs as carried types differ from Connect's.
+    """*values* converted to the type *wanted*; the two differ as carried types differ from Connect's.
 
-    Not copied where they are alike. Raises ``pyarrow.ArrowInvalid`` for a value that *wanted* cannot hold.
+    Equal types are not copied. Raises ``pyarrow.ArrowInvalid`` for a value that *wanted* cannot hold.
     """
     if values.type.equals(wanted, check_metadata=True):
         return values
@@ -138,9 +140,9 @@ def reshaped(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def schema_of_carried(kind: pa.DataType) -> Schema:
-    """Connect's schema of values that Spark has made, whose type is *kind*; instants are Connect's Timestamp, times of day its Time.
+    """Connect's schema for values of type *kind* that Spark returned; instants are its Timestamp, times of day its Time.
 
-    Raises ``TypeError`` for a type that Connect cannot hold.
+    Raises ``TypeError`` for a type that Connect does not have.
     """
     if pa.types.is_timestamp(kind):
         return TIMESTAMP
@@ -221,14 +223,14 @@ _SHAPES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array, Any], pa
 )
 
 
-# Of these every value comes back from its text as it was.
+# Values of these types can be restored exactly from their text.
 _EXACT = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean)
 _COLUMN = pa.list_(HEADER)
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderPlan:
-    """One header of every row: the same *value* for all, or texts of values of the type *kind*."""
+    """How one header of every row is sent: the same *value* for all, or as texts of values of type *kind*."""
 
     key: str
     value: object
@@ -237,11 +239,11 @@ class HeaderPlan:
 
 
 HeadersPlan = tuple[HeaderPlan, ...] | str | None
-"""How the headers of a batch travel: by columns, row by row in notes (``"rows"``), or there are none."""
+"""How the headers of a batch are sent: by columns, row by row in notes (``"rows"``), or ``None`` without headers."""
 
 
 def plan_of(headers: Sequence[Headers] | None) -> HeadersPlan:
-    """How *headers* travel."""
+    """How *headers* are sent."""
     if headers is None:
         return None
     if not isinstance(headers, HeaderColumns):
@@ -258,7 +260,7 @@ def plan_of(headers: Sequence[Headers] | None) -> HeadersPlan:
 
 
 def shown(headers: Sequence[Headers] | None, plan: HeadersPlan, rows: int) -> pa.Array:
-    """*headers*, which travel by *plan*, for SQL: each value as text, whatever it is."""
+    """*headers*, which are sent by *plan*, as SQL sees them: each value as text, whatever its type."""
     if headers is None:
         return no_headers(rows)
     if isinstance(headers, HeaderColumns) and plan != "rows":
@@ -270,7 +272,7 @@ def shown(headers: Sequence[Headers] | None, plan: HeadersPlan, rows: int) -> pa
 def no_headers(rows: int) -> pa.Array:
     """An empty list for each row.
 
-    Not nulls: for each of these Spark's side goes through all that precede it in its batch.
+    Not nulls, because for each null Spark scans all rows before it in the batch.
     """
     return pa.ListArray.from_arrays(
         pa.repeat(pa.scalar(0, pa.int32()), rows + 1), pa.nulls(0, HEADER)
@@ -278,19 +280,19 @@ def no_headers(rows: int) -> pa.Array:
 
 
 def notes(headers: Sequence[Headers] | None, plan: HeadersPlan, rows: int) -> pa.Array:
-    """What has to travel besides, for each row."""
+    """The headers of each row as notes, if *plan* sends them so; otherwise nulls."""
     if plan != "rows" or headers is None:
         return pa.nulls(rows, pa.binary())
     return pa.array([pickle.dumps(each) for each in headers], pa.binary())
 
 
-def restored(plan: HeadersPlan, column: pa.Array, told: pa.Array) -> Sequence[Headers] | None:
-    """The headers that *plan* says, of the rows of *column* and of the notes *told*."""
+def restored(plan: HeadersPlan, column: pa.Array, notes: pa.Array) -> Sequence[Headers] | None:
+    """The headers that were sent by *plan*, from the rows of *column* or from the *notes*."""
     if plan is None:
         return None
     if isinstance(plan, str):
-        # Our own process has written them.
-        return [cast("Headers", pickle.loads(each)) for each in told.to_pylist()]  # noqa: S301
+        # Written by our own reading process.
+        return [cast("Headers", pickle.loads(each)) for each in notes.to_pylist()]  # noqa: S301
     entries = cast("pa.StructArray", column.flatten())
     columns = [
         _column(each, entries.take(pa.array(np.arange(index, len(entries), len(plan)))))
@@ -342,7 +344,7 @@ _BYTES = 8
 
 
 def packed(columns: Mapping[str, pa.Int64Array], rows: int) -> pa.BinaryArray:
-    """One value per row: the row's number of each of *columns*, eight bytes each."""
+    """One value per row: the row's numbers in *columns*, eight bytes each."""
     width = _BYTES * len(columns)
     numbers = np.empty((rows, len(columns)), "<i8")
     for index, column in enumerate(columns.values()):
@@ -353,15 +355,15 @@ def packed(columns: Mapping[str, pa.Int64Array], rows: int) -> pa.BinaryArray:
 
 
 def unpacked(column: pa.BinaryArray, names: Sequence[str]) -> dict[str, pa.Int64Array]:
-    """The columns *names* that :func:`packed` has made *column* of.
+    """The columns *names* that :func:`packed` combined into *column*.
 
-    Raises ``ValueError`` when it is not such a column.
+    Raises ``ValueError`` when *column* does not have that form.
     """
     width = _BYTES * len(names)
     _, borders, stored = column.buffers()
     starts = np.frombuffer(borders or b"", np.int32)[column.offset :][: len(column) + 1]
     if column.null_count or (np.diff(starts) != width).any():
-        raise ValueError(f"The source offsets of rows are not {width} bytes each.")
+        raise ValueError(f"The packed source offsets of rows are not {width} bytes each.")
     if not len(column) or not names:
         return {name: pa.array([], pa.int64()) for name in names}
     octets = np.frombuffer(stored or b"", np.uint8)[starts[0] : starts[-1]]

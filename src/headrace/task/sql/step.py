@@ -1,4 +1,4 @@
-"""What a connector asks of Spark SQL between reading and writing, as a stage of the micro-batch."""
+"""The Spark SQL step of a connector between reading and writing, as a stage of the micro-batch."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from headrace.task.sql.row_types import FrameTypes
 class SqlStep:
     """A Spark SQL step of a chain, as ``headrace.transforms.SparkSql`` is configured; JSON-able.
 
-    *function* is where a Python function from DataFrame to DataFrame lies, and comes first; *where* is an
-    expression that says which records stay, *select* are the expressions that become the value's fields. An
-    empty *select* leaves the value as it is. *prefix* is what its settings begin with in the connector's
-    configuration, such as ``transforms.sql.``.
+    *function* is the path of a Python function from DataFrame to DataFrame, which is applied first; *where* is a
+    condition for the records that are kept, *select* are the expressions that become the value's fields. An
+    empty *select* leaves the value unchanged. *prefix* is that of its settings in the connector's configuration,
+    such as ``transforms.sql.``.
     """
 
     select: tuple[str, ...] = ()
@@ -26,13 +26,13 @@ class SqlStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlStage:
-    """A *step* of SQL on records of the types *carries*; known before a job begins."""
+    """A SQL *step* on records of the types *carries*; fixed before a job begins."""
 
     step: SqlStep
     carries: FrameTypes
 
 
 def refuse_sql(between: SqlStage | None) -> None:
-    """For a data plane without SQL: raises :class:`~headrace.connect.errors.TaskFailedError` when it is asked for."""
+    """For engines without SQL: raises :class:`~headrace.connect.errors.TaskFailedError` if *between* is given."""
     if between is not None:
-        raise TaskFailedError("A SparkSql step needs Spark, and this data plane is another one.")
+        raise TaskFailedError("A SparkSql step needs Spark, which this data plane does not use.")

@@ -1,4 +1,4 @@
-"""The process that writes for a slot what another one has read, from its token to its last word."""
+"""The process that writes for a slot what another process has read, from its claim to its final report."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from headrace.task.sql.decoder import FrameDecoder
 from headrace.task.work import STALE, Outcome, SlotReport, SlotTicket, SlotWork
 from headrace.task.worker_task import run_slot
 
+_log = logging.getLogger(__name__)
+
 _LOST = "The process that reads for this slot was lost"
+_ENDED_BY_READING = frozenset({Outcome.FINISHED, Outcome.IDLE, Outcome.ASKED})
 
 
 class ReceivedFrames:
-    """The frames in *batches*, which Spark hands to the process that writes. *outcome* is how reading ended."""
+    """The frames in *batches*, which Spark hands to the process that writes; *outcome* is how reading ended."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = iter(batches)
         self.outcome = Outcome.ASKED
 
     def part_of(self, work: SlotWork) -> SlotWork:
-        """What is left of the slot's *work* when it has been read."""
+        """The part of the slot's *work* after reading."""
         return work_of_writing(work)
 
     def frames(self) -> Iterator[Frame]:
-        """All of them, in order, until reading has ended.
+        """All frames, in order, until reading has ended.
 
-        Raises :class:`~headrace.connect.errors.ReplanError` when it does not say that it has.
+        Raises :class:`~headrace.connect.errors.ReplanError` when the row that says so is missing.
         """
         decoder = FrameDecoder()
         for batch in self._arriving():
@@ -39,10 +42,10 @@ class ReceivedFrames:
             if decoder.outcome is not None:
                 self.outcome = decoder.outcome
                 return
-        raise ReplanError(f"{_LOST}: it ended without a last word.")
+        raise ReplanError(f"{_LOST}: it ended without a final report.")
 
     def drain(self) -> None:
-        """Wait until the other process has returned: Spark ends it as soon as no one waits for it."""
+        """Wait until the reading process has returned, because Spark ends it when its rows are no longer consumed."""
         for _ in self._arriving():
             pass
 
@@ -53,12 +56,8 @@ class ReceivedFrames:
             raise ReplanError(f"{_LOST}: {error}") from error
 
 
-_log = logging.getLogger(__name__)
-_ENDED_BY_READING = frozenset({Outcome.FINISHED, Outcome.IDLE, Outcome.ASKED})
-
-
 def write_part(ticket: SlotTicket, batches: Iterable[pa.RecordBatch]) -> SlotReport:
-    """Write the rows in *batches*, which is what *ticket*'s token stands for, and say how it ended.
+    """Write the rows in *batches* for *ticket*'s token; returns how it ended.
 
     Called by Spark as :func:`~headrace.task.worker_task.run_slot` is, beside
     :func:`~headrace.task.sql.reader.read_part`.
@@ -69,11 +68,11 @@ def write_part(ticket: SlotTicket, batches: Iterable[pa.RecordBatch]) -> SlotRep
         try:
             received.drain()
         except ReplanError as error:
-            # Everything that it has read is committed by now, and the driver knows.
+            # Everything that it read is committed by now, and the driver has the report.
             _log.warning("%s", error)
     return report
 
 
 def _is_a_copy(report: SlotReport) -> bool:
-    """Whether nothing is written because another attempt was to; what fails Spark on the way here fails this one, too."""
+    """Whether this is a copy of a slot that another attempt has claimed; it is drained so that a Spark failure reaches it."""
     return report.outcome is Outcome.STALE and report.reason == STALE

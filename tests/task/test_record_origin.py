@@ -10,12 +10,12 @@ import pytest
 from headrace.connect.batch import BatchOffsets
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourceOffset
-from headrace.task.record_origin import located, position_told
+from headrace.task.record_origin import located, position_text
 from task.loop import batch
 
 
 @pytest.mark.parametrize(
-    ("offset", "told"),
+    ("offset", "text"),
     [
         ({"position": 5}, "at source offset position 5"),
         ({"anchor": 0, "recordCount": 2}, "record 2"),
@@ -25,16 +25,16 @@ from task.loop import batch
         (None, "at no source offset"),
     ],
 )
-def test_a_position_is_told_in_words(offset: SourceOffset | None, told: str) -> None:
+def test_a_position_is_told_in_words(offset: SourceOffset | None, text: str) -> None:
     """By the record's number in its object where the offset counts records, as readers do."""
-    assert told == position_told(offset)
+    assert text == position_text(offset)
 
 
 def test_one_of_several_records_is_told_by_its_offset() -> None:
     """A number would say that it is this one."""
-    told = position_told({"recordCount": 2}, where="at or behind")
+    text = position_text({"recordCount": 2}, where="at or after")
 
-    assert "at or behind source offset recordCount 2" == told
+    assert "at or after source offset recordCount 2" == text
 
 
 def test_a_row_is_told_by_its_own_offset() -> None:

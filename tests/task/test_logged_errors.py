@@ -1,4 +1,4 @@
-"""Bad records that fail their task: what the log tells of them, and what is counted (KIP-298)."""
+"""Bad records that fail their task: what is logged about them, and what is counted (KIP-298)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_what_fails_the_task_is_told_with_its_stage(
 
     assert f"Error encountered in task c-0. Executing stage '{stage}' with class '" in line
     assert f"{by}'. " in line
-    assert line.endswith("It fails the task." + (f" It holds {held}." if held else ""))
+    assert line.endswith("It fails the task." + (f" The record holds {held}." if held else ""))
 
 
 @pytest.mark.parametrize("make", [unread, untransformed, unconverted, unsent, refused_late])

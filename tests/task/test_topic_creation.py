@@ -83,9 +83,7 @@ def test_a_topic_that_may_not_be_made_fails_the_task() -> None:
 
 def test_a_topic_that_kafka_refuses_is_told_with_its_group() -> None:
     """So that the setting is found that is wrong."""
-    with pytest.raises(
-        TaskFailedError, match=r"^no! .* topic\.creation\.default\.\* says: \(name=b,"
-    ):
+    with pytest.raises(TaskFailedError, match=r"^no! .* topic\.creation\.default\.\*: \(name=b,"):
         sent(Admin(TaskFailedError("no!")), "b")
 
 

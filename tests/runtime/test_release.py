@@ -1,4 +1,4 @@
-"""What a connector that has ended leaves behind: nothing that can write, and a count to fence by."""
+"""What a connector that has ended leaves: nothing that can write, and a count to fence by."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def test_a_fence_that_fails_hides_no_reason(desks: list[Desk]) -> None:
 
 
 def test_a_status_that_cannot_be_written_hides_no_reason(desks: list[Desk]) -> None:
-    """The failure is told before, and what is left open is fenced none the less."""
-    told: list[int] = []
+    """The failure is reported before, and what is left open is fenced none the less."""
+    reported: list[int] = []
 
     class FullDisk(MemoryStatusStore):
         def put(self, connector: str, task: int | None, status: Status) -> None:
             if status.state in ("FAILED", "UNASSIGNED") and task is None:
-                told.append(len(reasons(desk)))
+                reported.append(len(reasons(desk)))
                 raise OSError("no space left")
             super().put(connector, task, status)
 
@@ -89,7 +89,7 @@ def test_a_status_that_cannot_be_written_hides_no_reason(desks: list[Desk]) -> N
 
     assert "Task c-0 failed: bad line" == str(run.failure)
     assert ["Task c-0 failed: bad line"] == reasons(desk)
-    assert [1] == told
+    assert [1] == reported
     assert [FENCED, FENCED] == desk.done
 
 

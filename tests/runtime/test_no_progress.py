@@ -35,39 +35,39 @@ def ended(records: int = 0, *, clean: bool = True, lost: str | None = None) -> B
 
 
 def test_work_that_changed_nothing_is_waited_for_once_before_it_is_done_again() -> None:
-    """And told once, however long it lasts."""
-    standstill = NoProgressGuard()
+    """And reported once, however long it lasts."""
+    guard = NoProgressGuard()
     seen: list[tuple[bool, bool]] = []
     for _ in range(2):
-        standstill.ended(ended(), offsets(1))
-        seen.append((standstill.must_wait(offsets(1)), standstill.is_news()))
+        guard.ended(ended(), offsets(1))
+        seen.append((guard.must_wait(offsets(1)), guard.is_unreported()))
 
     assert [(True, True), (True, False)] == seen
-    assert not standstill.must_wait(offsets(1))
+    assert not guard.must_wait(offsets(1))
 
 
 @pytest.mark.parametrize(("records", "now"), [(1, 1), (0, 2)])
 def test_a_record_or_an_offset_is_progress(records: int, now: int) -> None:
     """After it, a standstill is news again."""
-    standstill = NoProgressGuard()
-    standstill.ended(ended(), offsets(1))
-    assert (True, True) == (standstill.must_wait(offsets(1)), standstill.is_news())
-    standstill.ended(ended(records), offsets(1))
+    guard = NoProgressGuard()
+    guard.ended(ended(), offsets(1))
+    assert (True, True) == (guard.must_wait(offsets(1)), guard.is_unreported())
+    guard.ended(ended(records), offsets(1))
 
-    assert not standstill.must_wait(offsets(now))
-    standstill.ended(ended(), offsets(now))
-    assert (True, True) == (standstill.must_wait(offsets(now)), standstill.is_news())
+    assert not guard.must_wait(offsets(now))
+    guard.ended(ended(), offsets(now))
+    assert (True, True) == (guard.must_wait(offsets(now)), guard.is_unreported())
 
 
 @pytest.mark.parametrize("result", [None, ended(clean=False), ended(lost="killed")])
 def test_a_micro_batch_that_was_cut_short_says_nothing_of_the_plan(
     result: BatchResult | None,
 ) -> None:
-    """It is planned again for another reason, which has been told."""
-    standstill = NoProgressGuard()
-    standstill.ended(result, offsets(1))
+    """It is planned again for another reason, which has been reported."""
+    guard = NoProgressGuard()
+    guard.ended(result, offsets(1))
 
-    assert not standstill.must_wait(offsets(1))
+    assert not guard.must_wait(offsets(1))
 
 
 # ------------------------------------------------------------------ in a run
@@ -75,7 +75,7 @@ def test_a_micro_batch_that_was_cut_short_says_nothing_of_the_plan(
 
 @pytest.fixture
 def desk() -> Iterator[Desk]:
-    """A connector that always plans the same, and whose slots are through without anything committed."""
+    """A connector that always plans the same, and whose slots are done without anything committed."""
     made = Desk(lambda *_: FINISHED, lambda _: WORK, once=False)
     yield made
     made.channel.close()
@@ -94,8 +94,8 @@ def test_a_plan_without_progress_backs_off_and_is_told_once(desk: Desk) -> None:
     assert run.join(20.0)
 
     assert 3 == len(desk.engine.tickets)
-    (told,) = reasons(desk)
-    assert "without committing a record or an offset" in told
+    (reason,) = reasons(desk)
+    assert "without committing a record or an offset" in reason
 
 
 def test_work_that_needs_no_second_try_is_not_waited_for(desk: Desk) -> None:

@@ -105,7 +105,7 @@ def test_a_request_that_was_overtaken_is_not_done(batch: MicroBatch, number: int
 
 
 def test_what_failed_does_not_keep_the_next_from_being_done(batch: MicroBatch) -> None:
-    """The failure is raised to whoever asked."""
+    """The failure is raised to the caller."""
     token = batch.tokens()[0]
     with pytest.raises(ZeroDivisionError):
         batch.while_valid(token, 1, lambda: 1 / 0 and None)

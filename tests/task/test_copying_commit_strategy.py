@@ -7,7 +7,7 @@ import pytest
 from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
-from headrace.task.transactions import CopiedCommits
+from headrace.task.transactions import CopyingCommitStrategy
 
 A, B = SourcePartition(file="a"), SourcePartition(file="b")
 
@@ -60,13 +60,13 @@ def driver() -> Driver:
 
 
 @pytest.fixture
-def commits(driver: Driver) -> CopiedCommits:
+def commits(driver: Driver) -> CopyingCommitStrategy:
     """What is tested."""
-    return CopiedCommits(driver, driver, connector="c")
+    return CopyingCommitStrategy(driver, driver, connector="c")
 
 
 def test_values_are_copied_after_the_commit_and_removals_before(
-    driver: Driver, commits: CopiedCommits
+    driver: Driver, commits: CopyingCommitStrategy
 ) -> None:
     """What KIP-618 asks for."""
     commits.commit({A: {"at": 1}, B: None})
@@ -79,7 +79,7 @@ def test_values_are_copied_after_the_commit_and_removals_before(
 
 
 def test_a_removal_that_fails_keeps_the_commit_from_happening(
-    driver: Driver, commits: CopiedCommits
+    driver: Driver, commits: CopyingCommitStrategy
 ) -> None:
     """It must succeed."""
     driver.failing = {"first"}
@@ -89,8 +89,10 @@ def test_a_removal_that_fails_keeps_the_commit_from_happening(
     assert [] == driver.steps
 
 
-def test_a_copy_that_fails_goes_with_the_next(driver: Driver, commits: CopiedCommits) -> None:
-    """It is only told in the log: what counts is committed."""
+def test_a_copy_that_fails_goes_with_the_next(
+    driver: Driver, commits: CopyingCommitStrategy
+) -> None:
+    """It is only logged: what counts is committed."""
     driver.failing = {"later"}
     assert commits.commit({A: {"at": 1}, B: {"at": 1}})
     driver.failing = set()
@@ -100,7 +102,7 @@ def test_a_copy_that_fails_goes_with_the_next(driver: Driver, commits: CopiedCom
 
 
 def test_a_copy_that_failed_does_not_follow_a_removal(
-    driver: Driver, commits: CopiedCommits
+    driver: Driver, commits: CopyingCommitStrategy
 ) -> None:
     """The value would be there again."""
     driver.failing = {"later"}
@@ -111,7 +113,9 @@ def test_a_copy_that_failed_does_not_follow_a_removal(
     assert [("commit", {A: {"at": 1}}), ("first", {A: None}), ("commit", {A: None})] == driver.steps
 
 
-def test_nothing_is_copied_of_a_commit_that_failed(driver: Driver, commits: CopiedCommits) -> None:
+def test_nothing_is_copied_of_a_commit_that_failed(
+    driver: Driver, commits: CopyingCommitStrategy
+) -> None:
     """Its records are read again."""
     driver.failing = {"commit"}
 
@@ -127,4 +131,4 @@ def test_a_commit_stands_also_where_its_slot_has_been_given_up(driver: Driver) -
     driver.refusal = StaleTokenError("The token was withdrawn.")
     driver.failing.add("later")
 
-    assert CopiedCommits(driver, driver, connector="c").commit({A: {"at": 1}})
+    assert CopyingCommitStrategy(driver, driver, connector="c").commit({A: {"at": 1}})

@@ -1,4 +1,4 @@
-"""What is told of a micro-batch."""
+"""What is reported about a micro-batch."""
 
 from __future__ import annotations
 
@@ -49,16 +49,18 @@ def batch() -> MicroBatch:
 def test_a_job_that_does_not_return_is_told_with_its_slots(batch: MicroBatch) -> None:
     """Those that still run; and where all have ended, that it is the job that is waited for."""
     heard, begun = list[Event](), list[int]()
-    telling = BatchProgress("c", batch, heard.append, waits=SourceWaits(), has_begun=begun.append)
+    progress = BatchProgress("c", batch, heard.append, waits=SourceWaits(), has_begun=begun.append)
     (token,) = batch.tokens()
     batch.claim(token, pid=1, host="h")
-    telling.slots_still_taken()
+    progress.slots_still_taken()
     batch.end(token, SlotReport(outcome=Outcome.FINISHED))
-    telling.slots_still_taken()
+    progress.slots_still_taken()
 
     running, ended = [each.reason for each in heard if isinstance(each, Waiting)]
-    assert "The slots of a job that was given up are still taken (task 0 on h)." == running
-    assert ended.startswith("All slots of a job that was given up have ended, but Spark has not")
+    assert "The slots of a job that was given up are still occupied (task 0 on h)." == running
+    assert ended.startswith(
+        "All slots of a job that was given up have ended, but the Spark job has not"
+    )
 
 
 def test_what_a_task_counts_is_told_for_metrics(batch: MicroBatch) -> None:
@@ -79,10 +81,10 @@ def test_what_a_task_counts_is_told_for_metrics(batch: MicroBatch) -> None:
     )
     batch.beat(token, done.as_message())
 
-    BatchProgress("c", batch, heard.append, waits=SourceWaits(), has_begun=begun.append).progress()
+    BatchProgress("c", batch, heard.append, waits=SourceWaits(), has_begun=begun.append).report()
 
     assert [0] == begun
-    (told,) = [each for each in heard if isinstance(each, SlotProgress)]
+    (event,) = [each for each in heard if isinstance(each, SlotProgress)]
     expected = TaskCounts(
         task=0,
         polled=1,
@@ -95,4 +97,4 @@ def test_what_a_task_counts_is_told_for_metrics(batch: MicroBatch) -> None:
         errors_logged=8,
         letters_refused=9,
     )
-    assert (expected,) == told.tasks
+    assert (expected,) == event.tasks

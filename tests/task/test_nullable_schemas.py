@@ -1,4 +1,4 @@
-"""What a SQL step may make null is optional behind it, and nothing else is."""
+"""What a SQL step may make null is optional after it, and nothing else is."""
 
 from __future__ import annotations
 
