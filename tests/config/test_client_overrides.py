@@ -65,7 +65,7 @@ def test_a_policy_that_no_one_knows_is_refused():
     assert _POLICY == key
     assert (
         f"Invalid value principal for configuration {_POLICY}: Class principal could not be found. "
-        "There are: All, Allowlist, None, Principal." == told
+        "Valid ones are: All, Allowlist, None, Principal." == told
     )
 
 

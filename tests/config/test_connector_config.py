@@ -226,7 +226,7 @@ def test_a_misspelt_key_of_dead_letters_is_told_with_those_that_there_are():
     ((key, sentence),) = caught.value.problems
     assert "errors.deadletterqueue.topc.name" == key
     assert sentence.endswith(
-        "If it is misspelt: there are errors.deadletterqueue.context.headers.enable, "
+        "If it is misspelt: supported are errors.deadletterqueue.context.headers.enable, "
         "errors.deadletterqueue.topic.name, errors.deadletterqueue.topic.replication.factor."
     )
 

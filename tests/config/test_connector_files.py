@@ -49,7 +49,7 @@ def test_every_misspelt_field_of_a_request_is_refused(tmp_path: Path):
     content = json.dumps({"config": _CONFIG, "initial_offset": [], "initial_State": "STOPPED"})
     with pytest.raises(ConfigError) as caught:
         read_connector_file(_file(tmp_path, content))
-    told = "There is no such field; a connector's file has: name, config, initial_state, initial_offsets."
+    told = "Unknown field; the fields of a connector's file are: name, config, initial_state, initial_offsets."
     assert (("initial_offset", told), ("initial_State", told)) == caught.value.problems
 
 
@@ -129,7 +129,7 @@ def test_a_broken_file_keeps_its_secrets(tmp_path: Path):
 
 def test_a_connector_in_place_of_the_worker_is_told_as_such(tmp_path: Path):
     """Whoever gives the files in the wrong order, or forgets the worker's, need not guess."""
-    with pytest.raises(ConfigError, match=r"It is a connector's. The worker's file comes first"):
+    with pytest.raises(ConfigError, match=r"This is a connector's file. The worker's file comes first"):
         read_worker_file(_file(tmp_path, '{"name": "c", "config": {"topic": "t"}}'))
 
 
@@ -194,5 +194,5 @@ def test_offsets_to_begin_with_are_whole(tmp_path: Path, element: object):
     path = tmp_path / "c.json"
     path.write_text(json.dumps({"config": _CONFIG, "initial_offsets": [element]}))
 
-    with pytest.raises(ConfigError, match="an offset may be null, but not be left out"):
+    with pytest.raises(ConfigError, match="an offset may be null, but may not be missing"):
         read_connector_file(path)

@@ -170,7 +170,7 @@ def test_only_variables_that_may_be_read_are():
     assert "1" == provider.value("", "MY_A")
     with pytest.raises(LookupFailedError, match=r"NOT_MY_A does not match allowlist\.pattern"):
         provider.value("", "NOT_MY_A")
-    with pytest.raises(LookupFailedError, match="variables have no path"):
+    with pytest.raises(LookupFailedError, match="environment variables have no path"):
         provider.value("p", "MY_A")
 
 

@@ -62,7 +62,7 @@ def test_converters_have_connects_names(name: str, kind: type):
                 f"there are: {THERE_ARE}."
             ),
         ),
-        ("nope", f"Class nope could not be found. There are: {THERE_ARE}."),
+        ("nope", f"Class nope could not be found. Valid ones are: {THERE_ARE}."),
         (
             "simple",
             (

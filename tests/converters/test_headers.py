@@ -106,5 +106,5 @@ def test_what_a_column_cannot_hold_is_refused_with_the_header(value: object, sch
 
 def test_an_unknown_converter_is_refused():
     """The sentence says which there are."""
-    with pytest.raises(ConfigError, match=r"There are: json, string, .*, boolean, simple"):
+    with pytest.raises(ConfigError, match=r"Valid ones are: json, string, .*, boolean, simple"):
         make_header_converter("nope", {})

@@ -164,10 +164,10 @@ def test_folders_of_java_and_lost_ones_are_told_and_do_no_harm(
     assert {} == sources(found)
     named = ", ".join(str(tmp_path / "java" / f"plugin-{number}") for number in range(3))
     assert [
-        f"plugin.path: nothing is found in {tmp_path / 'lost'}: No such file or directory.",
+        f"plugin.path: {tmp_path / 'lost'} cannot be read: No such file or directory.",
         (
-            f"plugin.path: the jars in {named} and others are passed over: Java's plugins cannot run "
-            "here, only Python's."
+            f"plugin.path: the jars in {named} and others are ignored: Java plugins cannot run here, "
+            "only Python plugins."
         ),
     ] == caplog.messages
 

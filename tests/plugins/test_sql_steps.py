@@ -37,7 +37,7 @@ def test_a_step_of_expressions_is_taken() -> None:
         (
             {"transforms": "sql,two", "transforms.two.type": SQL, "transforms.two.where": "b"},
             "transforms.two.type",
-            "at most one SparkSql, and sql is one already",
+            "can have only one SparkSql, and sql is one already",
         ),
         (
             {
@@ -46,7 +46,7 @@ def test_a_step_of_expressions_is_taken() -> None:
                 "predicates.p.type": "RecordIsTombstone",
             },
             "transforms.sql.predicate",
-            "takes no predicate: say in where",
+            "takes no predicate: filter records with where",
         ),
         ({"transforms.sql.where": ""}, "transforms.sql.select", "set select, where or function"),
         ({"transforms.sql.select": "a, f(b"}, "transforms.sql.select", "A ) is missing."),
@@ -122,4 +122,4 @@ def test_that_tolerance_does_not_reach_into_spark_is_told(caplog: pytest.LogCapt
     for tolerance in ("none", "all"):
         admitting.admitted({**FILES, **step, "errors.tolerance": tolerance})
 
-    assert 1 == sum("does not reach into SparkSql" in each for each in caplog.messages)
+    assert 1 == sum("does not apply to SparkSql" in each for each in caplog.messages)

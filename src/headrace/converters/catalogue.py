@@ -149,7 +149,7 @@ def _unknown(role: Role, class_name: str, others: Sequence[str] = ()) -> str:
         return (
             f"Class class {converter_class(class_name)} does not implement the Converter interface"
         )
-    return f"Class {class_name} could not be found. There are: {choices}."
+    return f"Class {class_name} could not be found. Valid ones are: {choices}."
 
 
 def _also_called(java_name: str) -> tuple[str, ...]:
