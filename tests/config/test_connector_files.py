@@ -129,7 +129,9 @@ def test_a_broken_file_keeps_its_secrets(tmp_path: Path):
 
 def test_a_connector_in_place_of_the_worker_is_told_as_such(tmp_path: Path):
     """Whoever gives the files in the wrong order, or forgets the worker's, need not guess."""
-    with pytest.raises(ConfigError, match=r"This is a connector's file. The worker's file comes first"):
+    with pytest.raises(
+        ConfigError, match=r"This is a connector's file. The worker's file comes first"
+    ):
         read_worker_file(_file(tmp_path, '{"name": "c", "config": {"topic": "t"}}'))
 
 

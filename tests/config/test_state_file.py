@@ -41,7 +41,9 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     """Such as below a file."""
     (tmp_path / "home").write_text("")
 
-    with pytest.raises(ConfigError, match=r"state\.file: Its folder .* cannot be created: Not a dir"):
+    with pytest.raises(
+        ConfigError, match=r"state\.file: Its folder .* cannot be created: Not a dir"
+    ):
         make_folder(_worker(), tmp_path / "home" / "state" / "worker.db")
 
 

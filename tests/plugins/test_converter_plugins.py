@@ -120,7 +120,11 @@ def test_its_settings_are_validated_with_its_prefix(judge: ConnectorAdmission):
 @pytest.mark.parametrize(
     ("role", "name", "told"),
     [
-        ("key", "os.path:Class", "Class os.path:Class could not be found. Valid ones are: json, string"),
+        (
+            "key",
+            "os.path:Class",
+            "Class os.path:Class could not be found. Valid ones are: json, string",
+        ),
         ("key", "nope", f"boolean, {SHOUT_PATH}."),
         ("header", "nope", f"simple, {SHOUT_PATH}, {WHISPER_PATH}."),
         ("value", "Whisper", "does not implement the Converter interface"),

@@ -85,7 +85,10 @@ def test_a_class_of_plugin_modules_has_connect_s_names(
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("def __init__(self): raise OSError('no disk')", "oddtap:Odd could not be created: no disk"),
+        (
+            "def __init__(self): raise OSError('no disk')",
+            "oddtap:Odd could not be created: no disk",
+        ),
         ("config_class = None", "oddtap.Odd.config() must return a ConfigDef that is not null."),
         ("@abstractmethod\n    def more(self): ...", "oddtap:Odd: This class is abstract"),
     ],
