@@ -68,8 +68,8 @@ def _reads_fields(reader: dict[str, Any], writer: dict[str, Any]) -> bool:
     )
 
 
-def _kind(told: Any) -> str:  # noqa: ANN401
-    kind = told["type"] if isinstance(told, dict) else told
+def _kind(schema: Any) -> str:  # noqa: ANN401
+    kind = schema["type"] if isinstance(schema, dict) else schema
     return kind if isinstance(kind, str) else _kind(kind)
 
 
@@ -100,7 +100,7 @@ class _Kept:
     text: str
     references: tuple[_Reference, ...]
 
-    def told(self) -> Mapping[str, object]:
+    def answer(self) -> Mapping[str, object]:
         """As registries answer it: without references where it has none."""
         references = {"references": [asdict(each) for each in self.references]}
         return {"schema": self.text, **(references if self.references else {})}
@@ -155,7 +155,7 @@ class RegistryStore:
 
     def schema(self, schema_id: int) -> Mapping[str, object]:
         """The schema with that id as JSON text, and its references; raises :class:`RegistryRefusal`."""
-        return self._by_id(schema_id).told()
+        return self._by_id(schema_id).answer()
 
     def subjects(self) -> list[str]:
         """The names of all subjects."""
@@ -182,8 +182,8 @@ class RegistryStore:
     def _kept(self, schema: str, references: References) -> _Kept:
         """*schema* as text that is the same for the same schema; checks that it is one."""
         try:
-            told: Any = json.loads(schema)
-            text = json.dumps(told, separators=(",", ":"), ensure_ascii=False)
+            parsed: Any = json.loads(schema)
+            text = json.dumps(parsed, separators=(",", ":"), ensure_ascii=False)
             kept = _Kept(text, tuple(_Reference(**each) for each in references))
             self._expanded(kept)
         except _UNREADABLE as error:
