@@ -227,13 +227,13 @@ INNER = struct(Field("x", INT32), name="n.In")
         (
             struct(Field("a", INT32), Field("b", INT32)),
             [("b", "int"), ("a", "int")],
-            "the fields are a, b, and b, a there",
+            "the fields are a, b, but b, a there",
         ),
-        (struct(Field("a", INT32)), [("a", "long")], "a is written as int, and long there"),
+        (struct(Field("a", INT32)), [("a", "long")], "a is written as int, but is long there"),
         (
             struct(Field("a", OPTIONAL_STRING)),
             [("a", ["string", "null"])],
-            "a is written as null, and string there",
+            "a is written as null, but is string there",
         ),
         (
             struct(Field("a", array(INNER))),
@@ -243,12 +243,12 @@ INNER = struct(Field("x", INT32), name="n.In")
                     {"type": "array", "items": {"type": "record", "name": "I", "fields": []}},
                 )
             ],
-            "the fields of a.. are x, and  there",
+            "the fields of a.. are x, but  there",
         ),
         (
             struct(Field("a", TIMESTAMP)),
             [("a", {"type": "long", "logicalType": "timestamp-micros"})],
-            "a is of the logical type timestamp-millis, and not there",
+            "a is of the logical type timestamp-millis, but not there",
         ),
     ],
 )

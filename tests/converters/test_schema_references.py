@@ -16,7 +16,7 @@ from headrace.converters.registry_client import (
     RegistryAccess,
     RegistryClient,
     SchemaReference,
-    ToldSchema,
+    SchemaText,
 )
 from headrace.converters.schema_ids import referred_schemas
 from headrace.testing.schema_registry import RegistryRefusal, SchemaRegistry
@@ -95,7 +95,7 @@ def test_other_bytes_are_found_in_what_is_referred_to(registry: SchemaRegistry):
 
     with pytest.raises(
         RecordError,
-        match=r"the schema t-value, version 1: way\.from is written as string, and record there",
+        match=r"the schema t-value, version 1: way\.from is written as string, but is record there",
     ):
         written(registry, other, value, use_latest_version="true")
 
@@ -113,15 +113,15 @@ def test_the_first_version_of_a_name_counts(registry: SchemaRegistry):
 def test_what_is_referred_to_and_is_not_there_is_told(registry: SchemaRegistry):
     """By the type, the subject and the version, and who refers to it."""
     client = RegistryClient(RegistryAccess(urls=[registry.url]))
-    told = ToldSchema("{}", [SchemaReference("n.Gone", "gone", 7)])
+    schema = SchemaText("{}", [SchemaReference("n.Gone", "gone", 7)])
 
     with pytest.raises(RecordError) as caught:
-        referred_schemas(client, told, "t-value, version 1")
+        referred_schemas(client, schema, "t-value, version 1")
 
     assert (
-        "The schema t-value, version 1, refers to n.Gone as version 7 of the subject gone, which cannot be had: "
-        "The schema registry has no subject gone (404 Subject 'gone' not found.). Register a version that refers "
-        "to what is there, or holds all of its types."
+        "The schema t-value, version 1, refers to n.Gone as version 7 of the subject gone, which cannot be fetched: "
+        "The schema registry has no subject gone (404 Subject 'gone' not found.). Register a version whose "
+        "references exist, or that contains all of its types."
     ) == str(caught.value)
 
 
@@ -140,7 +140,7 @@ def test_references_that_are_none_are_told(registry: SchemaRegistry):
     """Of something that answers as a registry and is none."""
     registry.store.schema = lambda schema_id: {"schema": "{}", "references": [schema_id]}
 
-    with pytest.raises(TaskFailedError, match="holds references that are none"):
+    with pytest.raises(TaskFailedError, match="has invalid references"):
         written(registry, ROW, VALUE, use_schema_id="3")
 
 

@@ -66,7 +66,7 @@ def test_the_latest_version_of_a_subject(registry: SchemaRegistry):
 
     found = client(registry.url).latest("a")
 
-    assert (2, 2, json.loads(WIDER)) == (found.id, found.version, json.loads(found.told.schema))
+    assert (2, 2, json.loads(WIDER)) == (found.id, found.version, json.loads(found.schema.schema))
 
 
 def test_a_version_that_cannot_read_the_newest_is_refused(registry: SchemaRegistry):
@@ -74,7 +74,9 @@ def test_a_version_that_cannot_read_the_newest_is_refused(registry: SchemaRegist
     asking = client(registry.url)
     asking.register("a", TEXT)
 
-    with pytest.raises(RecordError, match="not compatible with what the subject a has") as caught:
+    with pytest.raises(
+        RecordError, match="not compatible with the versions of the subject a"
+    ) as caught:
         asking.register("a", OTHER)
 
     assert 0 == caught.value.row
@@ -155,7 +157,7 @@ def test_who_may_not_ask_is_told_so():
     """A password that is wrong does not pass."""
     with SchemaRegistry(user_info="me:secret") as guarded:
         for url in (guarded.url, guarded.url.replace("//", "//me:wrong@")):
-            with pytest.raises(TaskFailedError, match=r"does not let us in.*basic.auth.user.info"):
+            with pytest.raises(TaskFailedError, match=r"refuses access.*basic.auth.user.info"):
                 client(url).register("a", TEXT)
 
         from_url = client(guarded.url.replace("//", "//me:secret@")).register("a", TEXT)
@@ -168,7 +170,7 @@ def test_what_is_no_registry_is_told_so(registry: SchemaRegistry, moment: int | 
     """Such as a proxy, or another service at the same port."""
     registry.moments.append(moment)
 
-    with pytest.raises(TaskFailedError, match=r"Look at schema\.registry\.url"):
+    with pytest.raises(TaskFailedError, match=r"Check schema\.registry\.url"):
         client(registry.url).register("a", TEXT)
 
 

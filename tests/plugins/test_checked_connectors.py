@@ -123,7 +123,7 @@ def test_the_default_address_of_kafka_is_told(caplog: pytest.LogCaptureFixture) 
     with caplog.at_level(logging.INFO):
         checked_worker(WORKER)
 
-    assert any("localhost:9092, the default" in each for each in caplog.messages)
+    assert any("the default, localhost:9092, is used" in each for each in caplog.messages)
 
 
 def test_the_problems_of_all_connectors_are_told_together() -> None:
