@@ -226,4 +226,4 @@ def test_settings_of_a_provider_that_is_not_named_are_a_problem():
     [(key, told)] = provider_problems({"config.providers.p.class": "file"})
 
     assert "config.providers.p.class" == key
-    assert "add it there" in told
+    assert "add the provider there" in told

@@ -80,7 +80,7 @@ def test_a_version_that_cannot_read_the_newest_is_refused(registry: SchemaRegist
         asking.register("a", OTHER)
 
     assert 0 == caught.value.row
-    assert "Make the change a compatible one" in str(caught.value)
+    assert "Change the schema in a compatible way" in str(caught.value)
     assert [2, 3] == [asking.register("a", WIDER), asking.register("b", OTHER)]
 
 

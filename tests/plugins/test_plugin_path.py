@@ -138,7 +138,7 @@ def test_a_plugin_cannot_take_the_place_of_an_installed_module(tmp_path: Path):
             found.connector_class(f"{name}:TapConnector")
     assert not str(importlib.import_module("json").__file__).startswith(str(tmp_path))
     assert "pathbeside" not in sys.modules
-    assert "another module of this name is installed" in str(sources(found)["json"])
+    assert "another installed module has this name" in str(sources(found)["json"])
 
 
 def test_service_load_lists_only_what_has_registered_itself(tmp_path: Path):

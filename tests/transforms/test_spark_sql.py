@@ -43,7 +43,7 @@ def test_a_list_is_cut_between_expressions_only(items: list[str]) -> None:
         ("a,", "no expression between two commas"),
         ("f(a, b", r"A \) is missing"),
         ("a], b", "A ] stands alone"),
-        ("a, b as", "A name is missing behind AS in b as"),
+        ("a, b as", "A name is missing after AS in b as"),
         ("(a], b", "A ] stands alone"),
         ("'a, b", "A ' stands alone"),
     ],

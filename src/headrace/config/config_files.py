@@ -169,9 +169,7 @@ def _content(path: Path) -> bytes:
     except OSError as error:
         raise _refused("file", f"It cannot be read: {error.strerror}.", path) from error
     if b"\0" in content:
-        message = (
-            "It is not a UTF-8 text file: it contains zero bytes. Name a JSON or properties file."
-        )
+        message = "It is not a text file in UTF-8: it contains zero bytes. Name a JSON or properties file."
         raise _refused("file", message, path)
     # Some editors write this mark; it is not part of the first key.
     return content.removeprefix(_BYTE_ORDER_MARK)
