@@ -37,7 +37,7 @@ def test_the_folder_of_the_default_is_made(tmp_path: Path) -> None:
     assert path.parent.is_dir()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     """Such as below a file."""
     (tmp_path / "home").write_text("")
 

@@ -110,7 +110,7 @@ def test_the_first_version_of_a_name_counts(registry: SchemaRegistry):
     assert written(registry, ROW, VALUE, use_latest_version="true").endswith(b"\x02a\x02\x04\x06")
 
 
-def test_what_is_referred_to_and_is_not_there_is_told(registry: SchemaRegistry):
+def test_a_reference_to_a_missing_schema_is_reported(registry: SchemaRegistry):
     """By the type, the subject and the version, and who refers to it."""
     client = RegistryClient(RegistryAccess(urls=[registry.url]))
     schema = SchemaText("{}", [SchemaReference("n.Gone", "gone", 7)])
@@ -125,7 +125,7 @@ def test_what_is_referred_to_and_is_not_there_is_told(registry: SchemaRegistry):
     ) == str(caught.value)
 
 
-def test_a_type_that_is_defined_twice_is_told(registry: SchemaRegistry):
+def test_a_type_that_is_defined_twice_is_reported(registry: SchemaRegistry):
     """By two subjects, under two names: no one knows which is meant."""
     registry.register("more", {**PLACE, "fields": [{"name": "z", "type": "int"}]})
     registry.store.levels["t-value"] = "NONE"
@@ -136,7 +136,7 @@ def test_a_type_that_is_defined_twice_is_told(registry: SchemaRegistry):
         written(registry, ROW, VALUE, use_latest_version="true")
 
 
-def test_references_that_are_none_are_told(registry: SchemaRegistry):
+def test_references_that_are_none_are_reported(registry: SchemaRegistry):
     """Of something that answers as a registry and is none."""
     registry.store.schema = lambda schema_id: {"schema": "{}", "references": [schema_id]}
 

@@ -153,7 +153,7 @@ def test_when_no_one_answers_it_may_pass():
     assert "secret" not in str(caught.value)
 
 
-def test_who_may_not_ask_is_told_so():
+def test_a_refused_login_is_reported():
     """A password that is wrong does not pass."""
     with SchemaRegistry(user_info="me:secret") as guarded:
         for url in (guarded.url, guarded.url.replace("//", "//me:wrong@")):
@@ -166,7 +166,7 @@ def test_who_may_not_ask_is_told_so():
 
 
 @pytest.mark.parametrize("moment", [BadMoment.NONSENSE, 405])
-def test_what_is_no_registry_is_told_so(registry: SchemaRegistry, moment: int | BadMoment):
+def test_what_is_no_registry_is_reported(registry: SchemaRegistry, moment: int | BadMoment):
     """Such as a proxy, or another service at the same port."""
     registry.moments.append(moment)
 

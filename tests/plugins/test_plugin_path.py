@@ -103,8 +103,8 @@ def test_a_module_that_cannot_be_imported_is_listed_with_its_reason(tmp_path: Pa
     tap(tmp_path / "pathtap.py")
     found = plugins(tmp_path)
 
-    told = "pathbroken could not be imported: No module named 'no_such_module'"
-    assert {"pathbroken": told, "pathtap:TapConnector": None} == sources(found)
+    reported = "pathbroken could not be imported: No module named 'no_such_module'"
+    assert {"pathbroken": reported, "pathtap:TapConnector": None} == sources(found)
     assert "TapConnector" == found.connector_class("Tap").__name__
 
 
@@ -152,7 +152,7 @@ def test_service_load_lists_only_what_has_registered_itself(tmp_path: Path):
     assert "TapConnector" == found.connector_class("pathtap:TapConnector").__name__
 
 
-def test_folders_of_java_and_lost_ones_are_told_and_do_no_harm(
+def test_folders_of_java_and_missing_ones_are_logged_and_do_no_harm(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     """One sentence for all the jars."""

@@ -94,7 +94,7 @@ def _categories(name: str) -> tuple[str, ...]:
         return (name.removeprefix("Is"),)
     if name.startswith("Is") and name[2:].upper() in _BINARY:
         return _BINARY[name[2:].upper()]
-    raise ValueError(f"\\p{{{name}}} is no class of characters that is known here")
+    raise ValueError(f"\\p{{{name}}} is not a supported class of characters")
 
 
 @functools.cache

@@ -123,7 +123,7 @@ class ChangeStoreSuite:
         assert moved.phase is Phase.WIPING
         assert [moved, second] == list(storage.changes.open_intents())
 
-    def test_histories_are_told_apart_newest_first(self, storage: ChangeStorage) -> None:
+    def test_each_connector_has_its_own_history_newest_first(self, storage: ChangeStorage) -> None:
         """Connectors do not see each other's changes, and numbers rise."""
         begun = [storage.changes.begin(intent(name), Retention()) for name in ("c", "d", "c")]
 
@@ -131,7 +131,7 @@ class ChangeStoreSuite:
         assert sorted(set(numbers)) == numbers
         assert [numbers[2], numbers[0]] == [each.id for each in storage.changes.entries("c")]
 
-    def test_changes_of_a_deleted_connector_are_told_apart(self, storage: ChangeStorage) -> None:
+    def test_changes_of_a_deleted_connector_are_marked(self, storage: ChangeStorage) -> None:
         """Changes from before the deletion are marked; those of the next connector of that name are not."""
         for name in ("c", "d"):
             storage.changes.finish(storage.changes.begin(intent(name), Retention()))

@@ -173,7 +173,7 @@ class NativeSourceSuite:
             with pytest.raises(ValueError, match="cannot be set"):
                 entry.set(name, 1)
 
-    def test_reading_goes_on_behind_every_record(
+    def test_reading_resumes_after_every_record(
         self, source: NativeSource[Any], extractor: Extractor
     ) -> None:
         """Wherever reading was interrupted, each record comes once, in the same order."""

@@ -102,7 +102,7 @@ class StoreSuite:
             assert key.encode() == store.open(key, version).read()
             assert len(key.encode()) == store.head(key).size
 
-    def test_a_key_that_cannot_be_told_is_refused_by_name(self, store: Store, put: Put) -> None:
+    def test_a_key_that_cannot_be_used_is_refused_by_name(self, store: Store, put: Put) -> None:
         """No read or copy uses another key that only looks similar."""
         put("a", b"abc")
         version = store.head("a").version
@@ -130,7 +130,7 @@ class StoreSuite:
         assert list(store.list("abc/d/")) == []
         assert list(store.list("nothing")) == []
 
-    def test_a_listing_begins_behind_a_key(self, store: Store, put: Put) -> None:
+    def test_a_listing_begins_after_a_key(self, store: Store, put: Put) -> None:
         """The key itself is left out, and need not exist."""
         keys = ["a-", "a/b", "a/c/d", "a/c/e", "a/d", "a0", "b"]
         for key in keys:

@@ -28,7 +28,7 @@ def sql_items(text: str) -> tuple[str, ...]:
     """
     items = tuple(piece.strip() for piece in _pieces(text))
     if not all(items):
-        raise ValueError("There is no expression between two commas, or at an end of the list.")
+        raise ValueError("An expression is missing between two commas, or at an end of the list.")
     nameless = next(filter(_ENDS_WITH_AS.search, items), None)
     if nameless is not None:
         # Spark would take AS itself for the name.

@@ -119,8 +119,8 @@ class TimestampConverterConfig(Config):
     target_type: Literal["string", "unix", "Date", "Time", "Timestamp"] = setting(
         importance="high",
         doc=(
-            "What the timestamp becomes: text, a number since 1970, or Connect's logical types. What it is tells"
-            " its schema; without one, a text is read by format and a number by unix.precision."
+            "What the timestamp becomes: text, a number since 1970, or Connect's logical types. Its"
+            " present form follows from its schema; without one, a text is read by format and a number by unix.precision."
         ),
     )
     format: str = setting(
