@@ -68,7 +68,7 @@ def _leaf(schema: Schema, value: Any) -> str:  # noqa: ANN401
         case SchemaType.FLOAT32 | SchemaType.FLOAT64:
             write = java_float if schema.type is SchemaType.FLOAT32 else java_double
             written = write(value)
-            return written if reported[-1].isdigit() else f'"{reported}"'
+            return written if written[-1].isdigit() else f'"{written}"'
         case _:
             return str(value)
 

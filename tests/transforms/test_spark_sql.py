@@ -39,8 +39,8 @@ def test_a_list_is_cut_between_expressions_only(items: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a,,b", "no expression between two commas"),
-        ("a,", "no expression between two commas"),
+        ("a,,b", "expression is missing between two commas"),
+        ("a,", "expression is missing between two commas"),
         ("f(a, b", r"A \) is missing"),
         ("a], b", "A ] stands alone"),
         ("a, b as", "A name is missing after AS in b as"),

@@ -43,6 +43,18 @@ BROKER_OPTIONS = (
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 FORMAT_SECONDS = 120.0
 WATCHER = Path(__file__).with_name("leash.py")
+LOOPBACK = "127.0.0.1"
+# Below the ports that systems give to outgoing connections: there, a client that keeps trying to
+# reach a broker that is down may be given the broker's own port and so keep it from coming back.
+FREE_PORTS = range(20_000, 32_000)
+ANSWER_SECONDS = 2.0
+METADATA_KEY, METADATA_VERSION = 3, 1
+# Short enough not to be noticed, long enough to cost nothing.
+LOOK_SECONDS = 0.05
+START_SECONDS = 90.0
+STOP_SECONDS = 20.0
+KILL_SECONDS = 10.0
+STOPPED = BrokerState(pid=0, identity="", port=0, controller_port=0, log_file="")
 
 
 def format_storage(layout: Layout) -> None:
@@ -106,14 +118,6 @@ def leash_pipe() -> tuple[int, int]:
     return os.pipe()
 
 
-LOOPBACK = "127.0.0.1"
-# Below the ports that systems give to outgoing connections: there, a client that keeps trying to
-# reach a broker that is down may be given the broker's own port and so keep it from coming back.
-FREE_PORTS = range(20_000, 32_000)
-ANSWER_SECONDS = 2.0
-METADATA_KEY, METADATA_VERSION = 3, 1
-
-
 def free_port(*, choices: random.Random, apart_from: int = 0) -> int:
     """A port that no one listens on at this moment."""
     for port in choices.sample(FREE_PORTS, k=200):
@@ -163,10 +167,6 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
     return content
 
 
-# Short enough not to be noticed, long enough to cost nothing.
-LOOK_SECONDS = 0.05
-
-
 def until(condition: Callable[[], bool], *, seconds: float) -> bool:
     """Wait until *condition* is true, at most *seconds*; returns whether it became true."""
     deadline = time.monotonic() + seconds
@@ -175,12 +175,6 @@ def until(condition: Callable[[], bool], *, seconds: float) -> bool:
             return False
         time.sleep(LOOK_SECONDS)
     return True
-
-
-START_SECONDS = 90.0
-STOP_SECONDS = 20.0
-KILL_SECONDS = 10.0
-STOPPED = BrokerState(pid=0, identity="", port=0, controller_port=0, log_file="")
 
 
 class Broker:

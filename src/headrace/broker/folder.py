@@ -14,6 +14,40 @@ from headrace.jvm.cache import locked
 from headrace.pids import identity_of
 
 STATE_FILE = "headrace-broker.json"
+# Each with the reason why Kafka's own default does not suit a single node that is started often.
+DEFAULTS = {
+    # There is only one node to replicate to.
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    # Fifty partitions each, by default, that have to be loaded at every start.
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.num.partitions": "1",
+    # Consumers of a test need not wait three seconds for more members.
+    "group.initial.rebalance.delay.ms": "0",
+    # A killed broker may register again only when its old session is over: nine seconds by default.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    # 128 MB of the heap by default, and compaction here is small.
+    "log.cleaner.dedupe.buffer.size": "16777216",
+    # Records with old timestamps would be gone within minutes, by Kafka's default of a week.
+    "log.retention.ms": "-1",
+    "auto.create.topics.enable": "true",
+    "num.partitions": "1",
+}
+LOG_CONFIG = """\
+status = warn
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{ISO8601} %p %m (%c{1})%n
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+"""
+TAIL_LINES = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,42 +91,6 @@ def write_state(folder: Path, state: BrokerState) -> None:
     new.replace(folder / STATE_FILE)
 
 
-# Each with the reason why Kafka's own default does not suit a single node that is started often.
-DEFAULTS = {
-    # There is only one node to replicate to.
-    "offsets.topic.replication.factor": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-    # Fifty partitions each, by default, that have to be loaded at every start.
-    "offsets.topic.num.partitions": "4",
-    "transaction.state.log.num.partitions": "4",
-    "share.coordinator.state.topic.num.partitions": "1",
-    # Consumers of a test need not wait three seconds for more members.
-    "group.initial.rebalance.delay.ms": "0",
-    # A killed broker may register again only when its old session is over: nine seconds by default.
-    "broker.session.timeout.ms": "3000",
-    "broker.heartbeat.interval.ms": "500",
-    # 128 MB of the heap by default, and compaction here is small.
-    "log.cleaner.dedupe.buffer.size": "16777216",
-    # Records with old timestamps would be gone within minutes, by Kafka's default of a week.
-    "log.retention.ms": "-1",
-    "auto.create.topics.enable": "true",
-    "num.partitions": "1",
-}
-
-LOG_CONFIG = """\
-status = warn
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{ISO8601} %p %m (%c{1})%n
-rootLogger.level = info
-rootLogger.appenderRef.console.ref = console
-"""
-
-
 def server_properties(
     *, port: int, controller_port: int, log_dirs: Path, overrides: Mapping[str, str]
 ) -> dict[str, str]:
@@ -127,9 +125,6 @@ def _escaped(text: str) -> str:
 def _as_utf16(letter: str) -> str:
     units = letter.encode("utf-16-be").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
-
-
-TAIL_LINES = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

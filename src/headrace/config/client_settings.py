@@ -21,6 +21,7 @@ from headrace.kafka.refused_settings import producer_refusals
 _SERVERS = "bootstrap.servers"
 # No one reads more, and a request may have a hundred thousand.
 _NAMED = 20
+KEY: Final = "offsets.storage.topic"
 
 
 def worker_client_problems(worker: WorkerConfig) -> Iterator[Problem]:
@@ -131,10 +132,6 @@ def _producer(settings: Mapping[str, str], worker: WorkerConfig) -> ClientConfig
     )
 
 
-KEY: Final = "offsets.storage.topic"
-_BOOTSTRAP: Final = "bootstrap.servers"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnOffsets:
     """A topic of source offsets besides the worker's, in the cluster that the connector's tasks write to.
@@ -160,9 +157,9 @@ def own_offsets(config: ConnectorConfig, worker: WorkerConfig, group_id: str) ->
         return None
     worker_topic = worker.offsets_topic(group_id) if worker.offsets_in_topic else None
     producer = config.producer(worker)
-    if topic == worker_topic and shares_servers(producer[_BOOTSTRAP], worker):
+    if topic == worker_topic and shares_servers(producer[_SERVERS], worker):
         return None
-    servers = {_BOOTSTRAP: producer[_BOOTSTRAP]}
+    servers = {_SERVERS: producer[_SERVERS]}
     readers = {**worker.under("consumer."), **config.under("consumer.override.")}
     admins = {**config.admin(worker), **servers, **config.under("admin.override.")}
     return OwnOffsets(

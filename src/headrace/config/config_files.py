@@ -14,6 +14,15 @@ from headrace.connect.setting import trimmed_as_java
 from headrace.herder.answers import TargetState
 from headrace.herder.requests import OffsetChange
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FIELDS = ("name", "config", "initial_state", "initial_offsets")
+# A worker's answers have these fields, too, and people save such an answer as a file.
+_ANSWERED = frozenset({"tasks", "type", "initial_offsets_response"})
+_OFFSETS_FORM = (
+    'It must be an array of objects such as {"partition": {"filename": "a"}, "offset": {"position": 7}}, '
+    "with at least one element; an offset may be null, but may not be missing."
+)
+
 
 def config_texts(found: Mapping[str, object], *, where: str) -> dict[str, str]:
     """*found* with numbers and booleans as the text that Kafka Connect makes of them in JSON. Pure.
@@ -38,16 +47,6 @@ def _unfit(value: object) -> str:
 
 def _as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_FIELDS = ("name", "config", "initial_state", "initial_offsets")
-# A worker's answers have these fields, too, and people save such an answer as a file.
-_ANSWERED = frozenset({"tasks", "type", "initial_offsets_response"})
-_OFFSETS_FORM = (
-    'It must be an array of objects such as {"partition": {"filename": "a"}, "offset": {"position": 7}}, '
-    "with at least one element; an offset may be null, but may not be missing."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,16 @@ from headrace.task.work import BoundaryKind, ErrorPolicy, PluginChoice, StageCho
 _ALL: Final = "all"
 _WITHOUT_END = -1
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_REQUIRED = "required"
+DEFAULT_INTERVAL_MS: Final = 1_000
+_OWN: Final = "headrace."
+TRANSFORMS: Final = "transforms"
+PREDICATES: Final = "predicates"
+KEYS: Final = (TRANSFORMS, PREDICATES)
+"""The settings that list aliases."""
+
+OF_RUNTIME: Final = ("type", "plugin.version", "predicate", "negate")
+"""The keys of an alias that are not settings of its class."""
 
 
 def topic_name_problem(name: str) -> str | None:
@@ -163,9 +173,6 @@ def error_warnings(settings: ErrorSettings) -> Iterator[str]:
         )
 
 
-_REQUIRED = "required"
-
-
 class DeliverySettings(Config):
     """Transactions, and where source offsets are kept; part of every connector's configuration."""
 
@@ -225,9 +232,6 @@ class DeliverySettings(Config):
     def requires_exactly_once(self) -> bool:
         """Whether the connector must not run without exactly-once."""
         return self.exactly_once_support.lower() == _REQUIRED
-
-
-DEFAULT_INTERVAL_MS: Final = 1_000
 
 
 def _named_well(name: str) -> str | None:
@@ -450,20 +454,9 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
         return worker.offset_flush_interval_ms / 1e3
 
 
-_OWN: Final = "headrace."
-
-
 def connector_version(connector: type[SourceConnector]) -> str:
     """The version of a connector's class: what its author says, or that of headrace for its own. Pure."""
     return __version__ if connector.__module__.startswith(_OWN) else connector.version
-
-
-TRANSFORMS: Final = "transforms"
-PREDICATES: Final = "predicates"
-KEYS: Final = (TRANSFORMS, PREDICATES)
-"""The settings that list aliases."""
-OF_RUNTIME: Final = ("type", "plugin.version", "predicate", "negate")
-"""The keys of an alias that are not settings of its class."""
 
 
 def aliases(key: str, props: Mapping[str, str]) -> tuple[str, ...]:

@@ -13,6 +13,9 @@ from headrace.config.properties_file import parsed_properties
 from headrace.connect.config import Problem, under
 from headrace.connect.setting import SettingType, parsed
 
+NAMES: Final = "config.providers"
+_PACKAGE = "org.apache.kafka.common.config.provider"
+
 
 class LookupFailedError(ValueError):
     """There is no such value, or it may not be read; the message is for the user."""
@@ -117,10 +120,6 @@ def _content(file: Path, named: str) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a path"
         raise LookupFailedError(f"{named} cannot be read: {reason}") from error
-
-
-NAMES: Final = "config.providers"
-_PACKAGE = "org.apache.kafka.common.config.provider"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

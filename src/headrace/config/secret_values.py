@@ -17,6 +17,18 @@ from headrace.kafka.client_config import redacted
 from headrace.observe.log_format import hide_in_logs
 from headrace.observe.secret_masking import Secrets, forms, kept_secret
 
+# A shorter password is likely to be a common word, and masking it would spoil every sentence with that word.
+_SHORTEST = 8
+_REDACTION: Final = "spark.redaction.regex"
+# Spark's own default.
+_REDACTED: Final = "(?i)secret|password|token|access[.]?key"
+# The passwords within a line for JAAS.
+_QUOTED = re.compile(r'"([^"]*)"')
+# Kafka's own pattern, in which the path is optional.
+_PLACEHOLDER = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+# A value this short, such as a number of tasks, would be found inside unrelated words.
+_FEW = 3
+
 
 def is_secret_key(key: str) -> bool:
     """Whether the name of *key* suggests that its value is a secret. Pure."""
@@ -25,15 +37,6 @@ def is_secret_key(key: str) -> bool:
         word in lowered for word in ("credential", "access.key", "user.info", "api.key")
     )
     return is_secret or redacted({lowered: ""})[lowered] == HIDDEN
-
-
-# A shorter password is likely to be a common word, and masking it would spoil every sentence with that word.
-_SHORTEST = 8
-_REDACTION: Final = "spark.redaction.regex"
-# Spark's own default.
-_REDACTED: Final = "(?i)secret|password|token|access[.]?key"
-# The passwords within a line for JAAS.
-_QUOTED = re.compile(r'"([^"]*)"')
 
 
 def hidden_values(
@@ -75,12 +78,6 @@ def spark_problems(given: Mapping[str, str], resolved: Mapping[str, str]) -> Ite
                     f"{_REDACTION} ({pattern.pattern}) may have placeholders. Extend that expression."
                 ),
             )
-
-
-# Kafka's own pattern, in which the path is optional.
-_PLACEHOLDER = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
-# A value this short, such as a number of tasks, would be found inside unrelated words.
-_FEW = 3
 
 
 @dataclass(frozen=True, kw_only=True)

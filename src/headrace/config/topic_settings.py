@@ -19,6 +19,8 @@ _INCLUDE, _EXCLUDE = "include", "exclude"
 _REPLICAS, _PARTITIONS = "replication.factor", "partitions"
 _BROKERS_OWN = -1
 _EVERY_TOPIC = (".*",)
+GROUPS: Final = "topic.creation.groups"
+"""The key of the list of groups."""
 
 
 def group_problems(group: str, props: Mapping[str, str]) -> Iterator[Problem]:
@@ -101,10 +103,6 @@ def _replicas_problem(count: int) -> str | None:
 def _patterns_problem(patterns: tuple[str, ...]) -> str | None:
     problem = next(filter(None, map(regex_problem, patterns)), None)
     return f"Syntax error in regular expression: {problem}" if problem else None
-
-
-GROUPS: Final = "topic.creation.groups"
-"""The key of the list of groups."""
 
 
 class TopicSettings(Config):

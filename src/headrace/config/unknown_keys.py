@@ -15,42 +15,6 @@ _SIMILAR = 0.8
 _LENGTHS = _SIMILAR / (2 - _SIMILAR)
 # Searching for a similar key takes a millisecond, and a request may have a hundred thousand unknown keys.
 _LOOKED_AT = 20
-
-
-def unknown_key_warnings(keys: Iterable[str], known: Iterable[str] = ()) -> Iterator[str]:
-    """Kafka Connect's warning about each of the first unknown *keys*, with the *known* key that it resembles.
-
-    One more sentence counts the others.
-    """
-    rest = iter(keys)
-    names = tuple(known)
-    for key in islice(rest, _LOOKED_AT):
-        meant = nearest(key, names)
-        sentence = f"The configuration '{key}' was supplied but isn't a known config."
-        yield f"{sentence} Did you mean '{meant}'?" if meant else sentence
-    others = sum(1 for _ in rest)
-    if others:
-        yield f"{others} other configurations were supplied but aren't known configs."
-
-
-def hinted(
-    problems: Iterable[Problem], given: Container[str], unknown: Iterable[str]
-) -> Iterator[Problem]:
-    """*problems*; those of keys that are not *given* name a similar key among the first *unknown* ones."""
-    candidates = tuple(islice(unknown, _LOOKED_AT))
-    for key, sentence in problems:
-        meant = None if key in given else nearest(key, candidates)
-        yield key, f"{sentence} Is '{meant}' misspelt?" if meant else sentence
-
-
-def nearest(key: str, others: Iterable[str]) -> str | None:
-    """The one of *others* that is almost *key*."""
-    size = len(key)
-    likely = [each for each in others if size * _LENGTHS <= len(each) <= size / _LENGTHS]
-    found = difflib.get_close_matches(key, likely, n=1, cutoff=_SIMILAR) if likely else ()
-    return found[0] if found else None
-
-
 WORKER_DEFAULTS: Final[Mapping[str, str | None]] = {
     "config.storage.replication.factor": "3",
     "config.storage.topic": None,
@@ -128,12 +92,45 @@ REST_PREFIXES: Final = ("admin.listeners.https.", "listeners.https.")
 CONNECTOR_PREFIXES: Final = ("errors.deadletterqueue.",)
 """Prefixes of a connector's keys that may not be set at all, except known ones."""
 
-
 _DISTRIBUTED: Final = (
     "This is the configuration of a distributed worker, and distributed mode is not supported yet: a worker of "
     "headrace is standalone, and keeps configurations and statuses in its state file. To run it standalone, leave out {}. "
     "The worker uses the same offset.storage.topic and group.id, so stop the distributed workers of this group first."
 )
+
+
+def unknown_key_warnings(keys: Iterable[str], known: Iterable[str] = ()) -> Iterator[str]:
+    """Kafka Connect's warning about each of the first unknown *keys*, with the *known* key that it resembles.
+
+    One more sentence counts the others.
+    """
+    rest = iter(keys)
+    names = tuple(known)
+    for key in islice(rest, _LOOKED_AT):
+        meant = nearest(key, names)
+        sentence = f"The configuration '{key}' was supplied but isn't a known config."
+        yield f"{sentence} Did you mean '{meant}'?" if meant else sentence
+    others = sum(1 for _ in rest)
+    if others:
+        yield f"{others} other configurations were supplied but aren't known configs."
+
+
+def hinted(
+    problems: Iterable[Problem], given: Container[str], unknown: Iterable[str]
+) -> Iterator[Problem]:
+    """*problems*; those of keys that are not *given* name a similar key among the first *unknown* ones."""
+    candidates = tuple(islice(unknown, _LOOKED_AT))
+    for key, sentence in problems:
+        meant = None if key in given else nearest(key, candidates)
+        yield key, f"{sentence} Is '{meant}' misspelt?" if meant else sentence
+
+
+def nearest(key: str, others: Iterable[str]) -> str | None:
+    """The one of *others* that is almost *key*."""
+    size = len(key)
+    likely = [each for each in others if size * _LENGTHS <= len(each) <= size / _LENGTHS]
+    found = difflib.get_close_matches(key, likely, n=1, cutoff=_SIMILAR) if likely else ()
+    return found[0] if found else None
 
 
 def worker_refusals(props: Mapping[str, str], known: frozenset[str]) -> Iterator[Problem]:

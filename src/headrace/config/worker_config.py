@@ -29,6 +29,33 @@ _ANYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 (refused, not bound)
 _LAST_PORT = 65_535
 # As Kafka's own clients read it: a protocol before the address is ignored.
 _SERVER = re.compile(r"([a-zA-Z][a-zA-Z\d+.-]*://)?(\[[0-9a-zA-Z.%:]+\]|[0-9a-zA-Z._%-]+):\d{1,5}")
+OVERRIDES: Final = ("producer.override.", "consumer.override.", "admin.override.")
+"""Prefixes of a connector's keys that override the worker's settings of its clients."""
+
+POLICIES: Final = ("All", "Allowlist", "None", "Principal")
+"""The policies by their short names."""
+
+_PACKAGE = "org.apache.kafka.connect.connector.policy"
+_SUFFIX = "ConnectorClientConfigOverridePolicy"
+_OF_PRINCIPALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
+SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+# As Spark reads it: local[threads] and local[threads,failures]. local-cluster is a cluster.
+_LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
+ROLES: Final[tuple[Role, ...]] = ("key", "value", "header")
+"""The parts of a record that have a converter each."""
+
+_PASSED_ON = (
+    *CONNECTION_PREFIXES,
+    *(f"{role}.converter." for role in ROLES),
+    *REST_PREFIXES,
+    "admin.",
+    "config.providers.",
+    "consumer.",
+    "producer.",
+    "spark.",
+)
+_SERVERS = "bootstrap.servers"
+_IGNORED = ("internal.key.converter", "internal.value.converter")
 
 
 def topic_count(value: int) -> str | None:
@@ -60,17 +87,6 @@ def servers(value: tuple[str, ...]) -> str | None:
     return f"Invalid url in bootstrap.servers: {wrong}. It must be host:port"
 
 
-OVERRIDES: Final = ("producer.override.", "consumer.override.", "admin.override.")
-"""Prefixes of a connector's keys that override the worker's settings of its clients."""
-
-POLICIES: Final = ("All", "Allowlist", "None", "Principal")
-"""The policies by their short names."""
-
-_PACKAGE = "org.apache.kafka.connect.connector.policy"
-_SUFFIX = "ConnectorClientConfigOverridePolicy"
-_OF_PRINCIPALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
-
-
 def policy_name(named: str) -> str | None:
     """The short name of the policy that *named* stands for, by short name or Java's class; else ``None``."""
     short = named.strip().removeprefix(f"{_PACKAGE}.").removesuffix(_SUFFIX)
@@ -100,9 +116,6 @@ def override_problems(
             if key not in allowed:
                 message = f"The '{name}' policy does not allow '{key}' to be overridden in the connector configuration."
                 yield f"{prefix}{key}", message
-
-
-SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
 
 class WorkerSettings(Config):
@@ -315,10 +328,6 @@ class WorkerSettings(Config):
     )
 
 
-# As Spark reads it: local[threads] and local[threads,failures]. local-cluster is a cluster.
-_LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
-
-
 def local_cores(master: str, *, machine: int | None) -> int | None:
     """How many tasks Spark runs at once with this *master*; ``None`` when *master* does not say.
 
@@ -352,9 +361,6 @@ def machine_cores() -> int:
 
 
 Role = Literal["key", "value", "header"]
-
-ROLES: Final[tuple[Role, ...]] = ("key", "value", "header")
-"""The parts of a record that have a converter each."""
 
 
 class WorkerConfig(WorkerSettings):
@@ -459,20 +465,6 @@ def transaction_timeout_ms(producer: Mapping[str, str]) -> int | None:
 
 def _known_keys() -> frozenset[str]:
     return frozenset(each.name for each in WorkerConfig.settings())
-
-
-_PASSED_ON = (
-    *CONNECTION_PREFIXES,
-    *(f"{role}.converter." for role in ROLES),
-    *REST_PREFIXES,
-    "admin.",
-    "config.providers.",
-    "consumer.",
-    "producer.",
-    "spark.",
-)
-_SERVERS = "bootstrap.servers"
-_IGNORED = ("internal.key.converter", "internal.value.converter")
 
 
 def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:

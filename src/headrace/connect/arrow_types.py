@@ -69,6 +69,10 @@ _LISTS: tuple[_Is, ...] = (
     pa.types.is_list_view,
     pa.types.is_large_list_view,
 )
+_UUID_BYTES = 16
+_UUID_TEXT = 36
+_DASHES = (8, 13, 18, 23)
+_DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 def struct_schema(fields: Iterable[pa.Field]) -> Schema:
@@ -138,12 +142,6 @@ def _of_nested(kind: pa.DataType) -> Schema:
             value_schema=_field(kind.item_field).schema,
         )
     raise TypeError(f"Kafka Connect has no type for values of Arrow's type {kind}.")
-
-
-_UUID_BYTES = 16
-_UUID_TEXT = 36
-_DASHES = (8, 13, 18, 23)
-_DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 def conformed(values: pa.Array, schema: Schema) -> pa.Array:

@@ -13,6 +13,16 @@ from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack, overload
 HIDDEN: Final = "[hidden]"
 """What is shown in place of a secret."""
 
+_TRIMMED = "".join(map(chr, range(0x21)))
+_BOOLEANS = {"true": True, "false": False}
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_COMMA = re.compile(r"\s*,\s*", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_T = TypeVar("_T")
+_EMPTY: Final = "String must be non-empty"
+REQUIRED: Final = object()
+"""In place of a default, for a setting that has none."""
+
 
 class SettingType(StrEnum):
     """Kafka's names for the types of settings."""
@@ -39,11 +49,6 @@ class Password:
 
 
 _BITS = {SettingType.SHORT: 16, SettingType.INT: 32, SettingType.LONG: 64}
-_TRIMMED = "".join(map(chr, range(0x21)))
-_BOOLEANS = {"true": True, "false": False}
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_COMMA = re.compile(r"\s*,\s*", re.ASCII)
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def parsed(text: str, kind: SettingType) -> object:
@@ -96,12 +101,6 @@ _READERS: dict[SettingType, Callable[[str], object]] = {
 
 Importance = Literal["high", "medium", "low"]
 Width = Literal["NONE", "SHORT", "MEDIUM", "LONG"]
-_T = TypeVar("_T")
-
-_EMPTY: Final = "String must be non-empty"
-
-REQUIRED: Final = object()
-"""In place of a default, for a setting that has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

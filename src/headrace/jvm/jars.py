@@ -25,6 +25,25 @@ from headrace.jvm.cache import cache_folder, locked
 from headrace.jvm.java import Java
 
 JAR_SETS = ("broker", "connect")
+# A slow network takes minutes for 50 MB in some 200 requests; one that takes longer than this hangs.
+FETCH_SECONDS = 900.0
+RELEVANT = ("ERROR", "WARN", "Exception", "unresolved", "not found")
+BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+KEYCHAINS = (
+    "/System/Library/Keychains/SystemRootCertificates.keychain",
+    "/Library/Keychains/System.keychain",
+)
+PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+# Java's fixed word in the digest of a JKS file.
+DIGEST_WORD = b"Mighty Aphrodite"
+PASSWORD = "changeit"  # noqa: S105 (Java's usual one, for a file that holds no secret)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +95,6 @@ def sha256_of(file: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-# A slow network takes minutes for 50 MB in some 200 requests; one that takes longer than this hangs.
-FETCH_SECONDS = 900.0
-RELEVANT = ("ERROR", "WARN", "Exception", "unresolved", "not found")
 
 
 def spark_jars() -> Path:
@@ -178,23 +192,6 @@ def proxy_options(environment: Mapping[str, str]) -> Iterator[str]:
         yield f"-Dhttp.nonProxyHosts={'|'.join(patterns)}"
 
 
-BUNDLES = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-)
-KEYCHAINS = (
-    "/System/Library/Keychains/SystemRootCertificates.keychain",
-    "/Library/Keychains/System.keychain",
-)
-PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
-# Java's fixed word in the digest of a JKS file.
-DIGEST_WORD = b"Mighty Aphrodite"
-PASSWORD = "changeit"  # noqa: S105 (Java's usual one, for a file that holds no secret)
-
-
 def trust_options() -> tuple[str, ...]:
     """Java options to trust the system's certificates; none when the system's certificates are not found."""
     certificates = certificates_of(system_pem())
@@ -250,9 +247,6 @@ def jks_bytes(certificates: Sequence[bytes]) -> bytes:
 def _text(value: str) -> bytes:
     encoded = value.encode()
     return struct.pack(">H", len(encoded)) + encoded
-
-
-log = logging.getLogger(__name__)
 
 
 def class_path(jar_set: str, *, java: Java) -> str:

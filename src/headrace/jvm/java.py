@@ -41,6 +41,9 @@ _DROPPED = {
     "--add-modules=jdk.incubator.vector": 0,
     "--add-opens=java.base/sun.security.action=ALL-UNNAMED": 24,
 }
+OLDEST_MAJOR = 17
+# Enough for a cold JVM on a loaded machine; one that takes longer hangs.
+PROBE_SECONDS = 60.0
 
 
 def home_for_spark(home: Path, major: int, *, apart: bool = True) -> Path:
@@ -68,11 +71,6 @@ def _write_executable(script: Path, text: str) -> None:
     new.write_text(text)
     new.chmod(0o755)
     new.replace(script)
-
-
-OLDEST_MAJOR = 17
-# Enough for a cold JVM on a loaded machine; one that takes longer hangs.
-PROBE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

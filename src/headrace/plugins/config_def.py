@@ -45,6 +45,8 @@ _ORDER = (
     "transaction.boundary.interval.ms",
     "offsets.storage.topic",
 )
+_TYPE = "converter.type"
+_CONVERTERS = ("header.converter", "key.converter", "value.converter")
 
 
 def framework_settings(connector_version: str | None = None) -> tuple[Setting, ...]:
@@ -91,10 +93,6 @@ def versioned(setting: Setting, version: str | None) -> Setting:
 def _role(name: str) -> Role | None:
     keys = ("{}.converter", "{}.converter.plugin.version")
     return next((role for role in ROLES if name in [each.format(role) for each in keys]), None)
-
-
-_TYPE = "converter.type"
-_CONVERTERS = ("header.converter", "key.converter", "value.converter")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

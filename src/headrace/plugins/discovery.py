@@ -25,6 +25,14 @@ from headrace.connect.errors import TaskFailedError
 _JARS: Final = ("*.jar", "*/*.jar", "*/*/*.jar")
 _NAMED_FOLDERS: Final = 3
 _DISTRIBUTION: Final = ".dist-info"
+_SHADOWED: Final = "another installed module has this name and takes precedence over plugin.path"
+ABSTRACT: Final = "This class is abstract and cannot be created."
+"""What Kafka Connect says of an abstract class."""
+
+WRONG_KIND: Final = "Class class "
+"""How Kafka Connect's sentence about a class of the wrong kind begins."""
+
+_EXTEND: Final = "Name a class that extends {}."
 
 
 def absolute_path(text: str, folder: Path) -> str:
@@ -140,8 +148,6 @@ def _places(spec: ModuleSpec) -> Sequence[str]:
 Registered = Callable[[str], Iterable[EntryPoint]]
 """The entry points of a group."""
 
-_SHADOWED: Final = "another installed module has this name and takes precedence over plugin.path"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
@@ -223,15 +229,6 @@ def _of_class(found: type) -> Found:
 
 def _within(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
-
-
-ABSTRACT: Final = "This class is abstract and cannot be created."
-"""What Kafka Connect says of an abstract class."""
-
-WRONG_KIND: Final = "Class class "
-"""How Kafka Connect's sentence about a class of the wrong kind begins."""
-
-_EXTEND: Final = "Name a class that extends {}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,9 @@ _log = logging.getLogger(__name__)
 SqlJudge = Callable[[SqlStage], Sequence[Problem]]
 """Returns what is wrong with a SQL step on records of its types: settings of SparkSql, each with a sentence."""
 
+# The settings that replace the value that was read.
+_OF_VALUES: Final = ("select", "function")
+
 
 def no_judge(_: SqlStage) -> Sequence[Problem]:
     """For callers without Spark: it reports wrong expressions when the connector starts."""
@@ -67,10 +70,6 @@ def sql_stage_problems(
 def _prefix(props: Mapping[str, str], stages: Sequence[StageChoice]) -> str:
     place = [is_sql(each) for each in stages].index(True)
     return f"{TRANSFORMS}.{aliases(TRANSFORMS, props)[place]}."
-
-
-# The settings that replace the value that was read.
-_OF_VALUES: Final = ("select", "function")
 
 
 def sql_problems(

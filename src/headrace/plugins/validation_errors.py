@@ -14,6 +14,9 @@ from headrace.plugins.discovery import ABSTRACT, WRONG_KIND
 _AS_IS = frozenset({"exactly.once.support", "transaction.boundary"})
 _VERSION = "plugin.version"
 _OF_CLASSES = (ABSTRACT, WRONG_KIND)
+NULL = "Null value can not be supplied as the configuration value."
+# Kafka Connect also validates null for these when the number does not parse.
+_ALSO_VALIDATED_AS_NULL = frozenset({"tasks.max"})
 
 
 class ValidationErrors:
@@ -71,12 +74,6 @@ class ValidationErrors:
             return sentence
         shown = "null" if self._shown.get(key) is None else self.value_of(key)
         return f"Invalid value {shown} for configuration {key}: {sentence}"
-
-
-NULL = "Null value can not be supplied as the configuration value."
-
-# Kafka Connect also validates null for these when the number does not parse.
-_ALSO_VALIDATED_AS_NULL = frozenset({"tasks.max"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ _NUMBER: Final = _THE_RELEASE + 3
 
 _Part = tuple[int, int, str]
 Order = tuple[_Part, ...]
+_OF_CONNECTOR: Final = "connector.plugin.version"
 
 
 def version_order(version: str) -> Order:
@@ -128,9 +129,6 @@ def _overlap(one: VersionRange, following: VersionRange) -> bool:
     if not one.high:
         return False
     return not following.low or version_order(following.low) < version_order(one.high)
-
-
-_OF_CONNECTOR: Final = "connector.plugin.version"
 
 
 def version_problem(name: str, wanted: str | None, available: str | None) -> str | None:
