@@ -10,18 +10,18 @@ from headrace.broker.folder import as_text, server_properties
 
 def test_overrides_win():
     """What the caller sets wins over ours."""
-    told = server_properties(
+    reported = server_properties(
         port=1, controller_port=2, log_dirs=Path("/x"), overrides={"num.partitions": "7"}
     )
 
-    assert "7" == told["num.partitions"]
+    assert "7" == reported["num.partitions"]
 
 
 def test_loopback_only():
     """Nobody on another machine reaches it."""
-    told = server_properties(port=1, controller_port=2, log_dirs=Path("/x"), overrides={})
+    reported = server_properties(port=1, controller_port=2, log_dirs=Path("/x"), overrides={})
 
-    assert "PLAINTEXT://127.0.0.1:1,CONTROLLER://127.0.0.1:2" == told["listeners"]
+    assert "PLAINTEXT://127.0.0.1:1,CONTROLLER://127.0.0.1:2" == reported["listeners"]
 
 
 def test_old_timestamps_are_kept():

@@ -182,4 +182,4 @@ def test_a_state_file_in_no_folder_is_refused(tmp_path: Path) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert 1 == ended.returncode
-    assert f"state.file: There is no folder {tmp_path}/stat." in ended.stderr
+    assert f"state.file: The folder {tmp_path}/stat does not exist." in ended.stderr

@@ -34,7 +34,7 @@ def test_every_connector_is_there(path: str):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [
         ("MirrorSourceConnector", "not supported yet"),
         ("org.apache.kafka.connect.file.FileStreamSinkConnector", "is a sink"),
@@ -45,7 +45,7 @@ def test_every_connector_is_there(path: str):
         ("os.path:Class", r"os\.path is not one of .* plugin\.modules of .* or .* plugin\.path"),
     ],
 )
-def test_other_names_are_of_none(name: str, told: str):
+def test_other_names_are_of_none(name: str, reported: str):
     """The sentence says why, or what there is."""
     assert connector_path(name) is None
-    assert re.search(told, str(unknown_connector(name, ["x:Y"])))
+    assert re.search(reported, str(unknown_connector(name, ["x:Y"])))

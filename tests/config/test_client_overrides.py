@@ -47,25 +47,25 @@ def test_each_policy_refuses_what_it_refuses_in_kafka_connect(form: str):
 
 def test_the_sentence_is_kafka_connects():
     """With the policy's short name and the client's key, and without the value."""
-    (told,) = (
-        told
-        for key, told in override_problems(_OVERRIDES, _JAVA.format("Principal"), ())
+    (reported,) = (
+        reported
+        for key, reported in override_problems(_OVERRIDES, _JAVA.format("Principal"), ())
         if key == "admin.override.client.id"
     )
     assert (
         "The 'Principal' policy does not allow 'client.id' to be overridden in the connector configuration."
-        == told
+        == reported
     )
 
 
 def test_a_policy_that_no_one_knows_is_refused():
     """Names are exact; the sentence lists those that there are."""
-    ((key, told),) = WorkerConfig.problems({**_WORKER, _POLICY: "principal"})
+    ((key, reported),) = WorkerConfig.problems({**_WORKER, _POLICY: "principal"})
 
     assert _POLICY == key
     assert (
         f"Invalid value principal for configuration {_POLICY}: Class principal could not be found. "
-        "There are: All, Allowlist, None, Principal." == told
+        "Valid ones are: All, Allowlist, None, Principal." == reported
     )
 
 

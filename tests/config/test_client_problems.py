@@ -32,22 +32,22 @@ def _found(props: dict[str, str], worker: dict[str, str] | None = None) -> dict[
 
 
 @pytest.mark.parametrize("prefix", ["", "producer.", "admin."])
-def test_a_worker_is_told_of_every_client(prefix: str):
+def test_problems_of_every_client_of_a_worker_are_reported(prefix: str):
     """Before anything starts, once, by the key in its file, and without secrets."""
     props = {f"{prefix}{key}": value for key, value in _KRB.items()}
 
-    ((key, told),) = {
-        key: told
-        for key, told in worker_problems(_worker(props), converter_problems)
+    ((key, reported),) = {
+        key: reported
+        for key, reported in worker_problems(_worker(props), converter_problems)
         if prefix or key == "sasl.jaas.config"
     }.items()
 
     assert f"{prefix}sasl.jaas.config" == key
-    assert "a.b.Krb5LoginModule cannot be used here" in told
-    assert "canary" not in told
+    assert "a.b.Krb5LoginModule cannot be used here" in reported
+    assert "canary" not in reported
 
 
-def test_a_connector_is_told_of_its_own_keys():
+def test_only_a_connector_s_own_keys_are_reported():
     """The worker's are the worker's."""
     given = {f"{each}.override.{key}": _KRB[key] for each in ("admin", "producer") for key in _KRB}
 
@@ -55,7 +55,7 @@ def test_a_connector_is_told_of_its_own_keys():
     assert [] == [key for key in _found({}, {"admin.client.dns.lookup": "x"}) if "admin" in key]
 
 
-def test_refused_overrides_are_told_once():
+def test_refused_overrides_are_reported_once():
     """What else is wrong with them does not matter; what is wrong with others is told as well."""
     found = _found({"producer.override.acks": "some", "tasks.max": "0"}, {_POLICY: "None"})
 
@@ -97,15 +97,15 @@ def test_admin_clients_begin_with_the_workers_connection():
     } == config.admin(worker)
 
 
-def test_what_has_no_effect_is_told():
+def test_what_has_no_effect_is_reported():
     """There are no consumers, and settings that only Java has."""
     config = ConnectorConfig.parse({**_LEAST, "consumer.override.fetch.min.bytes": "5"})
 
-    (told,) = connector_warnings(config, _worker())
-    assert told.startswith("consumer.override.fetch.min.bytes has no effect")
+    (reported,) = connector_warnings(config, _worker())
+    assert reported.startswith("consumer.override.fetch.min.bytes has no effect")
     tls = {"security.protocol": "SSL", "ssl.protocol": "TLSv1.3"}
-    (told,) = worker_client_warnings(_worker(tls))
-    assert told.startswith("ssl.protocol has no effect")
+    (reported,) = worker_client_warnings(_worker(tls))
+    assert reported.startswith("ssl.protocol has no effect")
 
 
 def test_a_setting_that_no_client_knows_is_accepted_with_a_warning():

@@ -53,8 +53,8 @@ def test_a_name_and_a_class_are_enough():
 )
 def test_names_have_characters_that_can_be_seen(name: str, complaint: str):
     """The sentences are Connect's."""
-    ((_, told),) = ConnectorConfig.problems({**_LEAST, "name": name})
-    assert told.endswith(complaint)
+    ((_, reported),) = ConnectorConfig.problems({**_LEAST, "name": name})
+    assert reported.endswith(complaint)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_required_exactly_once_needs_a_worker_that_has_it():
     """The sentence is Connect's."""
     props = {**_LEAST, "exactly.once.support": "required"}
     worker = _worker({"exactly.once.source.support": "disabled"})
-    ((key, told),) = connector_problems(props, worker, converter_problems)
+    ((key, reported),) = connector_problems(props, worker, converter_problems)
     assert "exactly.once.support" == key
-    assert "This worker does not have exactly-once source support enabled." == told
+    assert "This worker does not have exactly-once source support enabled." == reported
 
 
 def test_converters_do_not_mix_settings():
@@ -218,7 +218,7 @@ def test_what_happens_to_bad_records_is_kafka_connects_keys():
     )
 
 
-def test_a_misspelt_key_of_dead_letters_is_told_with_those_that_there_are():
+def test_a_misspelt_key_of_dead_letters_is_reported_with_those_that_there_are():
     """It would lose records otherwise, unseen."""
     with pytest.raises(ConfigError) as caught:
         ConnectorConfig.parse({**_LEAST, "errors.deadletterqueue.topc.name": "dead"})
@@ -226,15 +226,15 @@ def test_a_misspelt_key_of_dead_letters_is_told_with_those_that_there_are():
     ((key, sentence),) = caught.value.problems
     assert "errors.deadletterqueue.topc.name" == key
     assert sentence.endswith(
-        "If it is misspelt: there are errors.deadletterqueue.context.headers.enable, "
+        "If it is misspelt: supported are errors.deadletterqueue.context.headers.enable, "
         "errors.deadletterqueue.topic.name, errors.deadletterqueue.topic.replication.factor."
     )
 
 
-@pytest.mark.parametrize(("told", "seconds"), [("-1", None), ("0", 0.0), ("1500", 1.5)])
-def test_a_retry_timeout_is_without_end_none_or_so_long(told: str, seconds: float | None):
+@pytest.mark.parametrize(("reported", "seconds"), [("-1", None), ("0", 0.0), ("1500", 1.5)])
+def test_a_retry_timeout_is_without_end_none_or_so_long(reported: str, seconds: float | None):
     """And 60 seconds lie between two tries at most, if nothing else is said."""
-    config = ConnectorConfig.parse({**_LEAST, "errors.retry.timeout": told})
+    config = ConnectorConfig.parse({**_LEAST, "errors.retry.timeout": reported})
 
     assert ErrorPolicy(retry_seconds=seconds, retry_delay_seconds=60.0) == config.errors
 
@@ -249,10 +249,10 @@ def test_a_retry_timeout_is_without_end_none_or_so_long(told: str, seconds: floa
         ({}, None),
     ],
 )
-def test_settings_that_lose_records_or_do_nothing_are_told(
+def test_settings_that_lose_records_or_do_nothing_are_reported(
     props: dict[str, str], words: str | None
 ):
     """In the log, at the start."""
-    told = connector_warnings(ConnectorConfig.parse({**_LEAST, **props}), _worker())
+    reported = connector_warnings(ConnectorConfig.parse({**_LEAST, **props}), _worker())
 
-    assert [] == list(told) if words is None else words in told[0]
+    assert [] == list(reported) if words is None else words in reported[0]

@@ -49,8 +49,8 @@ def test_every_misspelt_field_of_a_request_is_refused(tmp_path: Path):
     content = json.dumps({"config": _CONFIG, "initial_offset": [], "initial_State": "STOPPED"})
     with pytest.raises(ConfigError) as caught:
         read_connector_file(_file(tmp_path, content))
-    told = "There is no such field; a connector's file has: name, config, initial_state, initial_offsets."
-    assert (("initial_offset", told), ("initial_State", told)) == caught.value.problems
+    reported = "Unknown field; the fields of a connector's file are: name, config, initial_state, initial_offsets."
+    assert (("initial_offset", reported), ("initial_State", reported)) == caught.value.problems
 
 
 @pytest.mark.parametrize(("given", "state"), [("PAUSED", "PAUSED"), ("stopped", "STOPPED")])
@@ -105,9 +105,9 @@ def test_what_is_wrong_is_said_with_the_file(
     path = _file(tmp_path, content)
     with pytest.raises(ConfigError) as caught:
         read_connector_file(path)
-    ((where, told),) = caught.value.problems
+    ((where, reported),) = caught.value.problems
     assert key == where
-    assert sentence in told
+    assert sentence in reported
     assert str(path) in str(caught.value)
 
 
@@ -127,9 +127,11 @@ def test_a_broken_file_keeps_its_secrets(tmp_path: Path):
     assert "hunter2" not in f"{caught.value} {caught.value.__cause__!r}"
 
 
-def test_a_connector_in_place_of_the_worker_is_told_as_such(tmp_path: Path):
+def test_a_connector_in_place_of_the_worker_is_reported_as_such(tmp_path: Path):
     """Whoever gives the files in the wrong order, or forgets the worker's, need not guess."""
-    with pytest.raises(ConfigError, match=r"It is a connector's. The worker's file comes first"):
+    with pytest.raises(
+        ConfigError, match=r"This is a connector's file. The worker's file comes first"
+    ):
         read_worker_file(_file(tmp_path, '{"name": "c", "config": {"topic": "t"}}'))
 
 
@@ -149,7 +151,7 @@ def test_a_mark_at_the_beginning_hides_no_key(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reported"),
     [
         (b"\x7fELF\x02\x00\x01", "not a text file"),
         ("key.converter=string\n".encode("utf-16"), "not a text file in UTF-8"),
@@ -157,11 +159,13 @@ def test_a_mark_at_the_beginning_hides_no_key(tmp_path: Path):
         (b'"a"', "It is JSON, but not an object"),
     ],
 )
-def test_what_is_no_configuration_is_told_as_such(tmp_path: Path, content: bytes, told: str):
+def test_what_is_no_configuration_is_reported_as_such(
+    tmp_path: Path, content: bytes, reported: str
+):
     """And not as a properties file in which everything is missing."""
     path = _file(tmp_path, content)
     for read in (read_worker_file, read_connector_file):
-        with pytest.raises(ConfigError, match=told) as caught:
+        with pytest.raises(ConfigError, match=reported) as caught:
             read(path)
         assert str(caught.value).startswith(f"{path} has 1 problem")
 
@@ -194,5 +198,5 @@ def test_offsets_to_begin_with_are_whole(tmp_path: Path, element: object):
     path = tmp_path / "c.json"
     path.write_text(json.dumps({"config": _CONFIG, "initial_offsets": [element]}))
 
-    with pytest.raises(ConfigError, match="an offset may be null, but not be left out"):
+    with pytest.raises(ConfigError, match="an offset may be null, but may not be missing"):
         read_connector_file(path)

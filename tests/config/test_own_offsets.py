@@ -98,7 +98,7 @@ def test_it_holds_nothing_but_offsets(key: str) -> None:
             key: "mine",
         }
     )
-    ((told, sentence),) = own_offsets_problems(config)
+    ((reported, sentence),) = own_offsets_problems(config)
 
-    assert told == "offsets.storage.topic"
+    assert reported == "offsets.storage.topic"
     assert f"go to mine ({key})" in sentence

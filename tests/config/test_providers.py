@@ -74,7 +74,7 @@ def test_what_is_not_there_is_a_problem_of_its_key():
     assert {"a": "${env:LOST}", "b": "1"} == found.resolved
 
 
-def test_files_are_told_though_nothing_is_found_in_them(secrets: Path):
+def test_files_are_listed_though_nothing_is_found_in_them(secrets: Path):
     """Somebody may watch them; a variable is in none."""
     found = resolution(
         {
@@ -135,19 +135,19 @@ def test_nothing_outside_the_allowed_paths_is_read(secrets: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("path", "key", "told"),
+    ("path", "key", "reported"),
     [
         ("{file}", "lost", "there is no key lost in {file}"),
         ("{file}x", "password", "{file}x cannot be read: No such file or directory"),
         ("", "password", "it names no path"),
     ],
 )
-def test_a_file_that_does_not_say_is_told(secrets: Path, path: str, key: str, told: str):
+def test_a_file_that_does_not_say_is_reported(secrets: Path, path: str, key: str, reported: str):
     """With what was looked for, and where."""
     with pytest.raises(LookupFailedError) as failed:
         FileProvider().value(path.format(file=secrets), key)
 
-    assert told.format(file=secrets) == str(failed.value)
+    assert reported.format(file=secrets) == str(failed.value)
 
 
 def test_a_file_that_is_no_properties_file_is_not_shown(secrets: Path):
@@ -170,7 +170,7 @@ def test_only_variables_that_may_be_read_are():
     assert "1" == provider.value("", "MY_A")
     with pytest.raises(LookupFailedError, match=r"NOT_MY_A does not match allowlist\.pattern"):
         provider.value("", "NOT_MY_A")
-    with pytest.raises(LookupFailedError, match="variables have no path"):
+    with pytest.raises(LookupFailedError, match="environment variables have no path"):
         provider.value("p", "MY_A")
 
 
@@ -189,7 +189,7 @@ def test_a_provider_is_named_in_the_worker_s_configuration(class_name: str):
 
 
 @pytest.mark.parametrize(
-    ("props", "key", "told"),
+    ("props", "key", "reported"),
     [
         ({"class": ""}, "class", "could not be found"),
         ({}, "class", "Missing required configuration"),
@@ -207,7 +207,7 @@ def test_a_provider_is_named_in_the_worker_s_configuration(class_name: str):
         ),
     ],
 )
-def test_a_provider_that_cannot_be_is_a_problem(props: dict[str, str], key: str, told: str):
+def test_a_provider_that_cannot_be_is_a_problem(props: dict[str, str], key: str, reported: str):
     """Of the worker's configuration; until it is right there is none."""
     given = {
         "config.providers": "p",
@@ -217,13 +217,13 @@ def test_a_provider_that_cannot_be_is_a_problem(props: dict[str, str], key: str,
     [(named, sentence)] = provider_problems(given)
 
     assert f"config.providers.p.{key}" == named
-    assert told in sentence
+    assert reported in sentence
     assert {} == providers_of(given)
 
 
 def test_settings_of_a_provider_that_is_not_named_are_a_problem():
     """Somebody believes in it."""
-    [(key, told)] = provider_problems({"config.providers.p.class": "file"})
+    [(key, reported)] = provider_problems({"config.providers.p.class": "file"})
 
     assert "config.providers.p.class" == key
-    assert "add it there" in told
+    assert "add the provider there" in reported

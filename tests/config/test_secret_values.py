@@ -36,9 +36,9 @@ def test_spark_s_keys_hold_placeholders_only_where_spark_redacts_them():
     }
     resolved = {key: value.replace("${env:A}", "hunter2") for key, value in given.items()}
 
-    [(key, told)] = spark_problems(given, resolved)
+    [(key, reported)] = spark_problems(given, resolved)
     assert "spark.hadoop.pin" == key
-    assert "hunter2" not in told
+    assert "hunter2" not in reported
     redaction = {"spark.redaction.regex": "(?i)secret|pin"}
     assert [] == [*spark_problems({**given, **redaction}, {**resolved, **redaction})]
     broken = {"spark.redaction.regex": "("}

@@ -22,7 +22,7 @@ def test_a_named_state_file_in_no_folder_is_refused(tmp_path: Path) -> None:
     """A slip in the path would begin a new worker, which sends everything again."""
     path = tmp_path / "stat" / "worker.db"
 
-    with pytest.raises(ConfigError, match=f"state.file: There is no folder {path.parent}"):
+    with pytest.raises(ConfigError, match=f"state.file: The folder {path.parent} does not exist"):
         make_folder(_worker(state_file=str(path)), path)
 
     assert not path.parent.exists()
@@ -37,11 +37,13 @@ def test_the_folder_of_the_default_is_made(tmp_path: Path) -> None:
     assert path.parent.is_dir()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     """Such as below a file."""
     (tmp_path / "home").write_text("")
 
-    with pytest.raises(ConfigError, match=r"state\.file: Its folder .* cannot be made: Not a dir"):
+    with pytest.raises(
+        ConfigError, match=r"state\.file: Its folder .* cannot be created: Not a dir"
+    ):
         make_folder(_worker(), tmp_path / "home" / "state" / "worker.db")
 
 
@@ -54,7 +56,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 )
 def test_a_new_worker_says_how_it_is_kept(settings: dict[str, str], ways: str) -> None:
     """By its name while offsets are in Kafka; with its file while they are in there."""
-    told = new_identity(_worker(**settings), "g", Path("/s.db"))
+    message = new_identity(_worker(**settings), "g", Path("/s.db"))
 
-    assert "state file /s.db and is called group.id=g." in told
-    assert ways in told
+    assert "state file /s.db, uses group.id=g, and" in message
+    assert ways in message

@@ -23,7 +23,7 @@ def config(**settings: str) -> ConnectorConfig:
     return ConnectorConfig.parse({"name": "c", "connector.class": "files", **DEFAULT, **given})
 
 
-def told(made: ConnectorConfig, *, enabled: bool = True) -> dict[str, str]:
+def reported(made: ConnectorConfig, *, enabled: bool = True) -> dict[str, str]:
     """What is wrong with each key behind ``topic.creation.``."""
     problems = topic_problems(made, enabled=enabled)
     return {key.removeprefix("topic.creation."): sentence for key, sentence in problems}
@@ -72,7 +72,7 @@ def test_without_any_of_these_settings_no_topic_is_made() -> None:
     """The broker makes them, or no one."""
     plain = ConnectorConfig.parse({"name": "c", "connector.class": "files"})
 
-    assert ((), {}) == (plain.topic_groups, told(plain))
+    assert ((), {}) == (plain.topic_groups, reported(plain))
 
 
 def test_the_default_groups_numbers_are_required() -> None:
@@ -84,7 +84,7 @@ def test_the_default_groups_numbers_are_required() -> None:
     assert [
         ("default.replication.factor", _missing("default.replication.factor")),
         ("default.partitions", _missing("default.partitions")),
-    ] == [*told(made).items()]
+    ] == [*reported(made).items()]
 
 
 def _missing(key: str) -> str:
@@ -111,15 +111,15 @@ def test_a_wrong_setting_of_a_group_is_an_error_of_its_key(
     """In Kafka Connect's words; there its connector fails when it starts."""
     made = config(**{"groups": "g", "g__include": "a", key.replace(".", "__", 1): value})
 
-    assert [key] == [*told(made)]
-    assert told(made)[key].startswith(
+    assert [key] == [*reported(made)]
+    assert reported(made)[key].startswith(
         f"Invalid value {value} for configuration topic.creation.{key}: {complaint}"
     )
 
 
 def test_a_group_without_patterns_is_wrong() -> None:
     """It would never take a topic."""
-    assert {"g.include": _missing("g.include")} == told(config(groups="g"))
+    assert {"g.include": _missing("g.include")} == reported(config(groups="g"))
 
 
 def test_a_group_is_named_once() -> None:
@@ -128,7 +128,7 @@ def test_a_group_is_named_once() -> None:
 
     assert {
         "groups": "Invalid value [a, a] for configuration topic.creation.groups: Duplicate alias provided."
-    } == told(made, enabled=False)
+    } == reported(made, enabled=False)
 
 
 def test_a_worker_may_have_it_switched_off() -> None:
@@ -137,11 +137,11 @@ def test_a_worker_may_have_it_switched_off() -> None:
 
     (warning,) = topic_warnings(made, enabled=False)
 
-    assert {} == told(made, enabled=False)
+    assert {} == reported(made, enabled=False)
     assert "topic.creation.enable=false" in warning
 
 
-def test_what_has_no_effect_on_the_default_group_is_told() -> None:
+def test_what_has_no_effect_on_the_default_group_is_reported() -> None:
     """It takes every topic, and is always the last one."""
     made = config(groups="default", default__include="x")
 

@@ -49,7 +49,7 @@ def test_zeros_at_the_end_and_words_for_a_release_do_not_count(same: str):
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=4), st.integers(0, 3))
-def test_a_version_is_what_asks_for_it_with_any_zeros_behind(parts: list[int], zeros: int):
+def test_a_version_matches_itself_with_any_trailing_zeros(parts: list[int], zeros: int):
     """By itself, and in brackets."""
     version = ".".join(map(str, parts))
 
@@ -90,7 +90,7 @@ def test_without_a_wish_every_version_will_do(spec: str | None):
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "reported"),
     [
         ("[[1", "Unbounded range: [[1"),
         ("[1,", "Unbounded range: [1,"),
@@ -103,12 +103,12 @@ def test_without_a_wish_every_version_will_do(spec: str | None):
         ("[1,3],[2,4]", "Ranges overlap: [1,3],[2,4]"),
     ],
 )
-def test_what_is_no_range_is_refused(spec: str, told: str):
+def test_what_is_no_range_is_refused(spec: str, reported: str):
     """As recorded from a worker of Kafka Connect 4.3.1."""
-    with pytest.raises(ValueError, match=re.escape(told)) as refused:
+    with pytest.raises(ValueError, match=re.escape(reported)) as refused:
         version_ranges(spec)
 
-    assert told == str(refused.value)
+    assert reported == str(refused.value)
 
 
 @pytest.mark.parametrize(

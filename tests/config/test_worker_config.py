@@ -42,10 +42,10 @@ def test_exactly_once_is_switched_off_only_on_purpose():
     assert ["exactly.once.source.support"] == [key for key, _ in problems]
 
 
-def test_a_worker_without_exactly_once_is_told():
+def test_a_worker_without_exactly_once_is_reported():
     """It is obeyed, and not what headrace is for."""
-    [told] = worker_warnings({**_LEAST, "exactly.once.source.support": "disabled"})
-    assert "records are sent again" in told
+    [reported] = worker_warnings({**_LEAST, "exactly.once.source.support": "disabled"})
+    assert "records may be sent to Kafka again" in reported
     assert () == worker_warnings({**_LEAST, "exactly.once.source.support": "enabled"})
 
 
@@ -164,12 +164,12 @@ def test_a_distributed_workers_file_is_refused_in_one_sentence():
     )
 
     assert {"config.storage.topic", "metrics.num.samples"} == problems.keys()
-    told = problems["config.storage.topic"]
-    assert "distributed mode is not supported yet" in told
+    reported = problems["config.storage.topic"]
+    assert "distributed mode is not supported yet" in reported
     assert (
         "leave out config.storage.replication.factor, config.storage.topic, "
         "status.storage.replication.factor, status.storage.topic."
-    ) in told
+    ) in reported
 
 
 def test_internal_converters_are_ignored_as_in_connect():

@@ -26,9 +26,9 @@ def test_each_row_has_its_elements(rows: list[dict[str, int | None] | None], ski
 
     borders, entries = opened(column)
 
-    told = [(entry["key"], entry["value"]) for entry in entries.to_pylist()]
+    reported = [(entry["key"], entry["value"]) for entry in entries.to_pylist()]
     assert [row or [] for row in held[skipped:]] == [
-        told[start:end] for start, end in itertools.pairwise(borders)
+        reported[start:end] for start, end in itertools.pairwise(borders)
     ]
 
 

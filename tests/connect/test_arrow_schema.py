@@ -123,7 +123,7 @@ def test_a_column_of_the_right_type_is_not_copied():
     assert column is conformed(column, schema_of(column.type))
 
 
-def test_null_structs_and_lists_hide_what_is_behind_them():
+def test_null_structs_and_lists_hide_their_elements():
     """The elements of a null list are not part of it, whatever its offsets say."""
     behind = pa.ListArray.from_arrays(
         pa.array([0, 1, 3, 4]),

@@ -90,8 +90,8 @@ def test_every_type_is_read():
 )
 def test_bad_values_are_refused_in_kafkas_words(key: str, text: str, complaint: str):
     """A bad value is named with its key and what is wrong."""
-    told = f"Invalid value {text.strip()} for configuration {key}: {complaint}"
-    assert ((key, told),) == Example.problems({"example.path": "/a", key: text})
+    reported = f"Invalid value {text.strip()} for configuration {key}: {complaint}"
+    assert ((key, reported),) == Example.problems({"example.path": "/a", key: text})
 
 
 def test_texts_are_trimmed_as_in_java():
@@ -119,8 +119,8 @@ def test_rules_across_settings_are_looked_at():
 def test_secrets_are_never_shown():
     """Neither errors nor texts of a configuration show a password."""
     props = {"example.path": "/a", "secret": "hunter2"}
-    told = "Invalid value [hidden] for configuration secret: Weak"
-    assert (("secret", told),) == Example.problems(props)
+    reported = "Invalid value [hidden] for configuration secret: Weak"
+    assert (("secret", reported),) == Example.problems(props)
     config = Example(path="/a", secret=Password("hunter2"), originals=props)
     assert "hunter2" not in f"{config} {config!r} {config.secret}"
 
@@ -183,6 +183,6 @@ def test_under_cuts_the_prefix():
 @pytest.mark.parametrize("given", ["", "  ", "a,,b", ","])
 def test_a_list_that_must_hold_something_does(given: str) -> None:
     """Otherwise nothing would be done, and nothing said."""
-    told = f"Invalid value {given.strip()} for configuration places: String must be non-empty"
+    reported = f"Invalid value {given.strip()} for configuration places: String must be non-empty"
 
-    assert (("places", told),) == Example.problems({"example.path": "/a", "places": given})
+    assert (("places", reported),) == Example.problems({"example.path": "/a", "places": given})

@@ -37,7 +37,7 @@ LARGEST = 3.4028234663852886e38
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "told"),
+    ("schema", "value", "reported"),
     [
         (INT64, 1.5, "1.5 is not a whole number"),
         (INT32, Decimal("-0.5"), "is not a whole number"),
@@ -58,9 +58,9 @@ LARGEST = 3.4028234663852886e38
         (POINTS, [None, {"z": 3}], "the schema has no field 'z'"),
     ],
 )
-def test_what_would_change_is_refused(schema: Schema, value: object, told: str) -> None:
+def test_what_would_change_is_refused(schema: Schema, value: object, reported: str) -> None:
     """Arrow would cut it, round it to infinity, or leave it out."""
-    with pytest.raises(RecordError, match=told):
+    with pytest.raises(RecordError, match=reported):
         column_of(schema, [None, value])
 
 

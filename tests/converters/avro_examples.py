@@ -70,14 +70,14 @@ def datums(schema: Schema, values: pa.Array, rules: AvroRules = USUAL) -> list[b
 
 def read_back(schema: Schema, values: pa.Array, rules: AvroRules = USUAL) -> list[Any]:
     """What fastavro reads, with our schema, of the bytes of *values*; all bytes must be read."""
-    told: Any = parse_schema(avro_schema(schema, rules))  # pyright: ignore[reportArgumentType]
-    return [whole(each, told) for each in datums(schema, values, rules)]
+    reported: Any = parse_schema(avro_schema(schema, rules))  # pyright: ignore[reportArgumentType]
+    return [whole(each, reported) for each in datums(schema, values, rules)]
 
 
-def whole(content: bytes, told: Any) -> Any:  # noqa: ANN401
+def whole(content: bytes, reported: Any) -> Any:  # noqa: ANN401
     """The one datum that *content* is."""
     stream = io.BytesIO(content)
-    found = schemaless_reader(stream, told, None)
+    found = schemaless_reader(stream, reported, None)
     assert not stream.read()
     return found
 

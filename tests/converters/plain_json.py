@@ -48,13 +48,13 @@ def _map(schema: Schema, value: list[tuple[Any, Any]], *, numeric: bool) -> str:
     as_object = key_schema.type is SchemaType.STRING
     entries: Mapping[Any, Any] | list[tuple[Any, Any]] = dict(value) if as_object else value
     pairs = entries.items() if isinstance(entries, dict) else entries
-    told = [
+    written = [
         (plain_json(key_schema, key), plain_json(value_schema, each, numeric=numeric))
         for key, each in pairs
     ]
     if as_object:
-        return f"{{{','.join(f'{key}:{each}' for key, each in told)}}}"
-    return f"[{','.join(f'[{key},{each}]' for key, each in told)}]"
+        return f"{{{','.join(f'{key}:{each}' for key, each in written)}}}"
+    return f"[{','.join(f'[{key},{each}]' for key, each in written)}]"
 
 
 def _leaf(schema: Schema, value: Any) -> str:  # noqa: ANN401
@@ -67,8 +67,8 @@ def _leaf(schema: Schema, value: Any) -> str:  # noqa: ANN401
             return str(value).lower()
         case SchemaType.FLOAT32 | SchemaType.FLOAT64:
             write = java_float if schema.type is SchemaType.FLOAT32 else java_double
-            told = write(value)
-            return told if told[-1].isdigit() else f'"{told}"'
+            written = write(value)
+            return written if written[-1].isdigit() else f'"{written}"'
         case _:
             return str(value)
 

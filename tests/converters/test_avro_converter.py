@@ -51,8 +51,8 @@ def test_a_value_is_a_zero_its_schemas_id_and_the_datum(registry: SchemaRegistry
     found = converter(registry).encode("t", ROW, rows(*given)).to_pylist()
 
     assert [b"\x00\x00\x00\x00\x02"] * 2 == [each[:5] for each in found]
-    told = parse_schema(registry.schema(2))
-    assert given == [whole(each[5:], told) for each in found]
+    reported = parse_schema(registry.schema(2))
+    assert given == [whole(each[5:], reported) for each in found]
     assert b"\x00\x00\x00\x00\x02\x02\x02\x04\xc3\xa9" == found[0]
 
 
@@ -227,13 +227,13 @@ INNER = struct(Field("x", INT32), name="n.In")
         (
             struct(Field("a", INT32), Field("b", INT32)),
             [("b", "int"), ("a", "int")],
-            "the fields are a, b, and b, a there",
+            "the fields are a, b, but b, a there",
         ),
-        (struct(Field("a", INT32)), [("a", "long")], "a is written as int, and long there"),
+        (struct(Field("a", INT32)), [("a", "long")], "a is written as int, but is long there"),
         (
             struct(Field("a", OPTIONAL_STRING)),
             [("a", ["string", "null"])],
-            "a is written as null, and string there",
+            "a is written as null, but is string there",
         ),
         (
             struct(Field("a", array(INNER))),
@@ -243,12 +243,12 @@ INNER = struct(Field("x", INT32), name="n.In")
                     {"type": "array", "items": {"type": "record", "name": "I", "fields": []}},
                 )
             ],
-            "the fields of a.. are x, and  there",
+            "the fields of a.. are x, but  there",
         ),
         (
             struct(Field("a", TIMESTAMP)),
             [("a", {"type": "long", "logicalType": "timestamp-micros"})],
-            "a is of the logical type timestamp-millis, and not there",
+            "a is of the logical type timestamp-millis, but not there",
         ),
     ],
 )
@@ -299,10 +299,10 @@ def test_settings_that_would_be_ignored_are_refused(
         config if key == "schema.registry.url" else {"schema.registry.url": "http://r", **config}
     )
 
-    ((found, told),) = converter_problems("value", "avro", given)
+    ((found, reported),) = converter_problems("value", "avro", given)
 
     assert key == found
-    assert sentence in told
+    assert sentence in reported
 
 
 def test_settings_that_change_nothing_are_accepted():
@@ -324,10 +324,10 @@ def test_a_password_is_sent_and_never_shown():
         ours = make_converter("avro", {"schema.registry.url": guarded.url, **config}, is_key=False)
         ours.encode("t", ROW, rows({"id": 1, "name": None}))
 
-    ((_, told),) = converter_problems(
+    ((_, reported),) = converter_problems(
         "value", "avro", {**config, "schema.registry.url": "me:secret@r"}
     )
-    assert "secret" not in told
+    assert "secret" not in reported
 
 
 def test_the_fixture_keeps_what_registries_keep(registry: SchemaRegistry):

@@ -53,7 +53,7 @@ ANNOTATED = dataclasses.replace(
 )
 
 
-def told(schema: Schema, **rules: bool) -> str:
+def reported(schema: Schema, **rules: bool) -> str:
     """The schema's text."""
     return avro_text(avro_schema(schema, AvroRules(**rules)))
 
@@ -168,12 +168,12 @@ def told(schema: Schema, **rules: bool) -> str:
 )  # fmt: skip
 def test_each_type(schema: Schema, expected: str):
     """Byte for byte, its properties in the order of Avro's Java library."""
-    assert expected == told(schema)
+    assert expected == reported(schema)
 
 
 def test_an_enum_is_one_when_asked_for():
     """It then has its symbols, and what Connect had to remember of it."""
-    found = json.loads(told(ENUM, enums=True))
+    found = json.loads(reported(ENUM, enums=True))
 
     assert ("enum", "E", "n", ["A", "B"]) == tuple(
         found[key] for key in ("type", "name", "namespace", "symbols")
@@ -182,8 +182,10 @@ def test_an_enum_is_one_when_asked_for():
 
 def test_meta_data_can_be_left_out():
     """Logical types and what Avro itself knows stay."""
-    assert '{"type":"string","avro.java.string":"S"}' == told(ANNOTATED, meta_data=False)
-    assert '{"type":"long","logicalType":"timestamp-millis"}' == told(TIMESTAMP, meta_data=False)
+    assert '{"type":"string","avro.java.string":"S"}' == reported(ANNOTATED, meta_data=False)
+    assert '{"type":"long","logicalType":"timestamp-millis"}' == reported(
+        TIMESTAMP, meta_data=False
+    )
 
 
 def test_a_type_that_is_used_twice_is_defined_once():
@@ -270,7 +272,7 @@ def test_names_that_become_the_same_are_refused():
 @given(SCHEMAS)
 def test_schemas_come_back_as_they_were(schema: Schema):
     """What reads Avro files understands what this writes."""
-    assert schema == connect_schema(parsed(told(schema).encode()))
+    assert schema == connect_schema(parsed(reported(schema).encode()))
 
 
 @pytest.mark.parametrize(
@@ -285,7 +287,7 @@ def test_schemas_come_back_as_they_were(schema: Schema):
 )
 def test_annotations_come_back_as_they_were(schema: Schema):
     """Names, versions, docs, parameters and defaults of types that are not null."""
-    found = connect_schema(parsed(told(schema).encode()))
+    found = connect_schema(parsed(reported(schema).encode()))
 
     assert [each.schema for each in schema.fields if each.name != "u"] == [
         each.schema for each in found.fields if each.name != "u"
@@ -295,4 +297,4 @@ def test_annotations_come_back_as_they_were(schema: Schema):
 
 def test_enums_come_back_as_they_were():
     """When they are written as enums."""
-    assert ENUM == connect_schema(parsed(told(ENUM, enums=True).encode()))
+    assert ENUM == connect_schema(parsed(reported(ENUM, enums=True).encode()))

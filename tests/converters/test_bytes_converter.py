@@ -39,7 +39,9 @@ def test_other_schemas_are_refused():
 )
 def test_other_values_are_refused(value: object, name: str):
     """The sentence is Connect's, the row the first with a value."""
-    told = rf"ByteArrayConverter is not compatible with objects of type class java\.lang\.{name}"
-    with pytest.raises(RecordError, match=told) as caught:
+    reported = (
+        rf"ByteArrayConverter is not compatible with objects of type class java\.lang\.{name}"
+    )
+    with pytest.raises(RecordError, match=reported) as caught:
         _encode(None, pa.array([None, value]))
     assert 1 == caught.value.row

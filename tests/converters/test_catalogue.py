@@ -59,10 +59,10 @@ def test_converters_have_connects_names(name: str, kind: type):
             "io.confluent.connect.json.JsonSchemaConverter",
             (
                 "The converter io.confluent.connect.json.JsonSchemaConverter is not supported yet; "
-                f"there are: {THERE_ARE}."
+                f"valid ones are: {THERE_ARE}."
             ),
         ),
-        ("nope", f"Class nope could not be found. There are: {THERE_ARE}."),
+        ("nope", f"Class nope could not be found. Valid ones are: {THERE_ARE}."),
         (
             "simple",
             (

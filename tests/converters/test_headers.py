@@ -24,7 +24,7 @@ def _encode(value: object, schema: Schema | None = None, name: str = "simple") -
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reported"),
     [
         ('a"b', b'a"b'),
         (5, b"5"),
@@ -44,9 +44,9 @@ def _encode(value: object, schema: Schema | None = None, name: str = "simple") -
         (None, None),
     ],
 )
-def test_simple_text_forms_are_connects(value: object, told: bytes | None):
+def test_simple_text_forms_are_connects(value: object, reported: bytes | None):
     """Each line was written by Kafka Connect 4.3.1."""
-    assert told == _encode(value)
+    assert reported == _encode(value)
 
 
 def test_schemas_of_members_count():
@@ -62,7 +62,7 @@ def test_a_null_of_a_struct_is_its_default():
     assert b'{"n":5,"s":"x"}' == _encode({"n": None, "s": "x"}, schema)
 
 
-def test_maps_are_told_alike_in_columns():
+def test_maps_are_written_alike_in_columns():
     """All headers of a column at once, and each alone."""
     schema = Schema(type=SchemaType.MAP, key_schema=STRING, value_schema=INT64)
     column = pa.array([[("k", 1)], [], None], arrow_type(schema))
@@ -106,5 +106,5 @@ def test_what_a_column_cannot_hold_is_refused_with_the_header(value: object, sch
 
 def test_an_unknown_converter_is_refused():
     """The sentence says which there are."""
-    with pytest.raises(ConfigError, match=r"There are: json, string, .*, boolean, simple"):
+    with pytest.raises(ConfigError, match=r"Valid ones are: json, string, .*, boolean, simple"):
         make_header_converter("nope", {})

@@ -78,17 +78,17 @@ def _encode(schema: Schema | None, values: pa.Array, **config: str) -> list[byte
     return converter.encode("topic", schema, values).to_pylist()
 
 
-@pytest.mark.parametrize(("schema", "value", "told", "payload"), _WITH_SCHEMA)
-def test_the_envelope_is_connects(schema: Schema, value: object, told: bytes, payload: bytes):
+@pytest.mark.parametrize(("schema", "value", "reported", "payload"), _WITH_SCHEMA)
+def test_the_envelope_is_connects(schema: Schema, value: object, reported: bytes, payload: bytes):
     """With schemas, every byte is what Kafka Connect writes."""
     column = pa.array([value], arrow_type(schema))
-    expected = b'{"schema":' + told + b',"payload":' + payload + b"}"
+    expected = b'{"schema":' + reported + b',"payload":' + payload + b"}"
     assert [expected] == _encode(schema, column)
 
 
-@pytest.mark.parametrize(("schema", "value", "told", "payload"), _WITH_SCHEMA)
+@pytest.mark.parametrize(("schema", "value", "reported", "payload"), _WITH_SCHEMA)
 def test_without_schemas_the_payload_is_left(
-    schema: Schema, value: object, told: bytes, payload: bytes
+    schema: Schema, value: object, reported: bytes, payload: bytes
 ):
     """With ``schemas.enable=false`` the same value is written without its envelope."""
     column = pa.array([value], arrow_type(schema))

@@ -22,18 +22,18 @@ _TEXTS = st.lists(
 @given(_TEXTS)
 def test_every_reader_of_json_gets_the_strings_back(texts: list[str | None]):
     """Escaped rows are JSON, nulls stay null."""
-    told = json_strings(pa.array(texts, pa.utf8())).to_pylist()
-    assert texts == [None if row is None else json.loads(row) for row in told]
+    reported = json_strings(pa.array(texts, pa.utf8())).to_pylist()
+    assert texts == [None if row is None else json.loads(row) for row in reported]
 
 
 @given(_TEXTS, st.integers(0, 3), st.integers(0, 8))
 def test_a_column_is_escaped_as_each_row_alone(texts: list[str | None], start: int, length: int):
     """The fast way and the way of one row write the same bytes, slices included."""
     column = pa.array(texts, pa.utf8()).slice(start, length)
-    told = json_strings(column).to_pylist()
+    reported = json_strings(column).to_pylist()
     assert [
         None if row is None else json_quoted(row).encode() for row in column.to_pylist()
-    ] == told
+    ] == reported
 
 
 def test_text_without_special_characters_is_not_copied():
@@ -44,7 +44,7 @@ def test_text_without_special_characters_is_not_copied():
 
 @pytest.mark.parametrize("behind", [b"\xe9", b"\xf0", b"\xf4\xbf\xbf\xbf", b'\xff"'])
 @pytest.mark.parametrize("plain", ["a", 'a"', "a\x1f", "a😀"])
-def test_what_lies_behind_a_null_need_not_be_text(plain: str, behind: bytes):
+def test_the_bytes_of_a_null_need_not_be_text(plain: str, behind: bytes):
     """Rows beside it are escaped, and it stays null."""
     content = plain.encode() + behind + plain.encode()
     ends = [0, len(plain.encode()), len(plain.encode()) + len(behind), len(content)]
@@ -60,16 +60,16 @@ def test_what_lies_behind_a_null_need_not_be_text(plain: str, behind: bytes):
 @pytest.mark.parametrize("count", [255, 256, 65_535, 65_536])
 def test_a_row_of_nothing_but_quotes_is_escaped(count: int):
     """However many they are, the row behind it begins behind all of them."""
-    told = json_strings(pa.array(['"' * count, "a"], pa.utf8())).to_pylist()
-    assert [b'"' + b'\\"' * count + b'"', b'"a"'] == told
+    reported = json_strings(pa.array(['"' * count, "a"], pa.utf8())).to_pylist()
+    assert [b'"' + b'\\"' * count + b'"', b'"a"'] == reported
 
 
 @pytest.mark.parametrize("code", range(0x20))
 def test_every_control_character_is_escaped_as_in_java(code: int):
     """Alone and beside text that looks like its escape."""
     texts = [chr(code), "", f'\\u{code:04x}"{chr(code)}\\', "\t"]
-    told = json_strings(pa.array(texts, pa.utf8())).to_pylist()
-    assert [json_quoted(text).encode() for text in texts] == told
+    reported = json_strings(pa.array(texts, pa.utf8())).to_pylist()
+    assert [json_quoted(text).encode() for text in texts] == reported
 
 
 @pytest.mark.parametrize("kind", [pa.large_utf8(), pa.string_view()])
@@ -86,8 +86,8 @@ def test_an_empty_column_stays_empty():
 @given(st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=8))
 def test_numbers_of_a_column_look_as_in_java(numbers: list[float | None]):
     """The fast way for usual numbers writes what ``Double.toString`` does."""
-    told = json_floats(pa.array(numbers, pa.float64())).to_pylist()
-    assert [None if row is None else java_double(row).encode() for row in numbers] == told
+    reported = json_floats(pa.array(numbers, pa.float64())).to_pylist()
+    assert [None if row is None else java_double(row).encode() for row in numbers] == reported
 
 
 def test_what_is_no_number_is_a_string():

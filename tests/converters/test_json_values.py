@@ -173,10 +173,10 @@ def test_an_empty_struct_and_an_empty_list():
 def test_a_default_list_replaces_null():
     """Defaults may be nested themselves."""
     schema = array(STRING, default=["x", "y"], optional=True)
-    told = b'{"type":"array","items":{"type":"string","optional":false},"optional":true,"default":["x","y"]}'
+    reported = b'{"type":"array","items":{"type":"string","optional":false},"optional":true,"default":["x","y"]}'
     expected = [
-        b'{"schema":' + told + b',"payload":["x","y"]}',
-        b'{"schema":' + told + b',"payload":[]}',
+        b'{"schema":' + reported + b',"payload":["x","y"]}',
+        b'{"schema":' + reported + b',"payload":[]}',
     ]
     assert expected == encoded(schema, pa.array([None, []], arrow_type(schema)))
 
@@ -228,7 +228,7 @@ def _all_nullable(schema: Schema) -> Schema:
     )
 
 
-def test_members_behind_a_null_struct_do_not_count():
+def test_members_of_a_null_struct_do_not_count():
     """A required member may be null there, because the struct is not."""
     schema = struct(Field("o", struct(Field("a", STRING), optional=True)))
     kind = pa.struct([pa.field("o", pa.struct([("a", pa.utf8())]))])

@@ -18,7 +18,7 @@ def _encode(name: str, values: pa.Array, schema: Schema | None = None) -> list[b
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "told"),
+    ("name", "values", "reported"),
     [
         ("short", pa.array([1, None, -(2**15)], pa.int16()), ["0001", None, "8000"]),
         ("integer", pa.array([1, None, -2], pa.int32()), ["00000001", None, "fffffffe"]),
@@ -30,9 +30,9 @@ def _encode(name: str, values: pa.Array, schema: Schema | None = None) -> list[b
         ("boolean", pa.array([], pa.bool_()), []),
     ],
 )
-def test_bytes_are_javas(name: str, values: pa.Array, told: list[str | None]):
+def test_bytes_are_javas(name: str, values: pa.Array, reported: list[str | None]):
     """Each line was written by Kafka Connect 4.3.1; the highest byte comes first."""
-    expected = [each if each is None else bytes.fromhex(each) for each in told]
+    expected = [each if each is None else bytes.fromhex(each) for each in reported]
     assert expected == _encode(name, values)
     assert expected[1:] == _encode(name, values[1:])
 
@@ -63,7 +63,7 @@ def test_only_booleans_look_at_the_schema():
 
 
 @pytest.mark.parametrize(
-    ("name", "header", "told"),
+    ("name", "header", "reported"),
     [
         ("integer", Header("h", 7, INT32), b"\0\0\0\7"),
         ("float", Header("h", 1.0, Schema(type=SchemaType.FLOAT32)), b"\x3f\x80\0\0"),
@@ -71,6 +71,6 @@ def test_only_booleans_look_at_the_schema():
         ("long", Header("h", None, None), None),
     ],
 )
-def test_headers_are_written_alike(name: str, header: Header, told: bytes | None):
+def test_headers_are_written_alike(name: str, header: Header, reported: bytes | None):
     """Each of them is a converter of headers as well."""
-    assert told == make_header_converter(name, {}).encode_header("topic", header)
+    assert reported == make_header_converter(name, {}).encode_header("topic", header)

@@ -16,7 +16,7 @@ from headrace.converters.registry_client import (
     RegistryAccess,
     RegistryClient,
     SchemaReference,
-    ToldSchema,
+    SchemaText,
 )
 from headrace.converters.schema_ids import referred_schemas
 from headrace.testing.schema_registry import RegistryRefusal, SchemaRegistry
@@ -95,7 +95,7 @@ def test_other_bytes_are_found_in_what_is_referred_to(registry: SchemaRegistry):
 
     with pytest.raises(
         RecordError,
-        match=r"the schema t-value, version 1: way\.from is written as string, and record there",
+        match=r"the schema t-value, version 1: way\.from is written as string, but is record there",
     ):
         written(registry, other, value, use_latest_version="true")
 
@@ -110,22 +110,22 @@ def test_the_first_version_of_a_name_counts(registry: SchemaRegistry):
     assert written(registry, ROW, VALUE, use_latest_version="true").endswith(b"\x02a\x02\x04\x06")
 
 
-def test_what_is_referred_to_and_is_not_there_is_told(registry: SchemaRegistry):
+def test_a_reference_to_a_missing_schema_is_reported(registry: SchemaRegistry):
     """By the type, the subject and the version, and who refers to it."""
     client = RegistryClient(RegistryAccess(urls=[registry.url]))
-    told = ToldSchema("{}", [SchemaReference("n.Gone", "gone", 7)])
+    schema = SchemaText("{}", [SchemaReference("n.Gone", "gone", 7)])
 
     with pytest.raises(RecordError) as caught:
-        referred_schemas(client, told, "t-value, version 1")
+        referred_schemas(client, schema, "t-value, version 1")
 
     assert (
-        "The schema t-value, version 1, refers to n.Gone as version 7 of the subject gone, which cannot be had: "
-        "The schema registry has no subject gone (404 Subject 'gone' not found.). Register a version that refers "
-        "to what is there, or holds all of its types."
+        "The schema t-value, version 1, refers to n.Gone as version 7 of the subject gone, which cannot be fetched: "
+        "The schema registry has no subject gone (404 Subject 'gone' not found.). Register a version whose "
+        "references exist, or that contains all of its types."
     ) == str(caught.value)
 
 
-def test_a_type_that_is_defined_twice_is_told(registry: SchemaRegistry):
+def test_a_type_that_is_defined_twice_is_reported(registry: SchemaRegistry):
     """By two subjects, under two names: no one knows which is meant."""
     registry.register("more", {**PLACE, "fields": [{"name": "z", "type": "int"}]})
     registry.store.levels["t-value"] = "NONE"
@@ -136,11 +136,11 @@ def test_a_type_that_is_defined_twice_is_told(registry: SchemaRegistry):
         written(registry, ROW, VALUE, use_latest_version="true")
 
 
-def test_references_that_are_none_are_told(registry: SchemaRegistry):
+def test_references_that_are_none_are_reported(registry: SchemaRegistry):
     """Of something that answers as a registry and is none."""
     registry.store.schema = lambda schema_id: {"schema": "{}", "references": [schema_id]}
 
-    with pytest.raises(TaskFailedError, match="holds references that are none"):
+    with pytest.raises(TaskFailedError, match="has invalid references"):
         written(registry, ROW, VALUE, use_schema_id="3")
 
 

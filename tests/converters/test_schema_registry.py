@@ -66,7 +66,7 @@ def test_the_latest_version_of_a_subject(registry: SchemaRegistry):
 
     found = client(registry.url).latest("a")
 
-    assert (2, 2, json.loads(WIDER)) == (found.id, found.version, json.loads(found.told.schema))
+    assert (2, 2, json.loads(WIDER)) == (found.id, found.version, json.loads(found.schema.schema))
 
 
 def test_a_version_that_cannot_read_the_newest_is_refused(registry: SchemaRegistry):
@@ -74,11 +74,13 @@ def test_a_version_that_cannot_read_the_newest_is_refused(registry: SchemaRegist
     asking = client(registry.url)
     asking.register("a", TEXT)
 
-    with pytest.raises(RecordError, match="not compatible with what the subject a has") as caught:
+    with pytest.raises(
+        RecordError, match="not compatible with the versions of the subject a"
+    ) as caught:
         asking.register("a", OTHER)
 
     assert 0 == caught.value.row
-    assert "Make the change a compatible one" in str(caught.value)
+    assert "Change the schema in a compatible way" in str(caught.value)
     assert [2, 3] == [asking.register("a", WIDER), asking.register("b", OTHER)]
 
 
@@ -151,11 +153,11 @@ def test_when_no_one_answers_it_may_pass():
     assert "secret" not in str(caught.value)
 
 
-def test_who_may_not_ask_is_told_so():
+def test_a_refused_login_is_reported():
     """A password that is wrong does not pass."""
     with SchemaRegistry(user_info="me:secret") as guarded:
         for url in (guarded.url, guarded.url.replace("//", "//me:wrong@")):
-            with pytest.raises(TaskFailedError, match=r"does not let us in.*basic.auth.user.info"):
+            with pytest.raises(TaskFailedError, match=r"refuses access.*basic.auth.user.info"):
                 client(url).register("a", TEXT)
 
         from_url = client(guarded.url.replace("//", "//me:secret@")).register("a", TEXT)
@@ -164,11 +166,11 @@ def test_who_may_not_ask_is_told_so():
 
 
 @pytest.mark.parametrize("moment", [BadMoment.NONSENSE, 405])
-def test_what_is_no_registry_is_told_so(registry: SchemaRegistry, moment: int | BadMoment):
+def test_what_is_no_registry_is_reported(registry: SchemaRegistry, moment: int | BadMoment):
     """Such as a proxy, or another service at the same port."""
     registry.moments.append(moment)
 
-    with pytest.raises(TaskFailedError, match=r"Look at schema\.registry\.url"):
+    with pytest.raises(TaskFailedError, match=r"Check schema\.registry\.url"):
         client(registry.url).register("a", TEXT)
 
 

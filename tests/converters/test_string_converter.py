@@ -33,7 +33,7 @@ def _encode(values: pa.Array, encoding: str = "UTF-8") -> list[bytes | None]:
 
 
 @pytest.mark.parametrize(
-    ("column", "told"),
+    ("column", "reported"),
     [
         (pa.array(["aé☃", None]), ["aé☃".encode(), None]),
         (pa.array([b"\xff", None]), [b"\xff", None]),
@@ -45,9 +45,9 @@ def _encode(values: pa.Array, encoding: str = "UTF-8") -> list[bytes | None]:
         (pa.ExtensionArray.from_storage(JSON_DOCUMENT, pa.array(["{}"])), [b"{}"]),
     ],
 )
-def test_values_in_their_java_text_form(column: pa.Array, told: list[bytes | None]):
+def test_values_in_their_java_text_form(column: pa.Array, reported: list[bytes | None]):
     """Text passes, numbers and booleans are printed as Java does, nulls stay null."""
-    assert told == _encode(column)
+    assert reported == _encode(column)
 
 
 def test_text_in_utf_8_is_not_copied():
@@ -80,7 +80,7 @@ ROW = Schema(
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "told"),
+    ("schema", "value", "reported"),
     [
         (ROW, {"a": 1, "l": [1e10, None], "m": []}, b"Struct{a=1,l=[1.0E10, null],m={}}"),
         (
@@ -103,13 +103,13 @@ ROW = Schema(
         (TIMESTAMP, -1, b"Wed Dec 31 23:59:59 UTC 1969"),
     ],
 )
-def test_values_with_a_schema_are_what_java_prints(schema: Schema, value: object, told: bytes):
+def test_values_with_a_schema_are_what_java_prints(schema: Schema, value: object, reported: bytes):
     """Each line was written by Kafka Connect 4.3.1."""
     converter = make_converter("string", {}, is_key=False)
 
     column = pa.array([None, value], arrow_type(schema))
 
-    assert [None, told] == converter.encode("topic", schema, column).to_pylist()
+    assert [None, reported] == converter.encode("topic", schema, column).to_pylist()
 
 
 def test_bytes_inside_are_refused():

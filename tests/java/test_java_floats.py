@@ -64,6 +64,6 @@ def test_a_column_of_floats_is_written_as_each_of_them(numbers: Sequence[float |
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
 def test_what_is_empty_or_null_stays_so(kind: pa.DataType) -> None:
     """In a column of text."""
-    told = [java_floats(pa.array(rows, kind)) for rows in ([], [None, None])]
+    reported = [java_floats(pa.array(rows, kind)) for rows in ([], [None, None])]
 
-    assert [pa.array([], pa.utf8()), pa.array([None, None], pa.utf8())] == told
+    assert [pa.array([], pa.utf8()), pa.array([None, None], pa.utf8())] == reported

@@ -30,10 +30,10 @@ def test_a_pattern_matches_what_it_matches_in_java(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", [*JAVA["invalid"], *JAVA["without_equal"]])
 def test_what_is_no_pattern_or_has_no_equal_is_refused(pattern: str) -> None:
     """With a sentence, before a connector starts."""
-    told = regex_problem(pattern)
+    reported = regex_problem(pattern)
 
-    assert told is not None
-    assert told.startswith("Invalid regex: ")
+    assert reported is not None
+    assert reported.startswith("Invalid regex: ")
 
 
 @given(text=st.text(), other=st.text())
@@ -96,7 +96,7 @@ def test_the_first_match_is_replaced(
 
 
 @pytest.mark.parametrize(
-    ("replacement", "told"),
+    ("replacement", "reported"),
     [
         ("$2", "No group 2"),
         ("${q}", "No group with name {q}"),
@@ -106,7 +106,7 @@ def test_the_first_match_is_replaced(
         ("${1}", "Illegal group reference"),
     ],
 )
-def test_a_replacement_that_cannot_be_made_is_refused(replacement: str, told: str) -> None:
+def test_a_replacement_that_cannot_be_made_is_refused(replacement: str, reported: str) -> None:
     """In Java's words."""
-    with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
+    with pytest.raises(ValueError, match=f"^{re.escape(reported)}$"):
         java_replacement(replacement, java_regex("(t)"))

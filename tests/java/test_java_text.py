@@ -14,7 +14,7 @@ from headrace.java.text import java_double, java_float, json_quoted
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reported"),
     [
         (1.0, "1.0"),
         (-0.0, "-0.0"),
@@ -34,18 +34,18 @@ from headrace.java.text import java_double, java_float, json_quoted
         (-math.inf, "-Infinity"),
     ],
 )
-def test_doubles_look_as_in_java(value: float, told: str):
+def test_doubles_look_as_in_java(value: float, reported: str):
     """The form is that of ``Double.toString``."""
-    assert told == java_double(value)
+    assert reported == java_double(value)
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reported"),
     [(0.1, "0.1"), (1e10, "1.0E10"), (12345678.9, "1.2345679E7"), (1e-45, "1.4E-45")],
 )
-def test_floats_are_as_short_as_32_bits_allow(value: float, told: str):
+def test_floats_are_as_short_as_32_bits_allow(value: float, reported: str):
     """The form is that of ``Float.toString``."""
-    assert told == java_float(value)
+    assert reported == java_float(value)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -63,8 +63,8 @@ def test_floats_read_back(value: float):
 def test_escapes_are_jacksons():
     """Few characters are escaped, in upper case, and those of two UTF-16 units as two."""
     text = "a\"b\\c/d\x01\x1f\b\t\n\f\r\x7f\x80é☃😀<>&'"
-    told = '"a\\"b\\\\c/d\\u0001\\u001F\\b\\t\\n\\f\\r\x7f\x80é☃\\uD83D\\uDE00<>&\'"'
-    assert told == json_quoted(text)
+    reported = '"a\\"b\\\\c/d\\u0001\\u001F\\b\\t\\n\\f\\r\x7f\x80é☃\\uD83D\\uDE00<>&\'"'
+    assert reported == json_quoted(text)
 
 
 @given(st.text())

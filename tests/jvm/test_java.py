@@ -31,8 +31,8 @@ def fake_java(home: Path, *, version: str) -> Path:
     """A program that tells the settings of a Java of that version."""
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
-    told = TOLD.format(home=home, version=version)
-    java.write_text(f"#!/bin/sh\n/bin/cat >&2 <<'END'\n{told}END\n")
+    reported = TOLD.format(home=home, version=version)
+    java.write_text(f"#!/bin/sh\n/bin/cat >&2 <<'END'\n{reported}END\n")
     java.chmod(0o755)
     return home
 

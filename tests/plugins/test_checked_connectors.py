@@ -20,7 +20,9 @@ CONNECTOR = {
 }
 
 
-def test_producer_settings_without_effect_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_producer_settings_without_effect_are_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Whoever set them would believe in them otherwise."""
     with caplog.at_level(logging.WARNING):
         admitted(CONNECTOR, checked_worker(WORKER))
@@ -30,7 +32,7 @@ def test_producer_settings_without_effect_are_told_once(caplog: pytest.LogCaptur
     assert "The value 'false' for the 'enable.idempotence' property will be ignored" in overruled
 
 
-def test_the_connector_of_an_unknown_key_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_connector_of_an_unknown_key_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     """Of several connectors, somebody has to find the one with the misspelt key."""
     with caplog.at_level(logging.WARNING):
         admitted({**CONNECTOR, "taks.max": "2"}, checked_worker(WORKER))
@@ -41,7 +43,7 @@ def test_the_connector_of_an_unknown_key_is_told(caplog: pytest.LogCaptureFixtur
     )
 
 
-def test_a_misspelt_key_of_a_converter_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_misspelt_key_of_a_converter_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     """In a connector's configuration and in a worker's; what another converter left behind is not misspelt."""
     with caplog.at_level(logging.WARNING):
         worker = checked_worker({**WORKER, "key.converter.encodign": "UTF-8"})
@@ -49,11 +51,11 @@ def test_a_misspelt_key_of_a_converter_is_told(caplog: pytest.LogCaptureFixture)
         left = {"key.converter": "string", "key.converter.schemas.enable": "false"}
         admitted({**PLAIN, **converter, **left}, worker)
 
-    told = "configuration '{}' was supplied but isn't a known config."
+    reported = "configuration '{}' was supplied but isn't a known config."
     meant = " Did you mean 'value.converter.schemas.enable'?"
     assert [
-        f"The {told.format('key.converter.encodign')}",
-        f"Connector c: The {told.format('value.converter.schema.enable')}{meant}",
+        f"The {reported.format('key.converter.encodign')}",
+        f"Connector c: The {reported.format('value.converter.schema.enable')}{meant}",
     ] == caplog.messages
 
 
@@ -99,13 +101,13 @@ def test_a_misspelt_required_key_is_pointed_at() -> None:
     with pytest.raises(ConfigError) as refused:
         admitted(wrong, checked_worker(WORKER))
 
-    told = "The configuration '{}' was supplied but isn't a known config."
+    reported = "The configuration '{}' was supplied but isn't a known config."
     assert (
         "The configuration of connector c has 1 problem:\n"
         '  files.path: Missing required configuration "files.path" which has no default value.\n'
         "and 2 warnings:\n"
-        f"  {told.format('files.pth')} Did you mean 'files.path'?\n"
-        f"  {told.format('mine')}"
+        f"  {reported.format('files.pth')} Did you mean 'files.path'?\n"
+        f"  {reported.format('mine')}"
     ) == str(refused.value)
 
 
@@ -118,15 +120,15 @@ def test_a_misspelt_address_of_kafka_is_refused() -> None:
     assert "Did you mean 'bootstrap.servers'?" in str(refused.value)
 
 
-def test_the_default_address_of_kafka_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_default_address_of_kafka_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Whoever forgot to name a cluster sees which one is taken."""
     with caplog.at_level(logging.INFO):
         checked_worker(WORKER)
 
-    assert any("localhost:9092, the default" in each for each in caplog.messages)
+    assert any("the default, localhost:9092, is used" in each for each in caplog.messages)
 
 
-def test_the_problems_of_all_connectors_are_told_together() -> None:
+def test_the_problems_of_all_connectors_are_reported_together() -> None:
     """Nobody should have to start once for each mistake."""
 
     def unreadable() -> dict[str, object]:
@@ -141,22 +143,22 @@ def test_the_problems_of_all_connectors_are_told_together() -> None:
     with pytest.raises(ConfigError) as caught:
         all_admitted(configs, checked_worker(WORKER))
 
-    told = str(caught.value)
+    reported = str(caught.value)
     assert ["tasks.max", "file", "name"] == [key for key, _ in caught.value.problems]
-    assert "The configuration of connector a has 1 problem:\n  tasks.max: " in told
-    assert "\nb.json has 1 problem:\n" in told
-    assert "\n  name: Connector c already exists" in told
+    assert "The configuration of connector a has 1 problem:\n  tasks.max: " in reported
+    assert "\nb.json has 1 problem:\n" in reported
+    assert "\n  name: Connector c already exists" in reported
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "reported"),
     [
         ("linger.ms", "abc", "Invalid value"),
         ("compression.type", "lzo", '"lzo" for configuration property "compression.type"'),
     ],
 )
 def test_producer_settings_are_checked_before_anything_starts(
-    key: str, value: str, told: str
+    key: str, value: str, reported: str
 ) -> None:
     """By the names that the user gave, of a connector as of a worker."""
     for prefix, check in (
@@ -168,7 +170,7 @@ def test_producer_settings_are_checked_before_anything_starts(
 
         [(named, sentence)] = caught.value.problems
         assert f"{prefix}{key}" == named
-        assert told in sentence
+        assert reported in sentence
 
 
 def test_numbers_and_booleans_are_text() -> None:
@@ -188,7 +190,7 @@ def test_what_is_no_value_is_refused_in_a_sentence() -> None:
         admitted({**CONNECTOR, "tasks.max": None, "topic": ["t"]}, checked_worker(WORKER))
 
 
-def test_a_worker_s_problems_are_told_with_their_place() -> None:
+def test_a_worker_s_problems_are_reported_with_their_place() -> None:
     """Such as its file, when it comes from one."""
     with pytest.raises(ConfigError, match=r"^worker\.json has 1 problem:"):
         checked_worker({**WORKER, "headrace.slots": "x"}, where="worker.json")
@@ -196,7 +198,7 @@ def test_a_worker_s_problems_are_told_with_their_place() -> None:
         checked_worker({**WORKER, "producer.linger.ms": "x"}, where="worker.json")
 
 
-def test_all_that_is_wrong_with_a_worker_is_told_together() -> None:
+def test_all_that_is_wrong_with_a_worker_is_reported_together() -> None:
     """Single settings, keys without effect, rules across settings, converters, clients, placeholders."""
     wrong = {
         "task.shutdown.graceful.timeout.ms": "abc",
@@ -227,7 +229,7 @@ def test_all_that_is_wrong_with_a_worker_is_told_together() -> None:
         {"value.converter": "x", "value.converter.schemas.enable": "x"},
     ],
 )
-def test_a_setting_that_cannot_be_read_is_told_alone(wrong: dict[str, str]) -> None:
+def test_a_setting_that_cannot_be_read_is_reported_alone(wrong: dict[str, str]) -> None:
     """No rule complains that others do not fit its default, which no one gave."""
     with pytest.raises(ConfigError) as caught:
         checked_worker({**WORKER, **wrong})
@@ -239,7 +241,7 @@ AVRO = {"value.converter": "avro", "value.converter.schema.registry.url": "http:
 
 
 @pytest.mark.parametrize(
-    ("props", "told"),
+    ("props", "reported"),
     [
         ({"files.path": "/in", "files.format": "jsonl"}, "JSON lines"),
         ({"files.path": "/in/a.avro,/in/*.ndjson.gz"}, "JSON lines"),
@@ -251,12 +253,12 @@ AVRO = {"value.converter": "avro", "value.converter.schema.registry.url": "http:
 )
 @pytest.mark.parametrize("of_worker", [True, False])
 def test_a_converter_that_would_refuse_every_value_is_refused(
-    props: dict[str, str], told: str | None, *, of_worker: bool
+    props: dict[str, str], reported: str | None, *, of_worker: bool
 ) -> None:
     """Before anything starts, whoever named it; where only the files tell, their first record does."""
     worker = checked_worker({**WORKER, **AVRO} if of_worker else WORKER)
     given = {**FILES, **props, **({} if of_worker else AVRO)}
-    if told is None:
+    if reported is None:
         assert "c" == admitted(given, worker).name
         return
 
@@ -266,7 +268,8 @@ def test_a_converter_that_would_refuse_every_value_is_refused(
     [(key, sentence)] = caught.value.problems
     assert "value.converter" == key
     assert (
-        f"The converter avro needs values with a schema, and there is none for {told}." in sentence
+        f"The converter avro needs values with a schema, and there is none for {reported}."
+        in sentence
     )
 
 

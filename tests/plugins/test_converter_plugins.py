@@ -118,9 +118,13 @@ def test_its_settings_are_validated_with_its_prefix(judge: ConnectorAdmission):
 
 
 @pytest.mark.parametrize(
-    ("role", "name", "told"),
+    ("role", "name", "reported"),
     [
-        ("key", "os.path:Class", "Class os.path:Class could not be found. There are: json, string"),
+        (
+            "key",
+            "os.path:Class",
+            "Class os.path:Class could not be found. Valid ones are: json, string",
+        ),
         ("key", "nope", f"boolean, {SHOUT_PATH}."),
         ("header", "nope", f"simple, {SHOUT_PATH}, {WHISPER_PATH}."),
         ("value", "Whisper", "does not implement the Converter interface"),
@@ -133,11 +137,11 @@ def test_its_settings_are_validated_with_its_prefix(judge: ConnectorAdmission):
     ],
 )
 def test_what_is_no_converter_is_refused(
-    role: str, name: str, told: str, judge: ConnectorAdmission
+    role: str, name: str, reported: str, judge: ConnectorAdmission
 ):
     """With the reason, or with what there is."""
     with pytest.raises(ConfigError) as refused:
         judge.admitted({**CONNECTOR, f"{role}.converter": name})
 
     [(wrong, sentence)] = refused.value.problems
-    assert (f"{role}.converter", True) == (wrong, told in sentence)
+    assert (f"{role}.converter", True) == (wrong, reported in sentence)

@@ -104,7 +104,7 @@ def test_no_text_of_a_validation_is_made_of_a_secret(
         assert item not in text
 
 
-def test_an_alias_from_a_placeholder_is_told_of_by_the_placeholder():
+def test_an_alias_from_a_placeholder_is_shown_as_the_placeholder():
     """In its group and in the names of its keys."""
     given = {**CONNECTOR, "transforms": "${env:HEADRACE_TEST_SECRET}"}
     infos = admission(PROVIDERS).validate(given)

@@ -103,8 +103,8 @@ def test_a_module_that_cannot_be_imported_is_listed_with_its_reason(tmp_path: Pa
     tap(tmp_path / "pathtap.py")
     found = plugins(tmp_path)
 
-    told = "pathbroken could not be imported: No module named 'no_such_module'"
-    assert {"pathbroken": told, "pathtap:TapConnector": None} == sources(found)
+    reported = "pathbroken could not be imported: No module named 'no_such_module'"
+    assert {"pathbroken": reported, "pathtap:TapConnector": None} == sources(found)
     assert "TapConnector" == found.connector_class("Tap").__name__
 
 
@@ -138,7 +138,7 @@ def test_a_plugin_cannot_take_the_place_of_an_installed_module(tmp_path: Path):
             found.connector_class(f"{name}:TapConnector")
     assert not str(importlib.import_module("json").__file__).startswith(str(tmp_path))
     assert "pathbeside" not in sys.modules
-    assert "another module of this name is installed" in str(sources(found)["json"])
+    assert "another installed module has this name" in str(sources(found)["json"])
 
 
 def test_service_load_lists_only_what_has_registered_itself(tmp_path: Path):
@@ -152,7 +152,7 @@ def test_service_load_lists_only_what_has_registered_itself(tmp_path: Path):
     assert "TapConnector" == found.connector_class("pathtap:TapConnector").__name__
 
 
-def test_folders_of_java_and_lost_ones_are_told_and_do_no_harm(
+def test_folders_of_java_and_missing_ones_are_logged_and_do_no_harm(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     """One sentence for all the jars."""
@@ -164,10 +164,10 @@ def test_folders_of_java_and_lost_ones_are_told_and_do_no_harm(
     assert {} == sources(found)
     named = ", ".join(str(tmp_path / "java" / f"plugin-{number}") for number in range(3))
     assert [
-        f"plugin.path: nothing is found in {tmp_path / 'lost'}: No such file or directory.",
+        f"plugin.path: {tmp_path / 'lost'} cannot be read: No such file or directory.",
         (
-            f"plugin.path: the jars in {named} and others are passed over: Java's plugins cannot run "
-            "here, only Python's."
+            f"plugin.path: the jars in {named} and others are ignored: Java plugins cannot run here, "
+            "only Python plugins."
         ),
     ] == caplog.messages
 

@@ -35,20 +35,20 @@ def test_a_version_that_is_installed_may_be_asked_for(key: str, version: str):
 )
 def test_another_version_is_an_error_with_what_there_is(key: str, plugin: str):
     """At the key that asks and, in a validation, at the class; in Kafka Connect's words."""
-    told = (
+    reported = (
         f"Plugin {plugin} not found that matches the version range [9.0,10), "
         f"available versions: [{__version__}]"
     )
     given = {**JSON, f"{key}.plugin.version": "[9.0,10)"}
 
     of_class = "connector.class" if key == "connector" else key
-    assert {of_class: [told], f"{key}.plugin.version": [told]} == errors(validated(given))
+    assert {of_class: [reported], f"{key}.plugin.version": [reported]} == errors(validated(given))
     with pytest.raises(ConfigError) as refused:
         admitted({**CONNECTOR, **given}, checked_worker(WORKER))
-    assert ((f"{key}.plugin.version", told),) == refused.value.problems
+    assert ((f"{key}.plugin.version", reported),) == refused.value.problems
 
 
-def test_what_is_no_range_is_told_once():
+def test_what_is_no_range_is_reported_once():
     """By its key."""
     assert {"key.converter.plugin.version": ["Unbounded range: [1"]} == errors(
         validated({"key.converter": "json", "key.converter.plugin.version": "[1"})

@@ -65,9 +65,9 @@ def test_ours_are_listed_once_and_in_order():
 @pytest.mark.parametrize("path", converter_classes())
 def test_a_listed_converter_can_be_named(path: str):
     """By the name in the list."""
-    told = [sentence for _, sentence in converter_problems("value", path, {})]
+    reported = [sentence for _, sentence in converter_problems("value", path, {})]
 
-    assert not any("could not be found" in each for each in told)
+    assert not any("could not be found" in each for each in reported)
 
 
 @pytest.mark.parametrize("name", ["nicetap:TapConnector", "TapConnector", "Tap"])
@@ -83,15 +83,18 @@ def test_a_class_of_plugin_modules_has_connect_s_names(
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reported"),
     [
-        ("def __init__(self): raise OSError('no disk')", "oddtap:Odd could not be made: no disk"),
+        (
+            "def __init__(self): raise OSError('no disk')",
+            "oddtap:Odd could not be created: no disk",
+        ),
         ("config_class = None", "oddtap.Odd.config() must return a ConfigDef that is not null."),
         ("@abstractmethod\n    def more(self): ...", "oddtap:Odd: This class is abstract"),
     ],
 )
 def test_a_class_that_cannot_be_used_is_refused_with_the_reason(
-    body: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    body: str, reported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """As a request that is wrong; authors write such classes."""
     base = "from headrace.connectors.file_stream import FileStreamSourceConnector as Base"
@@ -102,7 +105,7 @@ def test_a_class_that_cannot_be_used_is_refused_with_the_reason(
     with pytest.raises(BadRequestError) as refused:
         judge.validate({**CONNECTOR, "connector.class": "oddtap:Odd"})
 
-    assert str(refused.value).startswith(told)
+    assert str(refused.value).startswith(reported)
 
 
 def test_an_entry_point_is_a_connector_with_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -200,7 +203,7 @@ def test_a_version_that_is_there_may_be_asked_for(version: str | None):
 
 
 @pytest.mark.parametrize(
-    ("version", "told"),
+    ("version", "reported"),
     [
         (
             "9.9.9",
@@ -221,12 +224,12 @@ def test_a_version_that_is_there_may_be_asked_for(version: str | None):
         ("[2,1]", "Invalid version specification: [2,1]"),
     ],
 )
-def test_another_version_is_refused(version: str, told: str):
+def test_another_version_is_refused(version: str, reported: str):
     """In Kafka Connect's words."""
     with pytest.raises(BadRequestError) as refused:
         admission().plugin_settings("FileStreamSource", version)
 
-    assert told == str(refused.value)
+    assert reported == str(refused.value)
 
 
 def test_what_is_no_plugin_has_no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -80,7 +80,7 @@ SEE_LOGS = (
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reported"),
     [
         (ExactlyOnceSupport.SUPPORTED, None),
         (ExactlyOnceSupport.UNSUPPORTED, "The connector does not support exactly-once semantics"),
@@ -91,25 +91,25 @@ SEE_LOGS = (
 )
 @pytest.mark.parametrize("wanted", ["required", "REQUIRED"])
 def test_a_connector_that_must_be_exactly_once_is_asked(
-    said: Said, told: str | None, wanted: str
+    said: Said, reported: str | None, wanted: str
 ) -> None:
     """No answer is no promise; whoever raises is told of, with the log where the exception says nothing."""
     found = told_of(Hesitant(said), "exactly.once.support", exactly_once_support=wanted)
 
-    assert ([told] if told else []) == [each[: len(told or "")] for each in found]
+    assert ([reported] if reported else []) == [each[: len(reported or "")] for each in found]
 
 
 def test_a_connector_that_says_nothing_may_be_asked_for_less() -> None:
     """The sentence says which value disables the check, and with it nothing is asked."""
     connector = Hesitant(None)
 
-    [told] = told_of(connector, "exactly.once.support", exactly_once_support="required")
-    assert 'to use the value "requested" for this property' in told
+    [reported] = told_of(connector, "exactly.once.support", exactly_once_support="required")
+    assert 'to use the value "requested" for this property' in reported
     assert [] == told_of(connector, "exactly.once.support", exactly_once_support="requested")
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reported"),
     [
         (True, None),
         (False, "The connector does not support connector-defined transaction boundaries"),
@@ -120,12 +120,12 @@ def test_a_connector_that_says_nothing_may_be_asked_for_less() -> None:
 )
 @pytest.mark.parametrize("wanted", ["connector", "Connector"])
 def test_a_connector_that_is_to_place_the_ends_of_transactions_is_asked(
-    *, said: bool | Exception | None, told: str | None, wanted: str
+    *, said: bool | Exception | None, reported: str | None, wanted: str
 ) -> None:
     """As above; no answer counts as "cannot"."""
     found = told_of(Hesitant(boundaries=said), "transaction.boundary", transaction_boundary=wanted)
 
-    assert ([told] if told else []) == [each[: len(told or "")] for each in found]
+    assert ([reported] if reported else []) == [each[: len(reported or "")] for each in found]
 
 
 @pytest.mark.parametrize("boundary", ["poll", "interval"])

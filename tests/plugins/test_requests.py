@@ -36,15 +36,15 @@ def test_a_refusal_has_every_message_on_a_line():
 def test_without_a_class_there_is_nothing_to_validate():
     """A bad request on creation, which the validation's own path wraps; secrets are not repeated."""
     given = {"name": "c", "sasl.jaas.config": NO_PASSWORD}
-    told = "Connector config {name=c, sasl.jaas.config=[hidden]} contains no connector type"
+    reported = "Connector config {name=c, sasl.jaas.config=[hidden]} contains no connector type"
 
     with pytest.raises(BadRequestError) as refused:
         admission().validate(given)
     with pytest.raises(ServerError) as wrapped:
         admission().validate(given, "FileStreamSource")
 
-    assert told == str(refused.value)
-    assert f"org.apache.kafka.connect.runtime.rest.errors.BadRequestException: {told}" == str(
+    assert reported == str(refused.value)
+    assert f"org.apache.kafka.connect.runtime.rest.errors.BadRequestException: {reported}" == str(
         wrapped.value
     )
 

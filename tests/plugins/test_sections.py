@@ -80,7 +80,7 @@ def test_the_version_of_a_named_converter_is_no_setting_of_the_converter():
     assert key(infos, "key.converter.plugin.version").definition is not None
 
 
-def test_what_is_missing_by_a_rule_is_told_with_its_key():
+def test_what_is_missing_by_a_rule_is_reported_with_its_key():
     """As Kafka tells of null."""
     avro = {
         "value.converter": "avro",

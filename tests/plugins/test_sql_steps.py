@@ -16,7 +16,7 @@ FILES = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "/
 SQL = "headrace.transforms.SparkSql"
 
 
-def told(changes: Mapping[str, str], **worker: str) -> dict[str, list[str]]:
+def reported(changes: Mapping[str, str], **worker: str) -> dict[str, list[str]]:
     """What is wrong with a connector of files that has a SQL step, and *changes*."""
     settings = {key.replace("_", "."): value for key, value in worker.items()}
     step = {"transforms": "sql", "transforms.sql.type": SQL, "transforms.sql.where": "a > 1"}
@@ -28,7 +28,7 @@ def test_a_step_of_expressions_is_taken() -> None:
     other = {"transforms.h.type": "HoistField$Value", "transforms.h.field": "f"}
     short = {"transforms": "h,sql", "transforms.sql.type": "SparkSql"}
 
-    assert {} == told({**other, **short, "transforms.sql.select": "a, concat(b, ',') AS c"})
+    assert {} == reported({**other, **short, "transforms.sql.select": "a, concat(b, ',') AS c"})
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_step_of_expressions_is_taken() -> None:
         (
             {"transforms": "sql,two", "transforms.two.type": SQL, "transforms.two.where": "b"},
             "transforms.two.type",
-            "at most one SparkSql, and sql is one already",
+            "can have only one SparkSql, and sql is one already",
         ),
         (
             {
@@ -46,7 +46,7 @@ def test_a_step_of_expressions_is_taken() -> None:
                 "predicates.p.type": "RecordIsTombstone",
             },
             "transforms.sql.predicate",
-            "takes no predicate: say in where",
+            "takes no predicate: filter records with where",
         ),
         ({"transforms.sql.where": ""}, "transforms.sql.select", "set select, where or function"),
         ({"transforms.sql.select": "a, f(b"}, "transforms.sql.select", "A ) is missing."),
@@ -63,11 +63,11 @@ def test_a_step_of_expressions_is_taken() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_told_before_spark_is_asked(
+def test_what_cannot_work_is_reported_without_spark(
     changes: dict[str, str], key: str, sentence: str
 ) -> None:
     """At the key that is to change."""
-    found = told(changes)
+    found = reported(changes)
 
     assert ([key], [True]) == ([*found], [sentence in each for each in found[key]])
 
@@ -88,14 +88,14 @@ def test_functions_of_modules_that_may_be_imported_are_looked_for(
     (tmp_path / "sql_authored.py").write_text("NUMBER = 1\ndef right(frame):\n    raise OSError\n")
     monkeypatch.syspath_prepend(tmp_path)
 
-    found = told({"transforms.sql.function": name}, plugin_modules="sql_authored")
+    found = reported({"transforms.sql.function": name}, plugin_modules="sql_authored")
 
     (sentences,) = found.values() or [[]]
     assert [True] * len(sentences) == [str(sentence) in each for each in sentences]
     assert (sentence is None) == (not sentences)
 
 
-def test_what_spark_says_of_expressions_is_told_of_their_keys() -> None:
+def test_what_spark_says_of_expressions_is_reported_at_their_keys() -> None:
     """Of records as the connector knows them; of settings that are wrong by themselves it is not asked."""
     asked = list[SqlStage]()
 
@@ -114,7 +114,9 @@ def test_what_spark_says_of_expressions_is_told_of_their_keys() -> None:
     assert [SqlStage(step=expected, carries=FrameTypes())] == asked
 
 
-def test_that_tolerance_does_not_reach_into_spark_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_says_that_tolerance_does_not_apply_to_spark_sql(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Before anything starts: a value that cannot be cast stops such a connector all the same."""
     step = {"transforms": "sql", "transforms.sql.type": "SparkSql", "transforms.sql.where": "a"}
     admitting = admission({})
@@ -122,4 +124,4 @@ def test_that_tolerance_does_not_reach_into_spark_is_told(caplog: pytest.LogCapt
     for tolerance in ("none", "all"):
         admitting.admitted({**FILES, **step, "errors.tolerance": tolerance})
 
-    assert 1 == sum("does not reach into SparkSql" in each for each in caplog.messages)
+    assert 1 == sum("does not apply to SparkSql" in each for each in caplog.messages)

@@ -188,14 +188,14 @@ def test_a_version_may_be_asked_for(judge: ConnectorAdmission):
     found = errors(
         judge.validate(chain("hush", "noisy", **versions) | {"predicates.p.plugin.version": "1"})
     )
-    [told] = found.pop("predicates.p.plugin.version")
+    [reported] = found.pop("predicates.p.plugin.version")
     # At the class, too.
-    assert {"predicates.p.type": [told]} == found
-    assert told.endswith("matches the version range [1,1], available versions: [undefined]")
+    assert {"predicates.p.type": [reported]} == found
+    assert reported.endswith("matches the version range [1,1], available versions: [undefined]")
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [
         ("nope", "Class nope could not be found."),
         ("os.path:Class", "Class os.path:Class could not be found."),
@@ -217,7 +217,7 @@ def test_a_version_may_be_asked_for(judge: ConnectorAdmission):
         ),
     ],
 )
-def test_what_is_no_transformation_is_refused(name: str, told: str, judge: ConnectorAdmission):
+def test_what_is_no_transformation_is_refused(name: str, reported: str, judge: ConnectorAdmission):
     """With the reason, at the key that names it."""
     with pytest.raises(ConfigError) as refused:
         judge.admitted(chain(name))
@@ -225,7 +225,7 @@ def test_what_is_no_transformation_is_refused(name: str, told: str, judge: Conne
     [(wrong, sentence)] = refused.value.problems
     assert "transforms.a.type" == wrong
     assert sentence.removeprefix(f"Invalid value {name} for configuration {wrong}: ").startswith(
-        told
+        reported
     )
 
 
@@ -241,14 +241,14 @@ def test_a_request_imports_no_module_that_no_one_allowed(
     assert "trapped" not in sys.modules
 
 
-def test_a_setting_that_its_class_does_not_know_is_told(
+def test_a_setting_that_its_class_does_not_know_is_reported(
     judge: ConnectorAdmission, caplog: pytest.LogCaptureFixture
 ):
     """Unless the class tells of no settings at all."""
     judge.admitted(chain("hush", "noisy", marc="!") | {"predicates.p.least": "2"})
 
-    told = [each for each in caplog.messages if "isn't a known config" in each]
-    assert ["transforms.a.marc" in each for each in told] == [True]
+    reported = [each for each in caplog.messages if "isn't a known config" in each]
+    assert ["transforms.a.marc" in each for each in reported] == [True]
 
 
 def test_a_password_of_a_transformation_is_hidden(judge: ConnectorAdmission):

@@ -13,7 +13,7 @@ MISSING = 'Missing required configuration "{}" which has no default value.'
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reported"),
     [
         ({"transforms": "a"}, {"transforms.a.type": [MISSING.format("transforms.a.type")]}),
         (
@@ -85,9 +85,11 @@ MISSING = 'Missing required configuration "{}" which has no default value.'
         ),
     ],
 )
-def test_what_is_wrong_with_an_alias_is_told(changes: dict[str, str], told: dict[str, list[str]]):
+def test_what_is_wrong_with_an_alias_is_reported(
+    changes: dict[str, str], reported: dict[str, list[str]]
+):
     """In the words of Kafka Connect, at the key that it is about."""
-    assert told == errors(validated(changes))
+    assert reported == errors(validated(changes))
 
 
 def test_an_alias_has_a_group_of_its_own():
@@ -105,11 +107,11 @@ def test_an_alias_has_a_group_of_its_own():
     ]
 
 
-def test_a_broken_chain_is_told_also_with_a_converter_that_needs_schemas():
+def test_a_broken_chain_is_reported_also_with_a_converter_that_needs_schemas():
     """Whether values get a schema in the chain is asked of a chain that may not be valid."""
     avro = {"value.converter": "avro", "value.converter.schema.registry.url": "http://localhost:1"}
     broken = {"transforms": "a", "transforms.a.type": "Filter", "transforms.a.predicate": "p"}
 
-    told = errors(validated({**avro, **broken, "predicates": "p"}))
+    reported = errors(validated({**avro, **broken, "predicates": "p"}))
 
-    assert [MISSING.format("predicates.p.type")] == told["predicates.p.type"]
+    assert [MISSING.format("predicates.p.type")] == reported["predicates.p.type"]

@@ -20,12 +20,12 @@ MISSING = 'Missing required configuration "{}" which has no default value.'
 
 def test_a_misspelt_required_key_is_pointed_at():
     """Behind Kafka Connect's sentence; an unknown key alone is no error."""
-    told = errors(validated({"topics": "t", "mine": "1"}, "topic"))
+    reported = errors(validated({"topics": "t", "mine": "1"}, "topic"))
 
-    assert {"topic": [f"{MISSING.format('topic')} Is 'topics' misspelt?"]} == told
+    assert {"topic": [f"{MISSING.format('topic')} Is 'topics' misspelt?"]} == reported
 
 
-def test_the_file_source_without_a_topic_is_told_as_kafka_connect_does():
+def test_the_file_source_without_a_topic_is_reported_as_kafka_connect_does():
     """The example of its documentation, field by field."""
     infos = validated({}, "topic")
 
@@ -80,7 +80,7 @@ def test_keys_come_in_kafka_connect_s_order_and_places():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "reported"),
     [
         (
             "tasks.max",
@@ -197,16 +197,16 @@ def test_keys_come_in_kafka_connect_s_order_and_places():
         ),
     ],
 )
-def test_a_wrong_value_is_an_error_of_its_key(name: str, value: str | None, told: list[str]):
+def test_a_wrong_value_is_an_error_of_its_key(name: str, value: str | None, reported: list[str]):
     """In the words of Kafka Connect; each message counts."""
     made = {"topic.creation.default.replication.factor": "1"} if "creation" in name else {}
     infos = validated({**made, name: value})
 
-    assert {name: told} == errors(infos)
-    assert len(told) == infos.error_count
+    assert {name: reported} == errors(infos)
+    assert len(reported) == infos.error_count
 
 
-def test_all_problems_are_told_at_once():
+def test_all_problems_are_reported_at_once():
     """One wrong key does not hide another one, be it the connector's, a converter's or a client's."""
     wrong = {
         "tasks.max": "0",

@@ -36,7 +36,7 @@ def started(connector: PlannedPuppet, behaviour: Puppet) -> Callable[[object], N
     return start
 
 
-def test_a_plan_that_never_becomes_empty_is_told() -> None:
+def test_a_plan_that_never_becomes_empty_is_reported() -> None:
     """A worker would start one micro-batch after the other for it, although nothing is delivered."""
     with pytest.raises(AssertionError, match="still something to do after 1000 rounds"):
         run(Puppet(plan=lambda _: WORK))

@@ -93,11 +93,11 @@ def test_a_field_becomes_any_type(schema: Schema, value: object, expected: list[
 def test_text_is_read_as_java_reads_it(text: str, expected: list[Any]) -> None:
     """What is no number, or one out of range, is refused with its text."""
     targets = ["int8", "float64", "boolean"]
-    told = f"Value ({text}) was out of range for requested data type"
+    reported = f"Value ({text}) was out of range for requested data type"
 
     for target, value in zip(targets, expected, strict=True):
         if value is None:
-            assert told == refusal(NAME, {"spec": target}, text, STRING)
+            assert reported == refusal(NAME, {"spec": target}, text, STRING)
         else:
             assert repr(value) == repr(become(NAME, {"spec": target}, text, STRING)[0])
 
@@ -182,7 +182,7 @@ def test_values_without_schema_are_cast(spec: str, value: object, changed: objec
 
 
 @pytest.mark.parametrize(
-    ("spec", "value", "schema", "told"),
+    ("spec", "value", "schema", "reported"),
     [
         ("a:int8", 5, None, "Only Map objects supported in absence of schema for [cast types], found: java.lang.Long"),
         ("a:int8", 5, INT32, "Only Struct objects supported for [cast types], found: java.lang.Integer"),
@@ -192,17 +192,17 @@ def test_values_without_schema_are_cast(spec: str, value: object, changed: objec
     ],
 )  # fmt: skip
 def test_what_cannot_be_cast_is_refused(
-    spec: str, value: object, schema: Schema | None, told: str
+    spec: str, value: object, schema: Schema | None, reported: str
 ) -> None:
     """Containers, times without schema, and bytes as numbers."""
-    assert told == refusal(NAME, {"spec": spec}, value, schema)
+    assert reported == refusal(NAME, {"spec": spec}, value, schema)
 
 
 SUPPORTED = "supported types are [INT8, INT16, INT32, INT64, FLOAT32, FLOAT64, BOOLEAN, STRING]"
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "reported"),
     [
         ({}, 'Missing required configuration "spec" which has no default value.'),
         ({"spec": ""}, "Must specify at least one field to cast."),
@@ -212,6 +212,6 @@ SUPPORTED = "supported types are [INT8, INT16, INT32, INT64, FLOAT32, FLOAT64, B
         ({"spec": "int8,b:int8"}, "Cast transformations that specify a type to cast the entire value to may only specify a single cast in their spec"),
     ],
 )  # fmt: skip
-def test_settings_are_checked(config: Settings, told: str) -> None:
+def test_settings_are_checked(config: Settings, reported: str) -> None:
     """A type is one that there is, and alone when it is for everything."""
-    assert (("spec", told),) == problems(NAME, config)
+    assert (("spec", reported),) == problems(NAME, config)

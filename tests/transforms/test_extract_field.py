@@ -64,7 +64,7 @@ def test_an_entry_of_a_map_is_extracted(config: Settings, value: object) -> None
 
 
 @pytest.mark.parametrize(
-    ("config", "value", "schema", "told"),
+    ("config", "value", "schema", "reported"),
     [
         ({"field": "z"}, {"a": 1}, struct(("a", INT32)), "Unknown field: z"),
         ({"field": "n.z", **V2}, None, ROW, "Unknown field: n.z"),
@@ -76,10 +76,10 @@ def test_an_entry_of_a_map_is_extracted(config: Settings, value: object) -> None
     ],
 )  # fmt: skip
 def test_what_has_no_such_field_is_refused(
-    config: Settings, value: object, schema: Schema | None, told: str
+    config: Settings, value: object, schema: Schema | None, reported: str
 ) -> None:
     """Structs must have the field; what the way leads through must be a struct or a map."""
-    assert told == refusal(NAME, config, value, schema)
+    assert reported == refusal(NAME, config, value, schema)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_null_keeps_its_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "schema", "told"),
+    ("value", "schema", "reported"),
     [
         (5, INT32, "Only Struct objects supported for [flattening], found: java.lang.Integer"),
         ([], None, "Only Map objects supported in absence of schema for [flattening], found: java.util.ArrayList"),
@@ -95,18 +95,18 @@ def test_null_keeps_its_schema() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_flattened_is_refused(
-    value: object, schema: Schema | None, told: str
+    value: object, schema: Schema | None, reported: str
 ) -> None:
     """Maps within structs and fields that would have one name."""
-    assert told == refusal(NAME, {}, value, schema)
+    assert reported == refusal(NAME, {}, value, schema)
 
 
 @pytest.mark.parametrize("value", [{1: "x"}, {"a": {1: None}}])
 def test_keys_have_to_be_strings(value: object) -> None:
     """They make a name; those of maps within arrays do not."""
-    told = refusal(NAME, {}, value)
+    reported = refusal(NAME, {}, value)
 
-    assert "A key of a map has to be a string, found: java.lang.Long" == told
+    assert "A key of a map has to be a string, found: java.lang.Long" == reported
 
 
 def test_what_has_no_type_without_a_schema_is_refused() -> None:

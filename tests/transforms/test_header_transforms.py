@@ -102,7 +102,7 @@ def test_without_schema_a_missing_field_is_a_header_of_null(
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "told"),
+    ("schema", "value", "reported"),
     [
         (STRUCT, VALUE, "Unknown field: zz"),
         (
@@ -123,12 +123,12 @@ def test_without_schema_a_missing_field_is_a_header_of_null(
         (STRING, "x", "Only Struct objects supported for [header copy], found: java.lang.String"),
     ],
 )
-def test_what_has_no_fields_is_refused(schema: Schema | None, value: object, told: str) -> None:
+def test_what_has_no_fields_is_refused(schema: Schema | None, value: object, reported: str) -> None:
     """Nulls, too, unlike in other transformations."""
     with pytest.raises(RecordError) as refused:
         from_value("copy", "a,zz", "h,i").apply(record(value, schema))
 
-    assert told == refused.value.reason
+    assert reported == refused.value.reason
 
 
 def test_a_null_is_no_header_where_its_schema_has_to_have_a_value() -> None:
@@ -146,7 +146,7 @@ def test_a_null_is_no_header_where_its_schema_has_to_have_a_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "config", "key", "told"),
+    ("kind", "config", "key", "reported"),
     [
         (
             DropHeadersConfig,
@@ -177,17 +177,17 @@ def test_a_null_is_no_header_where_its_schema_has_to_have_a_value() -> None:
             {"header": "h", "value.literal": "99:99:99.999Z"},
             "value.literal",
             (
-                "Invalid value 99:99:99.999Z for configuration value.literal: Kafka Connect would take it for"
-                " what has no schema: 99:99:99.999Z is no time of a day"
+                "Invalid value 99:99:99.999Z for configuration value.literal: Kafka Connect would infer a"
+                " value that has no schema: 99:99:99.999Z is no time of a day"
             ),
         ),
     ],
 )
-def test_settings_that_cannot_work_are_told(
-    kind: type[Config], config: dict[str, str], key: str, told: str
+def test_settings_that_cannot_work_are_reported(
+    kind: type[Config], config: dict[str, str], key: str, reported: str
 ) -> None:
     """Before a connector starts."""
-    assert ((key, told),) == kind.problems(config)
+    assert ((key, reported),) == kind.problems(config)
 
 
 def test_headers_of_a_batch_stay_columns() -> None:

@@ -28,6 +28,6 @@ def test_a_value_without_schema_gets_a_map_around_it(value: object) -> None:
 
 def test_a_null_is_refused_where_there_has_to_be_a_value() -> None:
     """A default does not stand for it, as in Kafka Connect."""
-    told = refusal(NAME, SETTINGS, None, FIVE)
+    reported = refusal(NAME, SETTINGS, None, FIVE)
 
-    assert 'Invalid value: null used for required field: "a", schema type: INT32' == told
+    assert 'Invalid value: null used for required field: "a", schema type: INT32' == reported

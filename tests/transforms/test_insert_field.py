@@ -52,7 +52,7 @@ def inserted(before: SourceRecord, **config: str) -> SourceRecord:
     return after
 
 
-def test_fields_are_put_behind_the_others_in_a_fixed_order() -> None:
+def test_fields_are_put_after_the_others_in_a_fixed_order() -> None:
     """Topic, partition, timestamp, static; the struct loses that it is optional, as in Kafka Connect."""
     after = inserted(
         record(VALUE, STRUCT, partition=1, timestamp=5),
@@ -103,7 +103,7 @@ def test_without_schema_entries_are_replaced_and_times_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("schema", [None, STRUCT])
-def test_a_record_without_value_goes_on_as_it_is(schema: Schema | None) -> None:
+def test_a_record_without_value_stays_as_it_is(schema: Schema | None) -> None:
     """Its schema, too."""
     before = record(None, schema)
 
@@ -118,7 +118,7 @@ def test_the_document_null_counts_as_null() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "field", "told"),
+    ("schema", "value", "field", "reported"),
     [
         (
             STRING,
@@ -143,13 +143,13 @@ def test_the_document_null_counts_as_null() -> None:
     ],
 )
 def test_what_cannot_be_inserted_into_is_refused(
-    schema: Schema | None, value: object, field: str, told: str
+    schema: Schema | None, value: object, field: str, reported: str
 ) -> None:
     """In Kafka Connect's words."""
     with pytest.raises(RecordError) as refused:
         inserted(record(value, schema), topic_field=field)
 
-    assert told == refused.value.reason
+    assert reported == refused.value.reason
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_what_cannot_be_inserted_into_is_refused(
         ),
     ],
 )
-def test_settings_that_cannot_work_are_told(
+def test_settings_that_cannot_work_are_reported(
     config: dict[str, str], problem: tuple[str, str]
 ) -> None:
     """Before a connector starts."""

@@ -46,7 +46,7 @@ def test_numbers_of_any_length_are_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"),
+    ("pattern", "reported"),
     [
         ("b", "Illegal pattern character 'b'"),
         ("yyyy c", "Illegal pattern character 'c'"),
@@ -57,9 +57,9 @@ def test_numbers_of_any_length_are_read(text: str) -> None:
         ("", None),
     ],
 )
-def test_patterns_that_are_none_are_told(pattern: str, told: str | None) -> None:
+def test_patterns_that_are_none_are_reported(pattern: str, reported: str | None) -> None:
     """In Java's words."""
-    assert told == pattern_problem(pattern)
+    assert reported == pattern_problem(pattern)
 
 
 @given(st.integers(-3_000_000, 3_000_000))

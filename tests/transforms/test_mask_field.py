@@ -104,7 +104,7 @@ FULL = {"f": b"x", "s": {"x": 1}, "t": dt.date(2000, 1, 1), "n": 1}
 
 
 @pytest.mark.parametrize(
-    ("config", "value", "schema", "told"),
+    ("config", "value", "schema", "reported"),
     [
         ({"fields": "f"}, FULL, ROW, "Cannot mask value of type: class [B"),
         ({"fields": "s"}, FULL, ROW, "Cannot mask value of type: class org.apache.kafka.connect.data.Struct"),
@@ -116,10 +116,10 @@ FULL = {"f": b"x", "s": {"x": 1}, "t": dt.date(2000, 1, 1), "n": 1}
     ],
 )  # fmt: skip
 def test_what_cannot_be_masked_is_refused(
-    config: Settings, value: object, schema: Schema | None, told: str
+    config: Settings, value: object, schema: Schema | None, reported: str
 ) -> None:
     """Types without such a value, texts that are no numbers, and keys and values that are null."""
-    assert told == refusal(NAME, config, value, schema)
+    assert reported == refusal(NAME, config, value, schema)
 
 
 @pytest.mark.parametrize(

@@ -87,14 +87,14 @@ def _through_chain(transform: Transform, records: Sequence[SourceRecord]) -> lis
     )
     chain = Chain([Stage(transform=transform)], retrying=retrying, tolerates=True)
     polled = [Records(batch, originals) for batch, originals in batches_of(records)]
-    told = list[str]()
+    reported = list[str]()
     for frame in chain.frames(polled):
         if isinstance(frame, Refused):
-            told.append("refused")
+            reported.append("refused")
         else:
             assert isinstance(frame, Records), f"nothing is dropped, but {type(frame)} was"
-            told += [_row_sent(frame, row) for row in range(len(frame.batch))]
-    return told
+            reported += [_row_sent(frame, row) for row in range(len(frame.batch))]
+    return reported
 
 
 def _row_sent(frame: Records, row: int) -> str:

@@ -31,15 +31,17 @@ def test_a_topic_that_matches_as_a_whole_has_its_first_match_replaced(
 
 
 @pytest.mark.parametrize(
-    ("regex", "replacement", "key", "told"),
+    ("regex", "replacement", "key", "reported"),
     [
         ("[", "x", "regex", "Invalid value [ for configuration regex: Invalid regex: "),
         ("(t)", "$2", "replacement", "Invalid value $2 for configuration replacement: No group 2"),
     ],
 )
-def test_what_cannot_work_is_told(regex: str, replacement: str, key: str, told: str) -> None:
+def test_what_cannot_work_is_reported(
+    regex: str, replacement: str, key: str, reported: str
+) -> None:
     """Before a connector starts, and not with its first record."""
     ((named, sentence),) = RegexRouterConfig.problems({"regex": regex, "replacement": replacement})
 
     assert key == named
-    assert sentence.startswith(told)
+    assert sentence.startswith(reported)

@@ -64,7 +64,7 @@ def test_null_without_schema_stays(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "schema", "told"),
+    ("value", "schema", "reported"),
     [
         (
             5,
@@ -84,9 +84,9 @@ def test_null_without_schema_stays(value: object) -> None:
         ({"a": 1, "b": "x"}, ROW, "Cannot create field because of field name duplication b"),
     ],
 )
-def test_what_has_no_fields_is_refused(value: object, schema: Schema | None, told: str) -> None:
+def test_what_has_no_fields_is_refused(value: object, schema: Schema | None, reported: str) -> None:
     """The errors are Kafka Connect's, of fields that would have one name, too."""
-    assert told == refusal(NAME, {"renames": "a:b"}, value, schema)
+    assert reported == refusal(NAME, {"renames": "a:b"}, value, schema)
 
 
 def test_nulls_keep_their_schema_among_structs() -> None:
@@ -110,9 +110,9 @@ def test_a_null_is_refused_where_there_has_to_be_a_value() -> None:
     row = struct(("a", dataclasses.replace(FIVE, optional=False)))
     config = {"replace.null.with.default": "false"}
 
-    told = refusal(NAME, config, {"a": None}, row)
+    reported = refusal(NAME, config, {"a": None}, row)
 
-    assert 'Invalid value: null used for required field: "a", schema type: INT32' == told
+    assert 'Invalid value: null used for required field: "a", schema type: INT32' == reported
 
 
 @pytest.mark.parametrize(

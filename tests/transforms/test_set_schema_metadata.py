@@ -54,15 +54,15 @@ def test_null_without_schema_stays(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "schema", "told"),
+    ("value", "schema", "reported"),
     [
         ({"a": 1}, None, "Schema required for [updating schema metadata]"),
         (5, INT32, "Only Struct objects supported for [updating schema metadata], found: java.lang.Integer"),
     ],
 )  # fmt: skip
-def test_what_has_no_struct_is_refused(value: object, schema: Schema | None, told: str) -> None:
+def test_what_has_no_struct_is_refused(value: object, schema: Schema | None, reported: str) -> None:
     """Kafka Connect refuses all but structs, too."""
-    assert told == refusal(NAME, {"schema.name": "q"}, value, schema)
+    assert reported == refusal(NAME, {"schema.name": "q"}, value, schema)
 
 
 def test_a_name_or_a_version_is_needed() -> None:

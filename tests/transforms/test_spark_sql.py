@@ -39,11 +39,11 @@ def test_a_list_is_cut_between_expressions_only(items: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a,,b", "no expression between two commas"),
-        ("a,", "no expression between two commas"),
+        ("a,,b", "expression is missing between two commas"),
+        ("a,", "expression is missing between two commas"),
         ("f(a, b", r"A \) is missing"),
         ("a], b", "A ] stands alone"),
-        ("a, b as", "A name is missing behind AS in b as"),
+        ("a, b as", "A name is missing after AS in b as"),
         ("(a], b", "A ] stands alone"),
         ("'a, b", "A ' stands alone"),
     ],
@@ -64,11 +64,11 @@ def test_a_list_that_cannot_be_cut_is_refused(text: str, sentence: str) -> None:
         ({"function": "name"}, "function", "as module:name"),
     ],
 )
-def test_wrong_settings_are_told(settings: dict[str, str], key: str, sentence: str) -> None:
+def test_wrong_settings_are_reported(settings: dict[str, str], key: str, sentence: str) -> None:
     """Each at its key, before Spark is asked."""
-    ((found, told),) = SparkSqlConfig.problems(settings)
+    ((found, reported),) = SparkSqlConfig.problems(settings)
 
-    assert (key, True) == (found, sentence in told)
+    assert (key, True) == (found, sentence in reported)
 
 
 def test_the_step_of_a_chain_is_what_its_settings_say() -> None:

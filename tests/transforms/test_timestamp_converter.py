@@ -184,7 +184,7 @@ def test_a_whole_value_is_optional_when_it_was(target: str, schema: Schema) -> N
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "config", "told"),
+    ("schema", "value", "config", "reported"),
     [
         (
             STRUCT,
@@ -240,17 +240,17 @@ def test_a_whole_value_is_optional_when_it_was(target: str, schema: Schema) -> N
     ],
 )
 def test_what_is_no_time_is_refused(
-    schema: Schema | None, value: object, config: dict[str, str], told: str
+    schema: Schema | None, value: object, config: dict[str, str], reported: str
 ) -> None:
     """In Kafka Connect's words, where it has some."""
     with pytest.raises(RecordError) as refused:
         converter(target_type="Timestamp", **config).apply(record(value, schema))
 
-    assert refused.value.reason.startswith(told)
+    assert refused.value.reason.startswith(reported)
 
 
 @pytest.mark.parametrize(
-    ("config", "key", "told"),
+    ("config", "key", "reported"),
     [
         (
             {"target.type": "string", "format": " "},
@@ -283,9 +283,11 @@ def test_what_is_no_time_is_refused(
         ),
     ],
 )
-def test_settings_that_cannot_work_are_told(config: dict[str, str], key: str, told: str) -> None:
+def test_settings_that_cannot_work_are_reported(
+    config: dict[str, str], key: str, reported: str
+) -> None:
     """Before a connector starts."""
-    assert ((key, told),) == TimestampConverterConfig.problems(config)
+    assert ((key, reported),) == TimestampConverterConfig.problems(config)
 
 
 @pytest.mark.parametrize(
@@ -372,8 +374,8 @@ def test_a_field_of_what_is_no_struct_is_refused() -> None:
     with pytest.raises(RecordError) as refused:
         converter(field="t", target_type="unix").apply(record(None, text))
 
-    told = "Only Struct objects supported for [converting timestamp formats], found: null"
-    assert told == refused.value.reason
+    reported = "Only Struct objects supported for [converting timestamp formats], found: null"
+    assert reported == refused.value.reason
 
 
 def test_a_null_struct_passes_whatever_its_field_is() -> None:

@@ -86,12 +86,12 @@ def test_a_record_without_timestamp_is_refused(batch: SourceBatch) -> None:
         router().apply(rows_of([batch])[-1])
 
 
-def test_a_pattern_that_is_none_is_told() -> None:
+def test_a_pattern_that_is_none_is_reported() -> None:
     """In Java's words."""
-    ((key, told),) = TimestampRouterConfig.problems({"timestamp.format": "yyyyb"})
+    ((key, reported),) = TimestampRouterConfig.problems({"timestamp.format": "yyyyb"})
 
     assert "timestamp.format" == key
-    assert told.endswith("Illegal pattern character 'b'")
+    assert reported.endswith("Illegal pattern character 'b'")
 
 
 @given(

@@ -42,7 +42,7 @@ def test_a_key_is_made_of_entries() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "schema", "told"),
+    ("value", "schema", "reported"),
     [
         ({"a": 1, "b": "x"}, ROW, "Field does not exist: z"),
         (None, ROW, "Only Struct objects supported for [copying fields from value to key], found: null"),
@@ -50,13 +50,13 @@ def test_a_key_is_made_of_entries() -> None:
         (5, INT32, "Only Struct objects supported for [copying fields from value to key], found: java.lang.Integer"),
     ],
 )  # fmt: skip
-def test_what_has_no_fields_is_refused(value: object, schema: Schema | None, told: str) -> None:
+def test_what_has_no_fields_is_refused(value: object, schema: Schema | None, reported: str) -> None:
     """A tombstone, too: no key can be made of it."""
-    assert told == refusal(NAME, {"fields": "z"}, value, schema)
+    assert reported == refusal(NAME, {"fields": "z"}, value, schema)
 
 
 def test_fields_are_needed() -> None:
     """An empty list would make an empty key of everything."""
-    told = "Configuration 'fields' must not be empty. Valid values include: any non-empty value"
+    reported = "Configuration 'fields' must not be empty. Valid values include: any non-empty value"
 
-    assert (("fields", told),) == problems(NAME, {"fields": ""})
+    assert (("fields", reported),) == problems(NAME, {"fields": ""})

@@ -37,14 +37,26 @@ JVM_OPTIONS = {
     "KAFKA_JVM_PERFORMANCE_OPTS": "-XX:+UseG1GC -XX:MaxGCPauseMillis=20 "
     "-XX:InitiatingHeapOccupancyPercent=35 -Djava.awt.headless=true",
 }
-# A program that lives for a second is better off without the optimising compiler.
+# A program that runs for a second is faster without the optimising compiler.
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 FORMAT_SECONDS = 120.0
 WATCHER = Path(__file__).with_name("leash.py")
+LOOPBACK = "127.0.0.1"
+# Below the ports that systems give to outgoing connections: there, a client that keeps trying to
+# reach a broker that is down may be given the broker's own port and so keep it from coming back.
+FREE_PORTS = range(20_000, 32_000)
+ANSWER_SECONDS = 2.0
+METADATA_KEY, METADATA_VERSION = 3, 1
+# Short enough not to be noticed, long enough to cost nothing.
+LOOK_SECONDS = 0.05
+START_SECONDS = 90.0
+STOP_SECONDS = 20.0
+KILL_SECONDS = 10.0
+STOPPED = BrokerState(pid=0, identity="", port=0, controller_port=0, log_file="")
 
 
 def format_storage(layout: Layout) -> None:
-    """Make Kafka's storage in the folder; takes about a second."""
+    """Format Kafka's storage in the folder; takes about a second."""
     command = _java(layout, SHORT_LIVED)
     command += ["kafka.tools.StorageTool", "format", "-t", _new_cluster_id()]
     command += ["-c", str(layout.settings)]
@@ -59,8 +71,8 @@ def format_storage(layout: Layout) -> None:
         ).returncode
     if code:
         raise ConnectError(
-            f"Kafka could not make its storage in {layout.stored} (exit code {code}):\n"
-            f"{layout.log_tail()}\nSet right what it complains of and start again with --fresh."
+            f"Kafka could not format its storage in {layout.stored} (exit code {code}):\n"
+            f"{layout.log_tail()}\nCorrect what it reports and start again with --fresh."
         )
 
 
@@ -68,7 +80,7 @@ def launch(layout: Layout, *, leash: int | None) -> subprocess.Popen[bytes]:
     """Start the broker and return at once.
 
     *leash* is the reading end of a pipe: the broker is killed when the writing end is closed. Without
-    one the broker goes on by itself. Either way it has a session of its own, so that Ctrl-C in the
+    one the broker keeps running. Either way it has a session of its own, so that Ctrl-C in the
     terminal does not reach it.
     """
     command = [*_java(layout, jvm_options(os.environ)), "kafka.Kafka", str(layout.settings)]
@@ -100,7 +112,7 @@ def _java(layout: Layout, options: Sequence[str]) -> list[str]:
 
 
 def _new_cluster_id() -> str:
-    # Kafka's own form of an id, made without starting Java for it; a leading dash would be an option.
+    # In the form of Kafka's own ids, without starting Java; one with a leading dash would be read as an option.
     made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     return made if not made.startswith("-") else _new_cluster_id()
 
@@ -108,14 +120,6 @@ def _new_cluster_id() -> str:
 def leash_pipe() -> tuple[int, int]:
     """A pipe for *leash*: (reading end, writing end); no other program inherits either."""
     return os.pipe()
-
-
-LOOPBACK = "127.0.0.1"
-# Below the ports that systems give to outgoing connections: there, a client that keeps trying to
-# reach a broker that is down may be given the broker's own port and so keep it from coming back.
-FREE_PORTS = range(20_000, 32_000)
-ANSWER_SECONDS = 2.0
-METADATA_KEY, METADATA_VERSION = 3, 1
 
 
 def free_port(*, choices: random.Random, apart_from: int = 0) -> int:
@@ -152,7 +156,7 @@ def answers(port: int) -> bool:
 
 
 def live_brokers(answer: bytes) -> int:
-    """How many brokers the start of a Metadata answer (length, correlation, count) tells of."""
+    """The number of brokers in the start of a Metadata answer (length, correlation, count)."""
     _length, _correlation, count = struct.unpack(">iii", answer)
     return int(count)
 
@@ -167,12 +171,8 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
     return content
 
 
-# Often enough that no one notices, rarely enough that it costs nothing.
-LOOK_SECONDS = 0.05
-
-
 def until(condition: Callable[[], bool], *, seconds: float) -> bool:
-    """Wait until *condition* is true, at most *seconds*; tells whether it became true."""
+    """Wait until *condition* is true, at most *seconds*; returns whether it became true."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -181,21 +181,15 @@ def until(condition: Callable[[], bool], *, seconds: float) -> bool:
     return True
 
 
-START_SECONDS = 90.0
-STOP_SECONDS = 20.0
-KILL_SECONDS = 10.0
-STOPPED = BrokerState(pid=0, identity="", port=0, controller_port=0, log_file="")
-
-
 class Broker:
     """A single-node KRaft broker of Kafka 4.3.1 on 127.0.0.1, whose storage lives in *folder*.
 
-    *port* 0 means a free one, chosen at the first start; later starts of the same folder take the same
-     *properties* are settings of the broker that win over ours. A broker that is *detached* goes
-    on when this Python process ends; any other is killed with it, however it ends.
+    *port* 0 means a free one, chosen at the first start; later starts in the same folder use the same one.
+    *properties* are settings of the broker that win over ours. A *detached* broker keeps running
+    when this Python process ends; any other is killed with it, however it ends.
 
     As a context manager it starts on entry and stops on exit. One thread owns an object of this class.
-    The folder may be handled by other processes too: its state is in a file there.
+    Other processes may use the folder, too: the state is in a file there.
     """
 
     def __init__(
@@ -217,7 +211,7 @@ class Broker:
 
     @property
     def state(self) -> BrokerState | None:
-        """What is remembered of the last start; None when there was none."""
+        """The stored state of the last start; None when there was none."""
         return read_state(self._layout.folder)
 
     @property
@@ -243,11 +237,11 @@ class Broker:
 
     @property
     def log_file(self) -> Path:
-        """What the broker says."""
+        """The output of the broker."""
         return self._layout.log_file
 
     def start(self, *, fresh: bool = False, seconds: float = START_SECONDS) -> Self:
-        """Start and return when the broker answers; nothing is done when it runs already.
+        """Start the broker and return when it answers; does nothing when it runs already.
 
         *fresh* removes everything it stored before. Raises ConnectError, with the log's last lines,
         when it ends or does not answer within *seconds*; nothing runs then.
@@ -268,7 +262,7 @@ class Broker:
         if not self._signal(signal.SIGTERM):
             self._forget()
             return False
-        # A paused process hears SIGTERM only when it goes on.
+        # A paused process handles SIGTERM only when it is continued.
         self._signal(signal.SIGCONT)
         if not until(lambda: not self.is_running, seconds=seconds):
             self.kill()
@@ -315,7 +309,7 @@ class Broker:
             overrides=self._properties,
         )
         self._layout.settings.write_text(as_text(properties))
-        # Written before anything is stored: it tells later that the folder is ours.
+        # Written before anything is stored: it proves later that the folder is ours.
         write_state(self._layout.folder, self._state(0, port=port, controller_port=controller_port))
         if not self._layout.is_formatted:
             format_storage(self._layout)
@@ -386,7 +380,7 @@ class Broker:
         return send(signal_number, pid=state.pid, identity=state.identity)
 
     def _forget(self) -> None:
-        """Collect the dead child and let the leash go."""
+        """Collect the dead child and close the leash."""
         if self._child is not None:
             self._child.wait()
             self._child = None

@@ -1,4 +1,4 @@
-"""What a broker has in its folder: its settings, its storage, and which process runs on it."""
+"""The folder of a broker: its settings, its storage, and the state of its process."""
 
 from __future__ import annotations
 
@@ -14,50 +14,7 @@ from headrace.jvm.cache import locked
 from headrace.pids import identity_of
 
 STATE_FILE = "headrace-broker.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerState:
-    """A broker as it was started. *pid* is 0 when none was started since it was last stopped."""
-
-    pid: int
-    identity: str
-    port: int
-    controller_port: int
-    log_file: str
-
-    @property
-    def is_running(self) -> bool:
-        """Whether that very process lives; another one with the same pid does not count."""
-        return self.pid > 0 and identity_of(self.pid) == self.identity
-
-    @property
-    def bootstrap(self) -> str:
-        """What clients take as ``bootstrap.servers``."""
-        return f"127.0.0.1:{self.port}"
-
-
-def read_state(folder: Path) -> BrokerState | None:
-    """The state in *folder*; None when no broker was ever started there."""
-    file = folder / STATE_FILE
-    try:
-        return BrokerState(**json.loads(file.read_text()))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError) as error:
-        raise ConnectError(
-            f"{file} cannot be read ({error}). Remove it when no broker runs on that folder."
-        ) from error
-
-
-def write_state(folder: Path, state: BrokerState) -> None:
-    """Remember *state* in *folder*, all of it or nothing."""
-    new = folder / f"{STATE_FILE}.new"
-    new.write_text(json.dumps(asdict(state), indent=2) + "\n")
-    new.replace(folder / STATE_FILE)
-
-
-# Each with the reason why Kafka's own default does not do for one node that starts often.
+# Each with the reason why Kafka's own default does not suit a single node that is started often.
 DEFAULTS = {
     # There is only one node to replicate to.
     "offsets.topic.replication.factor": "1",
@@ -81,7 +38,6 @@ DEFAULTS = {
     "auto.create.topics.enable": "true",
     "num.partitions": "1",
 }
-
 LOG_CONFIG = """\
 status = warn
 appender.console.type = Console
@@ -91,12 +47,54 @@ appender.console.layout.pattern = %d{ISO8601} %p %m (%c{1})%n
 rootLogger.level = info
 rootLogger.appenderRef.console.ref = console
 """
+TAIL_LINES = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerState:
+    """A broker as it was started. *pid* is 0 while none runs that this package started."""
+
+    pid: int
+    identity: str
+    port: int
+    controller_port: int
+    log_file: str
+
+    @property
+    def is_running(self) -> bool:
+        """Whether exactly that process lives; another one with the same pid does not count."""
+        return self.pid > 0 and identity_of(self.pid) == self.identity
+
+    @property
+    def bootstrap(self) -> str:
+        """The ``bootstrap.servers`` of clients."""
+        return f"127.0.0.1:{self.port}"
+
+
+def read_state(folder: Path) -> BrokerState | None:
+    """The state in *folder*; None when no broker was ever started there. Raises ConnectError for a damaged file."""
+    file = folder / STATE_FILE
+    try:
+        return BrokerState(**json.loads(file.read_text()))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError) as error:
+        raise ConnectError(
+            f"{file} cannot be read ({error}). Remove it when no broker runs on that folder."
+        ) from error
+
+
+def write_state(folder: Path, state: BrokerState) -> None:
+    """Store *state* in *folder*, atomically."""
+    new = folder / f"{STATE_FILE}.new"
+    new.write_text(json.dumps(asdict(state), indent=2) + "\n")
+    new.replace(folder / STATE_FILE)
 
 
 def server_properties(
     *, port: int, controller_port: int, log_dirs: Path, overrides: Mapping[str, str]
 ) -> dict[str, str]:
-    """Everything the broker is told; *overrides* win."""
+    """All properties of the broker; *overrides* win."""
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
@@ -116,7 +114,7 @@ def as_text(properties: Mapping[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    # Java reads these files as Latin-1 and takes a backslash, a blank in a key and : = as its own.
+    # Java reads these files as Latin-1, where a backslash, a blank in a key, ":" and "=" are syntax.
     special = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", " ": "\\ ", ":": "\\:", "=": "\\="}
     return "".join(
         special.get(letter) or (letter if letter.isascii() else _as_utf16(letter))
@@ -129,12 +127,9 @@ def _as_utf16(letter: str) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-TAIL_LINES = 15
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The places of one broker: *folder* holds what it stores, *log_folder* what it says."""
+    """The paths of one broker: *folder* holds what it stores, *log_folder* its log."""
 
     folder: Path
     log_folder: Path
@@ -151,17 +146,17 @@ class Layout:
 
     @property
     def log_file(self) -> Path:
-        """What the broker says."""
+        """The output of the broker."""
         return self.log_folder / "broker.log"
 
     @property
     def log_config(self) -> Path:
-        """How the broker's logging is set up."""
+        """The configuration of the broker's logging."""
         return self.folder / "log4j2.properties"
 
     @property
     def is_formatted(self) -> bool:
-        """Whether Kafka has made its storage here."""
+        """Whether Kafka's storage has been formatted here."""
         return (self.stored / "meta.properties").is_file()
 
     def make(self) -> None:
@@ -172,7 +167,7 @@ class Layout:
             self.log_config.write_text(LOG_CONFIG)
         except OSError as error:
             raise ConnectError(
-                f"The broker's folder {error.filename} cannot be made: {error.strerror}. "
+                f"The broker's folder {error.filename} cannot be created: {error.strerror}. "
                 "Choose another one with --data and --log."
             ) from error
 
@@ -180,7 +175,7 @@ class Layout:
         """Remove all that the broker stored; refuses a folder where no broker was started before."""
         if self.stored.exists() and not (self.folder / STATE_FILE).is_file():
             raise ConnectError(
-                f"{self.folder} was not made by this command, so nothing in it is removed. "
+                f"{self.folder} was not created by this command, so nothing in it is removed. "
                 "Choose another folder with --data, or remove it yourself."
             )
         shutil.rmtree(self.stored, ignore_errors=True)
@@ -188,12 +183,12 @@ class Layout:
 
     @contextmanager
     def alone(self) -> Generator[None]:
-        """Hold the folder, so that two starts at once do not both start a broker."""
+        """Lock the folder, so that of two simultaneous starts only one starts a broker."""
         with locked(self.folder / "lock"):
             yield
 
     def log_tail(self) -> str:
-        """The last lines of what the broker said."""
+        """The last lines of the broker's log."""
         if not self.log_file.is_file():
             return ""
         lines = self.log_file.read_text(errors="replace").splitlines()[-TAIL_LINES:]

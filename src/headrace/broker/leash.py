@@ -1,4 +1,4 @@
-"""Run as a program: becomes a command that dies with the one who started it, even by SIGKILL.
+"""Run as a program: becomes a command that dies with the process that started it, even by SIGKILL.
 
     leash.py FD COMMAND…
 
@@ -31,11 +31,11 @@ def main() -> None:
 
 def wait_and_kill(pipe: int, command: int) -> None:
     """Return when the process *command* is dead; kill it when the pipe ends."""
-    # Whoever reads the command's output to its end must not wait for this process.
+    # This process must not keep the command's output open for its readers.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    # The child of the command: a dead parent is replaced by another, so the pid is never wrong.
+    # This is a child of the command: when the parent dies, getppid returns another pid, so the pid is never stale.
     while os.getppid() == command:
         ready, _, _ = select.select([pipe], [], [], LOOK_SECONDS)
         if ready and os.getppid() == command:

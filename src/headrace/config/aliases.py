@@ -11,11 +11,11 @@ CONNECTORS: Final[Mapping[str, str]] = {
     "sqlite": "headrace.connectors.sqlite_table:SqliteConnector",
     "aiven_s3": "headrace.connectors.files.aiven.connector:AivenS3Connector",
 }
-"""Where each connector that comes with headrace lies, by its short name."""
+"""The path of each connector that comes with headrace, by its short name."""
 
 JAVA_NAMES: Final[Mapping[str, str]] = {
     "org.apache.kafka.connect.file.FileStreamSourceConnector": "file_stream",
-    # Today's, the one that its documentation names, and the one before.
+    # The current class, the one that its documentation names, and an earlier one.
     "io.aiven.kafka.connect.s3.source.S3SourceConnector": "aiven_s3",
     "io.aiven.kafka.connect.s3.S3SourceConnector": "aiven_s3",
     "io.aiven.kafka.connect.s3.source.AivenKafkaConnectS3SourceConnector": "aiven_s3",
@@ -41,24 +41,24 @@ class UnknownConnectorError(ValueError):
 
 
 def connector_path(class_name: str) -> str | None:
-    """Where the connector of headrace's own lies that *class_name* stands for; ``None`` for a name of none. Pure."""
+    """The path of headrace's own connector that *class_name* stands for; ``None`` if it stands for none. Pure."""
     if class_name in CONNECTORS.values():
         return class_name
     return CONNECTORS[_KNOWN[class_name]] if class_name in _KNOWN else None
 
 
 def connector_name(path: str) -> str:
-    """What the connector at *path* is shown as: Java's name of a class that we have, *path* of others. Pure."""
+    """The name to show for the connector at *path*: Java's for a class that we have, else *path*. Pure."""
     return next((java for java, ours in JAVA_NAMES.items() if CONNECTORS[ours] == path), path)
 
 
 def task_name(path: str) -> str:
-    """What the task's class at *path* is shown as, like its connector. Pure."""
+    """The name to show for the task's class at *path*, as for its connector. Pure."""
     return _JAVA_TASKS.get(path, path)
 
 
 def unknown_connector(class_name: str, others: Iterable[str] = ()) -> UnknownConnectorError:
-    """Why there is no connector called *class_name*, with what there is: our own, and *others*. Pure."""
+    """Why there is no connector called *class_name*, with the available ones: our own, and *others*. Pure."""
     if ":" in class_name:
         return UnknownConnectorError(
             f"{class_name.partition(':')[0]} is not one of the modules that may be loaded: add it to "
@@ -75,7 +75,7 @@ def unknown_connector(class_name: str, others: Iterable[str] = ()) -> UnknownCon
 
 
 def _also_called(java_name: str) -> tuple[str, ...]:
-    """Connect takes a class's name in full, without packages, and without ``Connector``."""
+    """Kafka Connect accepts a class's name in full, without packages, and without ``Connector``."""
     simple = java_name.rpartition(".")[2]
     return java_name, simple, simple.removesuffix("Connector")
 
@@ -83,7 +83,7 @@ def _also_called(java_name: str) -> tuple[str, ...]:
 JAVA_ALIASES: Final[Mapping[str, str]] = {
     alias: name for java, name in JAVA_NAMES.items() for alias in _also_called(java)
 }
-"""Our short name for each name that Kafka Connect takes for a class that we have."""
+"""Our short name for each name that Kafka Connect accepts for a class that we have."""
 
 _KNOWN: Mapping[str, str] = {name: name for name in CONNECTORS} | JAVA_ALIASES
 _NOT_YET_NAMES = frozenset(alias for java in _NOT_YET for alias in _also_called(java))

@@ -1,4 +1,4 @@
-"""Settings of Kafka clients, of a worker and of a connector, with those that reach its own offsets topic. Asks no broker."""
+"""Settings of a worker's and a connector's Kafka clients, also of those for its own offsets topic. Contacts no broker."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from headrace.kafka.client_config import (
 from headrace.kafka.refused_settings import producer_refusals
 
 _SERVERS = "bootstrap.servers"
-# More is not read by anybody, and a request may have a hundred thousand.
+# No one reads more, and a request may have a hundred thousand.
 _NAMED = 20
+KEY: Final = "offsets.storage.topic"
 
 
 def worker_client_problems(worker: WorkerConfig) -> Iterator[Problem]:
-    """Of the worker's own clients, and of those that its connectors begin with."""
+    """Problems of the worker's own clients, and of its defaults for connectors' clients."""
     yield from _connection_problems(worker.connection())
     yield from _producer_problems(worker.client("producer"), worker, prefix="producer.")
     admin = worker.under("admin.")
@@ -38,7 +39,7 @@ def connector_client_problems(
     producer: Mapping[str, str],
     admin: Mapping[str, str],
 ) -> Iterator[Problem]:
-    """Of the clients of a connector with *props*, whose overrides are in *producer* and *admin* already."""
+    """Problems of the clients of a connector with *props*; *producer* and *admin* include its overrides."""
     yield from _producer_problems(producer, worker, prefix="producer.override.")
     overrides = under(props, "admin.override.")
     if overrides:
@@ -55,7 +56,7 @@ def worker_client_warnings(worker: WorkerConfig) -> tuple[str, ...]:
 def connector_client_warnings(
     props: Mapping[str, str], worker: WorkerConfig, producer: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Sentences about its own settings of a connector's clients that have no effect."""
+    """Sentences about a connector's own settings of its clients that have no effect."""
     of_worker = _of_producers(worker)
     # Its only consumer reads its own topic of offsets.
     idle = {} if props.get("offsets.storage.topic") else under(props, "consumer.override.")
@@ -78,14 +79,14 @@ def _of_producers(worker: WorkerConfig) -> tuple[str, ...]:
 def _own(
     given: Mapping[str, str], problems: Iterator[Problem], *, prefix: str
 ) -> Iterator[Problem]:
-    """Those of *problems* whose keys are *given* with the *prefix*; the others are told elsewhere."""
+    """Those of *problems* whose keys are *given* with the *prefix*; the others are reported elsewhere."""
     for key, sentence in problems:
         if key in given:
             yield f"{prefix}{key}", sentence
 
 
 def _connection_problems(settings: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with how a client that is no producer reaches Kafka."""
+    """What is wrong with the connection settings of a client that is not a producer."""
     try:
         yield from producer_refusals(client_config(settings), settings)
     except ConfigError as error:
@@ -114,34 +115,30 @@ def _producer_problems(
 
 
 def shares_servers(servers: str, worker: WorkerConfig) -> bool:
-    """Whether *servers* are of the worker's cluster, as far as can be seen without asking them."""
+    """Whether *servers* belong to the worker's cluster, as far as their addresses show."""
     own = {_address(each) for each in worker.bootstrap_servers}
     return any(_address(each) in own for each in servers.split(","))
 
 
 def _address(server: str) -> str:
-    # A protocol before it is passed over, as in Java.
+    # A protocol before the address is ignored, as in Java.
     return server.strip().rpartition("//")[2]
 
 
 def _producer(settings: Mapping[str, str], worker: WorkerConfig) -> ClientConfig:
-    # Each task has an id of its own; here only whether there is one counts.
+    # Each task has an id of its own; for these checks it only matters whether there is one.
     return producer_config(
         settings, transactional_id="one per task" if worker.exactly_once else None
     )
-
-
-KEY: Final = "offsets.storage.topic"
-_BOOTSTRAP: Final = "bootstrap.servers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnOffsets:
     """A topic of source offsets besides the worker's, in the cluster that the connector's tasks write to.
 
-    *partitions* and *replication* are for making it, as the worker's is made. *reader*, *writer* and *admin* are
-    the settings of clients, in the Java client's names. *namesake* is those of a client of the worker's cluster, where
-    the worker's own topic has the same name: seen from other addresses it may be the same topic.
+    *partitions* and *replication* are for creating it, as for the worker's. *reader*, *writer* and *admin* are
+    settings of clients, in the Java client's names. Where the worker's own topic has the same name, *namesake* has the
+    settings of a client of the worker's cluster: at other addresses it may be the same topic.
     """
 
     topic: str
@@ -154,15 +151,15 @@ class OwnOffsets:
 
 
 def own_offsets(config: ConnectorConfig, worker: WorkerConfig, group_id: str) -> OwnOffsets | None:
-    """The connector's own topic; ``None`` where it names none, or the worker's in the worker's cluster."""
+    """The connector's own topic; ``None`` if it names none, or names the worker's in the worker's cluster."""
     topic = config.offsets_storage_topic
     if topic is None:
         return None
     worker_topic = worker.offsets_topic(group_id) if worker.offsets_in_topic else None
     producer = config.producer(worker)
-    if topic == worker_topic and shares_servers(producer[_BOOTSTRAP], worker):
+    if topic == worker_topic and shares_servers(producer[_SERVERS], worker):
         return None
-    servers = {_BOOTSTRAP: producer[_BOOTSTRAP]}
+    servers = {_SERVERS: producer[_SERVERS]}
     readers = {**worker.under("consumer."), **config.under("consumer.override.")}
     admins = {**config.admin(worker), **servers, **config.under("admin.override.")}
     return OwnOffsets(

@@ -1,4 +1,4 @@
-"""Files that configure a worker or create a connector: JSON or Java properties, as their content says."""
+"""Reads files that configure a worker or create a connector: JSON or Java properties, detected by their content."""
 
 from __future__ import annotations
 
@@ -14,11 +14,20 @@ from headrace.connect.setting import trimmed_as_java
 from headrace.herder.answers import TargetState
 from headrace.herder.requests import OffsetChange
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FIELDS = ("name", "config", "initial_state", "initial_offsets")
+# A worker's answers have these fields, too, and people save such an answer as a file.
+_ANSWERED = frozenset({"tasks", "type", "initial_offsets_response"})
+_OFFSETS_FORM = (
+    'It must be an array of objects such as {"partition": {"filename": "a"}, "offset": {"position": 7}}, '
+    "with at least one element; an offset may be null, but may not be missing."
+)
+
 
 def config_texts(found: Mapping[str, object], *, where: str) -> dict[str, str]:
-    """*found* with numbers and booleans as the text that Kafka Connect's JSON has for them. Pure.
+    """*found* with numbers and booleans as the text that Kafka Connect makes of them in JSON. Pure.
 
-    Raises :class:`~headrace.connect.errors.ConfigError` with every value that is none of these.
+    Raises :class:`~headrace.connect.errors.ConfigError` with every other value that is not a text.
     """
     problems = [(key, _unfit(value)) for key, value in found.items() if not _is_scalar(value)]
     if problems:
@@ -40,21 +49,11 @@ def _as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_FIELDS = ("name", "config", "initial_state", "initial_offsets")
-# A worker's answers have these besides, and people give such an answer back as a file.
-_ANSWERED = frozenset({"tasks", "type", "initial_offsets_response"})
-_OFFSETS_FORM = (
-    'It must be an array of objects such as {"partition": {"filename": "a"}, "offset": {"position": 7}}, '
-    "with at least one of them; an offset may be null, but not be left out."
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorFile:
-    """What a file says about one connector; *config* holds ``name``, too, and may hold secrets.
+    """The content of a connector's file; *config* includes ``name`` and may hold secrets.
 
-    *initial_offsets* (KIP-995) is ``None`` when it says nothing of offsets.
+    *initial_offsets* (KIP-995) is ``None`` when the file has none.
     """
 
     name: str
@@ -73,7 +72,7 @@ def read_worker_file(path: Path) -> dict[str, str]:
         return _properties(content, path)
     found = _json_object(content, path)
     if isinstance(found.get("config"), dict):
-        raise _refused("file", "It is a connector's. The worker's file comes first.", path)
+        raise _refused("file", "This is a connector's file. The worker's file comes first.", path)
     return config_texts(found, where=str(path))
 
 
@@ -103,9 +102,9 @@ def _connector(config: Mapping[str, str], path: Path) -> ConnectorFile:
 
 
 def _create_request(found: Mapping[str, object], path: Path, offsets: object) -> ConnectorFile:
-    """What a create request, or the answer of ``GET /connectors/c``, says.
+    """The connector of a create request, or of an answer of ``GET /connectors/c``.
 
-    *offsets* are its ``initial_offsets`` as JSON has them, where numbers are no text.
+    *offsets* are its ``initial_offsets`` as JSON has them, with numbers as numbers.
     """
     _refuse_unknown(found, path)
     config = config_texts(cast("dict[str, object]", found["config"]), where=str(path))
@@ -129,9 +128,9 @@ def _create_request(found: Mapping[str, object], path: Path, offsets: object) ->
 
 
 def _refuse_unknown(found: Mapping[str, object], path: Path) -> None:
-    """A misspelt field would let the connector begin elsewhere than its author has written."""
-    told = f"There is no such field; a connector's file has: {', '.join(_FIELDS)}."
-    unknown = [(key, told) for key in found if key not in _ANSWERED.union(_FIELDS)]
+    """With a misspelt field ignored, the connector might start at the wrong offset or in the wrong state."""
+    message = f"Unknown field; the fields of a connector's file are: {', '.join(_FIELDS)}."
+    unknown = [(key, message) for key in found if key not in _ANSWERED.union(_FIELDS)]
     if unknown:
         raise ConfigError(unknown, where=str(path))
 
@@ -157,7 +156,9 @@ def _initial_state(given: object, path: Path) -> TargetState:
         return TargetState.RUNNING
     if str(given).upper() not in TargetState.__members__:
         choices = ", ".join(TargetState)
-        raise _refused("initial_state", f"{given} is no initial state; there are: {choices}", path)
+        raise _refused(
+            "initial_state", f"{given} is not an initial state; valid ones are: {choices}", path
+        )
     return TargetState(str(given).upper())
 
 
@@ -167,9 +168,9 @@ def _content(path: Path) -> bytes:
     except OSError as error:
         raise _refused("file", f"It cannot be read: {error.strerror}.", path) from error
     if b"\0" in content:
-        told = "It is not a text file in UTF-8: it has zero bytes. Give a JSON or properties file."
-        raise _refused("file", told, path)
-    # Editors put this mark there; it is no part of the first key.
+        message = "It is not a text file in UTF-8: it contains zero bytes. Name a JSON or properties file."
+        raise _refused("file", message, path)
+    # Some editors write this mark; it is not part of the first key.
     return content.removeprefix(_BYTE_ORDER_MARK)
 
 
@@ -178,16 +179,16 @@ def _is_json(content: bytes) -> bool:
 
 
 def _json_object(content: bytes, path: Path) -> dict[str, object]:
-    """Numbers stay the text that they are, because configurations are text."""
+    """The object in *content*, with numbers as their original text, because configurations are text."""
     try:
         return json.loads(content.decode(), parse_int=str, parse_float=str, parse_constant=str)
     except UnicodeDecodeError as error:
         raise _refused("file", f"It is not UTF-8 at byte {error.start}.", path) from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        told = f"It begins as JSON and is none: {error.msg} at {place}."
+        message = f"It is not valid JSON: {error.msg} at {place}."
         # The cause holds the whole file, and with it any secret.
-        raise _refused("file", told, path) from None
+        raise _refused("file", message, path) from None
 
 
 def _properties(content: bytes, path: Path) -> dict[str, str]:
@@ -196,7 +197,7 @@ def _properties(content: bytes, path: Path) -> dict[str, str]:
     try:
         return parsed_properties(content)
     except ValueError as error:
-        raise _refused("file", f"It is no properties file: {error}", path) from error
+        raise _refused("file", f"It is not a valid properties file: {error}", path) from error
 
 
 def _is_other_json(content: bytes) -> bool:
@@ -214,18 +215,18 @@ def _refused(key: str, sentence: str, path: Path) -> ConfigError:
 
 
 def connector_config(path: Path) -> Mapping[str, str]:
-    """The configuration in the file at *path*, for whoever only reads it once.
+    """The configuration in the file at *path*, for a command that runs the connector without a worker that stays.
 
-    Raises :class:`~headrace.connect.errors.ConfigError`, also for a state or for offsets to begin with.
+    Raises :class:`~headrace.connect.errors.ConfigError`, also for an initial state or initial offsets.
     """
     file = read_connector_file(path)
     problems = list[tuple[str, str]]()
     if file.initial_state is not TargetState.RUNNING:
-        told = f"{file.initial_state} has no effect without a worker that stays; leave it out."
-        problems.append(("initial_state", told))
+        message = f"{file.initial_state} has no effect without a long-running worker; leave it out."
+        problems.append(("initial_state", message))
     if file.initial_offsets is not None:
-        told = "They have no effect without a worker that stays; leave them out."
-        problems.append(("initial_offsets", told))
+        message = "They have no effect without a long-running worker; leave them out."
+        problems.append(("initial_offsets", message))
     if problems:
         raise ConfigError(problems, where=str(path))
     return file.config

@@ -19,13 +19,23 @@ from headrace.task.work import BoundaryKind, ErrorPolicy, PluginChoice, StageCho
 _ALL: Final = "all"
 _WITHOUT_END = -1
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_REQUIRED = "required"
+DEFAULT_INTERVAL_MS: Final = 1_000
+_OWN: Final = "headrace."
+TRANSFORMS: Final = "transforms"
+PREDICATES: Final = "predicates"
+KEYS: Final = (TRANSFORMS, PREDICATES)
+"""The settings that list aliases."""
+
+OF_RUNTIME: Final = ("type", "plugin.version", "predicate", "negate")
+"""The keys of an alias that are not settings of its class."""
 
 
 def topic_name_problem(name: str) -> str | None:
-    """Why no topic of Kafka may have that name; empty is no one's."""
+    """Why Kafka allows no topic of that *name*; an empty one means that there is no topic."""
     if not name or (_TOPIC.fullmatch(name) and name not in (".", "..")):
         return None
-    return "It is not a name that a topic of Kafka may have"
+    return "It is not a valid name of a Kafka topic"
 
 
 def _retry_timeout(milliseconds: int) -> str | None:
@@ -45,8 +55,8 @@ class ErrorSettings(Config):
         default=0,
         kind=SettingType.LONG,
         valid=_retry_timeout,
-        doc="How long in milliseconds a transformation or conversion is tried again whose failure may pass; "
-        "-1 without end, 0 not at all: the work is then planned again.",
+        doc="How long in milliseconds a transformation or conversion with a temporary failure is tried again; "
+        "-1: without limit; 0: not at all, the work is then planned again.",
         group="Error Handling",
         order=1,
         width="MEDIUM",
@@ -65,8 +75,8 @@ class ErrorSettings(Config):
     errors_tolerance: str = setting(
         default="none",
         one_of=("none", _ALL),
-        doc="What happens to a record that cannot be read, converted or sent: none fails the task, all passes "
-        "over it and goes on.",
+        doc="What happens to a record that cannot be read, converted or sent: none fails the task, all skips "
+        "the record and continues.",
         group="Error Handling",
         order=3,
         width="SHORT",
@@ -74,7 +84,7 @@ class ErrorSettings(Config):
     )
     errors_log_enable: bool = setting(
         default=False,
-        doc="Whether each bad record is told in the log with its stage, passed over or not.",
+        doc="Whether each bad record is logged with its stage, whether or not it is skipped.",
         group="Error Handling",
         order=4,
         width="SHORT",
@@ -82,7 +92,7 @@ class ErrorSettings(Config):
     )
     errors_log_include_messages: bool = setting(
         default=False,
-        doc="Whether the log shows what such a record holds, too.",
+        doc="Whether the log also shows the content of such a record.",
         group="Error Handling",
         order=5,
         width="SHORT",
@@ -91,7 +101,7 @@ class ErrorSettings(Config):
     errors_deadletterqueue_topic_name: str = setting(
         default="",
         valid=topic_name_problem,
-        doc="The topic that records that are passed over are sent to; empty: they are skipped.",
+        doc="The topic to which skipped records are sent; empty: they are not sent anywhere.",
         group="Error Handling",
         order=6,
         width="MEDIUM",
@@ -101,7 +111,7 @@ class ErrorSettings(Config):
         default=3,
         kind=SettingType.SHORT,
         valid=_replication,
-        doc="How many copies that topic has when it has to be made.",
+        doc="The replication factor of that topic when it has to be created.",
         group="Error Handling",
         order=7,
         width="MEDIUM",
@@ -109,7 +119,7 @@ class ErrorSettings(Config):
     )
     errors_deadletterqueue_context_headers_enable: bool = setting(
         default=False,
-        doc="Whether dead letters have headers, beginning with __connect.errors., that tell what was wrong "
+        doc="Whether dead letters have headers, beginning with __connect.errors., that say what was wrong "
         "and where.",
         group="Error Handling",
         order=8,
@@ -118,12 +128,12 @@ class ErrorSettings(Config):
     )
 
     def check(self) -> Iterator[Problem]:
-        """Dead letters have a topic of their own, as Kafka Connect has it for sinks."""
+        """Dead letters need a topic of their own, as for Kafka Connect's sinks."""
         name = self.errors_deadletterqueue_topic_name
         if name and name == self.originals.get("topic", "").strip():
             yield (
                 "errors.deadletterqueue.topic.name",
-                f"Records are sent to {name} themselves (topic). Name another topic for dead letters.",
+                f"The connector's records go to {name} (topic). Name another topic for dead letters.",
             )
 
     @property
@@ -144,7 +154,7 @@ class ErrorSettings(Config):
 
 
 def error_warnings(settings: ErrorSettings) -> Iterator[str]:
-    """Sentences about settings that have no effect, or one that is easily overlooked. Pure."""
+    """Sentences about settings that have no effect, or an effect that is easily overlooked. Pure."""
     policy = settings.errors
     if policy.dead_letters is not None and not policy.tolerate:
         yield (
@@ -154,16 +164,13 @@ def error_warnings(settings: ErrorSettings) -> Iterator[str]:
     if policy.tolerate and policy.dead_letters is None:
         yield (
             "errors.tolerance is all, and errors.deadletterqueue.topic.name is not set: records that cannot be "
-            "read, converted or sent are skipped. Only their number is told."
+            "read, converted or sent are skipped. Only their number is reported."
         )
     if policy.log_content and not policy.log:
         yield (
             "errors.log.include.messages has no effect, because errors.log.enable is false: bad records are not "
-            "told one by one."
+            "logged."
         )
-
-
-_REQUIRED = "required"
 
 
 class DeliverySettings(Config):
@@ -208,8 +215,8 @@ class DeliverySettings(Config):
         importance="low",
         non_empty=True,
         valid=topic_name_problem,
-        doc="A topic of the connector's own for its source offsets, in the cluster that it writes to; made when it is "
-        "missing. Without it, the offsets are with the worker's.",
+        doc="A topic of the connector's own for its source offsets, in the cluster that it writes to; created when it "
+        "is missing. Without it, the offsets are kept with the worker's.",
         group="offsets.topic",
         order=1,
         width="LONG",
@@ -225,9 +232,6 @@ class DeliverySettings(Config):
     def requires_exactly_once(self) -> bool:
         """Whether the connector must not run without exactly-once."""
         return self.exactly_once_support.lower() == _REQUIRED
-
-
-DEFAULT_INTERVAL_MS: Final = 1_000
 
 
 def _named_well(name: str) -> str | None:
@@ -246,7 +250,7 @@ def _named_well(name: str) -> str | None:
 
 
 class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
-    """Name, class, tasks and converters of a source connector, and what the settings it is made of say."""
+    """All settings of a source connector: name, class, tasks and converters, and those of its base classes."""
 
     name: str = setting(
         importance="high",
@@ -261,7 +265,7 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
         importance="high",
         non_empty=True,
         doc="The connector: a name such as files, Kafka Connect's class name, or "
-        "package.module:Class out of the worker's plugin.modules or plugin.path.",
+        "package.module:Class from the worker's plugin.modules or plugin.path.",
         group="Common",
         order=2,
         width="LONG",
@@ -270,7 +274,7 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
     connector_plugin_version: str | None = setting(
         default=None,
         importance="medium",
-        doc="Which version of the connector is needed: one, as 1.2, or a range, as [1.0,2.0). Any, without it.",
+        doc="Which version of the connector is needed: one, as 1.2, or a range, as [1.0,2.0). Default: any.",
         group="Common",
         order=3,
         width="MEDIUM",
@@ -289,7 +293,7 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
     tasks_max_enforce: bool = setting(
         default=True,
         importance="low",
-        doc="Whether a connector that makes more tasks than tasks.max is failed; otherwise all of them run, with a "
+        doc="Whether a connector that makes more tasks than tasks.max fails; otherwise all of them run, with a "
         "warning.",
         group="Common",
         order=5,
@@ -377,8 +381,8 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
         default="restart",
         one_of=("none", "restart"),
         importance="low",
-        doc="What is done when a file has changed that a placeholder of this configuration names: restart "
-        "the connector, or nothing.",
+        doc="What to do when a file has changed that a placeholder of this configuration names: restart "
+        "the connector, or nothing (none).",
         group="Common",
         order=14,
         width="MEDIUM",
@@ -389,14 +393,14 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
         default=None,
         importance="low",
         at_least=1,
-        doc="At most so many records a second are sent by each task. Default: no limit.",
+        doc="The most records per second that each task sends. Default: no limit.",
     )
     restart_max_attempts: int = setting(
         "headrace.restart.max.attempts",
         default=0,
         importance="low",
         at_least=0,
-        doc="How often in a row the connector is restarted by itself when it has failed.",
+        doc="How often in a row a failed connector is restarted automatically.",
     )
     restart_backoff_ms: int = setting(
         "headrace.restart.backoff.ms",
@@ -409,7 +413,7 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
     )
 
     def check(self) -> Iterator[Problem]:
-        """Dead letters, and known keys that have no effect yet."""
+        """Check dead letters, and refuse known keys that have no effect yet."""
         yield from super().check()
         yield from connector_refusals(self.originals, frozenset(s.name for s in self.settings()))
 
@@ -425,14 +429,14 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
         return {**worker.client("producer"), **self.under("producer.override.")}
 
     def admin(self, worker: WorkerConfig) -> dict[str, str]:
-        """The settings of the admin clients that make its topics; the connector's win."""
+        """The settings of the admin clients that create its topics; the connector's win."""
         return {**worker.client("admin"), **self.under("admin.override.")}
 
     def interval_ms(self, worker: WorkerConfig) -> int:
         """How long a transaction is, with the boundary interval.
 
-        Whoever asks for intervals without saying how long gets the worker's (KIP-618). Where the broker
-        would abort such a transaction, as with Kafka Connect's own defaults, it is half of what it allows.
+        A connector that sets the boundary without a length gets the worker's (KIP-618). Where the broker would abort
+        such a transaction, as with Kafka Connect's own defaults, it is half of the transaction timeout.
         """
         given = self.transaction_boundary_interval_ms
         if given is not None:
@@ -444,26 +448,15 @@ class ConnectorConfig(ErrorSettings, TopicSettings, DeliverySettings):
         return flush if timeout is None or flush < timeout else timeout // 2
 
     def commit_seconds(self, worker: WorkerConfig) -> float:
-        """How long to go on before a commit, where time decides."""
+        """The time between two commits, where time decides."""
         if worker.exactly_once:
             return self.interval_ms(worker) / 1e3
         return worker.offset_flush_interval_ms / 1e3
 
 
-_OWN: Final = "headrace."
-
-
 def connector_version(connector: type[SourceConnector]) -> str:
     """The version of a connector's class: what its author says, or that of headrace for its own. Pure."""
     return __version__ if connector.__module__.startswith(_OWN) else connector.version
-
-
-TRANSFORMS: Final = "transforms"
-PREDICATES: Final = "predicates"
-KEYS: Final = (TRANSFORMS, PREDICATES)
-"""The settings that list aliases."""
-OF_RUNTIME: Final = ("type", "plugin.version", "predicate", "negate")
-"""What of an alias's keys is not for its class."""
 
 
 def aliases(key: str, props: Mapping[str, str]) -> tuple[str, ...]:
@@ -474,7 +467,7 @@ def aliases(key: str, props: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def own_settings(key: str, alias: str, props: Mapping[str, str]) -> dict[str, str]:
-    """What *props* have for the class of *alias*, without its prefix. Pure."""
+    """The settings that *props* have for the class of *alias*, without its prefix. Pure."""
     mine = under(props, f"{key}.{alias}.")
     return {name: value for name, value in mine.items() if name not in OF_RUNTIME}
 

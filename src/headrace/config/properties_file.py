@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 _BLANK = " \t\f"
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# A key ends at the first separator that no backslash protects.
+# A key ends at the first separator that is not escaped by a backslash.
 _KEY = re.compile(r"(?:\\.|[^\\=: \t\f])*", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -33,9 +33,9 @@ def _matched(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without blank ones and comments; what a backslash at the end continues is one line.
+    """Lines without blank ones and comments; lines joined by a backslash at the end are one.
 
-    As in Java, what follows a line of nothing but a backslash begins again.
+    As in Java, a line of nothing but a backslash joins nothing: the next line starts a new one.
     """
     line = ""
     for natural in _LINE_END.split(text):

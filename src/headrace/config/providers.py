@@ -1,4 +1,4 @@
-"""Configuration providers: where values are kept that ``${provider:path:key}`` stands for."""
+"""Configuration providers: they look up the values that ``${provider:path:key}`` stands for."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from headrace.config.properties_file import parsed_properties
 from headrace.connect.config import Problem, under
 from headrace.connect.setting import SettingType, parsed
 
+NAMES: Final = "config.providers"
+_PACKAGE = "org.apache.kafka.common.config.provider"
+
 
 class LookupFailedError(ValueError):
     """There is no such value, or it may not be read; the message is for the user."""
@@ -26,7 +29,7 @@ class Provider(Protocol):
         ...
 
     def file(self, path: str, key: str) -> Path | None:
-        """The file with that value, there or not; ``None`` when it is in none. Pure."""
+        """The file that holds the value, whether or not it exists; ``None`` when it is not in a file. Pure."""
         ...
 
 
@@ -53,7 +56,7 @@ class EnvironmentProvider:
     def value(self, path: str, key: str) -> str:
         """See :class:`~headrace.config.providers.Provider`."""
         if path:
-            raise LookupFailedError(f"variables have no path, and here it is {path}")
+            raise LookupFailedError(f"environment variables have no path, but it names {path}")
         if not self.pattern.fullmatch(key):
             raise LookupFailedError(f"{key} does not match allowlist.pattern of the provider")
         if key not in self.environment:
@@ -61,7 +64,7 @@ class EnvironmentProvider:
         return self.environment[key]
 
     def file(self, path: str, key: str) -> Path | None:
-        """None: a process's environment stays as it is."""
+        """None: environment variables are not in a file."""
         return None
 
 
@@ -77,7 +80,7 @@ class FileProvider:
         try:
             found = parsed_properties(content)
         except ValueError:
-            # What is wrong with a line would show the line.
+            # The error would show the line.
             raise LookupFailedError(f"{path} is not a properties file") from None
         if key not in found:
             raise LookupFailedError(f"there is no key {key} in {path}")
@@ -99,7 +102,7 @@ class DirectoryProvider:
         folder = readable_path(path, self.allowed)
         if not key or key in (".", "..") or "/" in key:
             raise LookupFailedError(f"{key!r} is not the name of a file in {path}")
-        # A link out of the allowed folders is no way around them.
+        # A link may lead out of the allowed folders.
         file = readable_path(str(folder / key), self.allowed)
         try:
             return _content(file, f"{path}/{key}").decode()
@@ -119,13 +122,9 @@ def _content(file: Path, named: str) -> bytes:
         raise LookupFailedError(f"{named} cannot be read: {reason}") from error
 
 
-NAMES: Final = "config.providers"
-_PACKAGE = "org.apache.kafka.common.config.provider"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kind:
-    """A kind of providers: its *parameter*, what is wrong with one, and how a provider is made of it."""
+    """A kind of provider: its *parameter*, the check of that, and how to make a provider of it."""
 
     parameter: str
     problem: Callable[[str], str | None]
@@ -143,7 +142,7 @@ def providers_of(props: Mapping[str, str]) -> Mapping[str, Provider]:
 
 
 def provider_problems(props: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with the providers of a worker's *props*. Looks whether allowed paths are there."""
+    """What is wrong with the providers of a worker's *props*. Checks on disk whether allowed paths exist."""
     names = _names(props)
     for name in names:
         yield from _problems(name, props)
@@ -152,7 +151,7 @@ def provider_problems(props: Mapping[str, str]) -> Iterator[Problem]:
         if named != key and not any(named.startswith(f"{name}.") for name in names):
             yield (
                 key,
-                f"{key} is of no provider that {NAMES} names; add it there, or leave this out.",
+                f"{key} belongs to no provider in {NAMES}; add the provider there, or leave this key out.",
             )
 
 
@@ -163,8 +162,8 @@ def _problems(name: str, props: Mapping[str, str]) -> Iterator[Problem]:
         return
     kind = _KINDS.get(_class(name, props))
     if kind is None:
-        told = f"Invalid value {props[key]} for configuration {key}: Class {props[key]}"
-        yield key, f"{told} could not be found. There are: file, env, directory."
+        message = f"Invalid value {props[key]} for configuration {key}: Class {props[key]}"
+        yield key, f"{message} could not be found. Valid ones are: file, env, directory."
         return
     for parameter, value in _parameters(name, props).items():
         where = f"{NAMES}.{name}.param.{parameter}"

@@ -1,4 +1,4 @@
-"""What is wrong with configurations of workers and connectors beyond single settings; no class is asked."""
+"""What is wrong with configurations of workers and connectors beyond single settings; calls no connector's class."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ConverterCheck = Callable[[Role, str, Mapping[str, str]], tuple[Problem, ...]]
 def every_worker_problem(
     props: Mapping[str, str], check_of: Callable[[WorkerConfig], ConverterCheck]
 ) -> tuple[Problem, ...]:
-    """All that is wrong with a worker's *props*, single settings and rules across them; asks no broker."""
+    """All that is wrong with a worker's *props*, single settings and rules across them; contacts no broker."""
     return every_problem(
         WorkerConfig,
         props,
@@ -44,7 +44,7 @@ def every_worker_problem(
 
 
 def _harmless(props: Mapping[str, str]) -> dict[str, object]:
-    """What stands for settings that cannot be read, so that no rule tells of a clash with a default."""
+    """Values in place of settings that cannot be read, so that no rule reports a clash with their defaults."""
     producers = props.get("producer.bootstrap.servers", "localhost:9092")
     return {
         "bootstrap.servers": (producers,),
@@ -54,8 +54,8 @@ def _harmless(props: Mapping[str, str]) -> dict[str, object]:
 
 
 def worker_problems(worker: WorkerConfig, check: ConverterCheck) -> tuple[Problem, ...]:
-    """What is wrong with a worker's converters and its settings of Kafka clients; asks no broker."""
-    # One that is missing is a problem of its own.
+    """What is wrong with a worker's converters and its settings of Kafka clients; contacts no broker."""
+    # A missing converter is reported by its setting.
     named: list[Role] = [role for role in ROLES if getattr(worker, f"{role}_converter") is not None]
     wrong = (
         each for role in named for each in _converter_problems(role, worker.converter(role), check)
@@ -66,9 +66,9 @@ def worker_problems(worker: WorkerConfig, check: ConverterCheck) -> tuple[Proble
 def connector_problems(
     props: Mapping[str, str], worker: WorkerConfig, check: ConverterCheck
 ) -> tuple[Problem, ...]:
-    """Everything that is wrong with a connector's *props* in this *worker*, its class's settings apart.
+    """Everything that is wrong with a connector's *props* in this *worker*, except the settings of its class.
 
-    Asks no broker. Called before a connector is made, and for validation.
+    Contacts no broker. Called before a connector is made, and for validation.
     """
     refused = dict(
         override_problems(
@@ -97,7 +97,7 @@ def connector_problems(
 
 
 def connector_warnings(config: ConnectorConfig, worker: WorkerConfig) -> tuple[str, ...]:
-    """Sentences about settings that have no effect, or another one than they seem to. Pure."""
+    """Sentences about settings that have no effect, or not the one that they seem to have. Pure."""
     return (
         *connector_client_warnings(config.originals, worker, config.producer(worker)),
         *_interval_warnings(config, worker),
@@ -127,9 +127,9 @@ def _named_converter_problems(
         if getattr(config, f"{role}_converter") is not None:
             yield from _converter_problems(role, choice, check)
         elif version is not None:
-            # The worker's converter, of which only the version is this connector's matter.
-            asked = replace(choice, config={**choice.config, _VERSION: version})
-            yield from _converter_problems(role, asked, check)
+            # The worker's converter; the connector only requires a version of it.
+            versioned = replace(choice, config={**choice.config, _VERSION: version})
+            yield from _converter_problems(role, versioned, check)
 
 
 def _converter_problems(

@@ -1,4 +1,4 @@
-"""Secrets in configurations: placeholders that stand for them, and what no one may read in logs, traces and answers."""
+"""Secrets in configurations: placeholders that stand for them, and values to hide in logs, traces and answers."""
 
 from __future__ import annotations
 
@@ -17,21 +17,26 @@ from headrace.kafka.client_config import redacted
 from headrace.observe.log_format import hide_in_logs
 from headrace.observe.secret_masking import Secrets, forms, kept_secret
 
-
-def is_secret_key(key: str) -> bool:
-    """Whether the value of *key* is not to be shown, as far as its name tells. Pure."""
-    lowered = key.lower()
-    told = any(word in lowered for word in ("credential", "access.key", "user.info", "api.key"))
-    return told or redacted({lowered: ""})[lowered] == HIDDEN
-
-
-# A password of fewer characters is likely to be a word, and every sentence with it would be spoilt.
+# A shorter password is likely to be a common word, and masking it would spoil every sentence with that word.
 _SHORTEST = 8
 _REDACTION: Final = "spark.redaction.regex"
 # Spark's own default.
 _REDACTED: Final = "(?i)secret|password|token|access[.]?key"
 # The passwords within a line for JAAS.
 _QUOTED = re.compile(r'"([^"]*)"')
+# Kafka's own pattern, in which the path is optional.
+_PLACEHOLDER = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+# A value this short, such as a number of tasks, would be found inside unrelated words.
+_FEW = 3
+
+
+def is_secret_key(key: str) -> bool:
+    """Whether the name of *key* suggests that its value is a secret. Pure."""
+    lowered = key.lower()
+    is_secret = any(
+        word in lowered for word in ("credential", "access.key", "user.info", "api.key")
+    )
+    return is_secret or redacted({lowered: ""})[lowered] == HIDDEN
 
 
 def hidden_values(
@@ -39,7 +44,7 @@ def hidden_values(
     settings: Iterable[Setting],
     *configs: Mapping[str, str],
 ) -> Secrets:
-    """What *placeholders* stand for, and the passwords in *configs*: of *settings*, or so by their names. Pure."""
+    """The values of *placeholders*, and the passwords in *configs*, by *settings* or by the names of keys. Pure."""
     passwords = frozenset(each.name for each in settings if each.type is SettingType.PASSWORD)
     written = {
         text: HIDDEN
@@ -60,7 +65,7 @@ def _texts(value: str) -> Iterator[str]:
 
 
 def spark_problems(given: Mapping[str, str], resolved: Mapping[str, str]) -> Iterator[Problem]:
-    """Placeholders in keys of Spark's whose values it shows in its event log and on its pages. Pure."""
+    """Placeholders in Spark's keys whose values Spark shows in its event log and its UI. Pure."""
     pattern = re.compile(_REDACTED)
     with suppress(re.error):
         pattern = re.compile(given.get(_REDACTION, _REDACTED))
@@ -69,24 +74,18 @@ def spark_problems(given: Mapping[str, str], resolved: Mapping[str, str]) -> Ite
             yield (
                 key,
                 (
-                    "Spark would show in its event log what the placeholder stands for: only keys that "
-                    f"match {_REDACTION} ({pattern.pattern}) can have one. Extend that expression."
+                    "Spark would write the placeholder's value to its event log: only keys that match "
+                    f"{_REDACTION} ({pattern.pattern}) may have placeholders. Extend that expression."
                 ),
             )
-
-
-# Kafka's own: the path may be left out.
-_PLACEHOLDER = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
-# So short a value, such as a number of tasks, would be found inside the words of every sentence.
-_FEW = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
     """A configuration as it was *given*, and *resolved*; values are ``None`` where JSON had null.
 
-    *problems* are of placeholders that could not be replaced, *secrets* the placeholder of each value that
-    was put in, *files* where values come from.
+    *problems* are those of placeholders that could not be resolved, *secrets* the placeholder of each value that was
+    inserted, *files* the files with values.
     """
 
     given: Mapping[str, str | None] = field(repr=False)
@@ -96,28 +95,28 @@ class Resolution:
     files: frozenset[Path] = frozenset()
 
     def props(self) -> dict[str, str]:
-        """The resolved values that are there."""
+        """The resolved values without nulls."""
         return {key: value for key, value in self.resolved.items() if value is not None}
 
     def nulls(self) -> tuple[str, ...]:
-        """The keys without a value."""
+        """The keys whose value is null."""
         return tuple(key for key, value in self.resolved.items() if value is None)
 
     @contextmanager
     def kept_secret(self) -> Generator[None]:
-        """Let what is raised within, such as by an author's class, show no secret."""
+        """Mask secrets in what is raised within, such as by an author's class."""
         with kept_secret(Secrets(values=self.secrets)):
             yield
 
     def masked(self, text: str) -> str:
-        """*text* with the placeholders in place of what they stand for. Pure."""
+        """*text* with placeholders in place of their values. Pure."""
         if self._found is None:
             return text
         return self._found.sub(lambda found: self._shown[found[0]], text)
 
     @cached_property
     def _shown(self) -> Mapping[str, str]:
-        """What is shown in place of each text that holds a secret. Made once: a configuration may have many problems."""
+        """The text to show for each secret. Cached, because a configuration may have many problems to mask."""
         shown = dict(self.secrets)
         for key, value in self.props().items():
             given = self.given[key]
@@ -135,7 +134,7 @@ class Resolution:
 
 
 def _found_as(secret: str) -> str:
-    """The expression that finds *secret*: one of a few characters only where it stands alone."""
+    """The expression that finds *secret*; a short one is found only as a whole word."""
     found = re.escape(secret)
     return found if len(secret) > _FEW else rf"(?<!\w){found}(?!\w)"
 
@@ -143,7 +142,7 @@ def _found_as(secret: str) -> str:
 def resolution(config: Mapping[str, str | None], providers: Mapping[str, Provider]) -> Resolution:
     """*config* with the placeholders of *providers*, by their names, replaced; others stay as they are.
 
-    May read files. Nothing that was put in is looked at for placeholders again.
+    May read files. Placeholders in inserted values are not resolved.
     """
     resolved = dict(config)
     problems = list[Problem]()
@@ -186,9 +185,9 @@ def _replacing(
 
 
 def resolved_in(worker: Mapping[str, str], config: Mapping[str, str | None]) -> Resolution:
-    """*config* with the placeholders of the providers that the *worker*'s configuration names replaced.
+    """*config* with the placeholders of the *worker*'s providers replaced, and their values hidden in logs.
 
-    May read files. What cannot be replaced is among the answer's problems. Any thread may call.
+    May read files. Placeholders that cannot be resolved are among the result's problems. Any thread may call.
     """
     found = resolution(config, providers_of(worker))
     hide_in_logs(found.secrets)

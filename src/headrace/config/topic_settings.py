@@ -1,4 +1,4 @@
-"""The settings that say how topics are made that are not there (KIP-158), by groups."""
+"""The settings for the creation of missing topics (KIP-158), by groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.java.regex import regex_problem
 from headrace.task.topic_creation import TopicGroup
 
 DEFAULT: Final = "default"
-"""The group of every topic that no other group takes; no one chooses its patterns."""
+"""The group of every topic that matches no other group; it has no patterns of its own."""
 
 PREFIX: Final = "topic.creation."
 
@@ -19,6 +19,8 @@ _INCLUDE, _EXCLUDE = "include", "exclude"
 _REPLICAS, _PARTITIONS = "replication.factor", "partitions"
 _BROKERS_OWN = -1
 _EVERY_TOPIC = (".*",)
+GROUPS: Final = "topic.creation.groups"
+"""The key of the list of groups."""
 
 
 def group_problems(group: str, props: Mapping[str, str]) -> Iterator[Problem]:
@@ -103,21 +105,17 @@ def _patterns_problem(patterns: tuple[str, ...]) -> str | None:
     return f"Syntax error in regular expression: {problem}" if problem else None
 
 
-GROUPS: Final = "topic.creation.groups"
-"""The key of the list of groups."""
-
-
 class TopicSettings(Config):
-    """Groups of topics, each made in its own way; part of every connector's configuration.
+    """Groups of topics with settings for their creation; part of every connector's configuration.
 
-    What is set for a group, ``topic.creation.<group>.…``, is no attribute: users name groups.
+    The settings of a group, ``topic.creation.<group>.…``, are not attributes, because users name the groups.
     """
 
     topic_creation_groups: tuple[str, ...] = setting(
         default=(),
         importance="low",
-        doc="Groups of topics that are made in their own way when they are missing, as topic.creation.<group>.… "
-        "says. The first group that takes a topic counts, at last the group default.",
+        doc="Groups of topics that are created with their own settings, topic.creation.<group>.…, when they are "
+        "missing. A topic belongs to the first group that matches it, or else to the group default.",
         group="Topic Creation",
         order=1,
         width="LONG",
@@ -126,31 +124,31 @@ class TopicSettings(Config):
 
     @property
     def makes_topics(self) -> bool:
-        """Whether anything is said about making topics: tasks then make theirs when they are missing."""
+        """Whether any setting is about creating topics: tasks then create their topics when they are missing."""
         return any(key.startswith(PREFIX) for key in self.originals)
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """All groups in the order in which they are asked, the default one last."""
+        """All groups in the order in which they are matched, the default one last."""
         named = (each for each in self.topic_creation_groups if each != DEFAULT)
         return (*dict.fromkeys(named), DEFAULT)
 
     @property
     def topic_groups(self) -> tuple[TopicGroup, ...]:
-        """The groups; none where nothing is said. Raises ``ValueError`` when :func:`topic_problems` has any."""
+        """The groups; empty unless tasks create topics. Raises ``ValueError`` when :func:`topic_problems` has any."""
         if not self.makes_topics:
             return ()
         return tuple(topic_group(each, self.originals) for each in self.group_names)
 
 
 def topic_problems(config: TopicSettings, *, enabled: bool) -> Iterator[Problem]:
-    """What is wrong with the groups; of those that the worker has not *enabled*, only their names. Pure."""
+    """What is wrong with the groups; only with their names unless the worker has them *enabled*. Pure."""
     groups = config.topic_creation_groups
     if len(set(groups)) < len(groups):
-        told = f"Invalid value [{', '.join(groups)}] for configuration {GROUPS}"
-        yield GROUPS, f"{told}: Duplicate alias provided."
+        message = f"Invalid value [{', '.join(groups)}] for configuration {GROUPS}"
+        yield GROUPS, f"{message}: Duplicate alias provided."
     if enabled and config.makes_topics:
-        # As a Java worker finds them: what is missed in the default group comes first.
+        # In the order of a Java worker: problems of the default group come first.
         for each in (DEFAULT, *config.group_names[:-1]):
             yield from group_problems(each, config.originals)
 
@@ -160,10 +158,10 @@ def topic_warnings(config: TopicSettings, *, enabled: bool) -> Iterator[str]:
     if config.makes_topics and not enabled:
         yield (
             "topic.creation.* has no effect, because the worker has topic.creation.enable=false: a missing topic is "
-            "made by the broker or not at all."
+            "created by the broker or not at all."
         )
         return
     if DEFAULT in config.topic_creation_groups:
         yield f"The group default in {GROUPS} has no effect: it is always there, and always the last one."
     for key in ignored_patterns(config.originals):
-        yield f"{key} has no effect: the group default takes every topic that no other group takes."
+        yield f"{key} has no effect: the group default has every topic that matches no other group."

@@ -1,4 +1,4 @@
-"""Keys that no setting has, most of them misspelt, and Kafka Connect's keys that have no effect here."""
+"""Unknown keys, most of them misspelt, and Kafka Connect's keys that have no effect here."""
 
 from __future__ import annotations
 
@@ -13,44 +13,8 @@ from headrace.connect.config import Problem
 _SIMILAR = 0.8
 # Keys of two lengths cannot be so similar where one of them has less than two thirds of the other's letters.
 _LENGTHS = _SIMILAR / (2 - _SIMILAR)
-# To look for what a key resembles takes a millisecond, and a request may have a hundred thousand of them.
+# Searching for a similar key takes a millisecond, and a request may have a hundred thousand unknown keys.
 _LOOKED_AT = 20
-
-
-def unknown_key_warnings(keys: Iterable[str], known: Iterable[str] = ()) -> Iterator[str]:
-    """What is said of unknown *keys*, in Kafka Connect's words: of the first ones with the *known* key that each resembles.
-
-    How many others there are is said in one sentence.
-    """
-    rest = iter(keys)
-    names = tuple(known)
-    for key in islice(rest, _LOOKED_AT):
-        meant = nearest(key, names)
-        sentence = f"The configuration '{key}' was supplied but isn't a known config."
-        yield f"{sentence} Did you mean '{meant}'?" if meant else sentence
-    others = sum(1 for _ in rest)
-    if others:
-        yield f"{others} other configurations were supplied but aren't known configs."
-
-
-def hinted(
-    problems: Iterable[Problem], given: Container[str], unknown: Iterable[str]
-) -> Iterator[Problem]:
-    """*problems*; of a key that is not *given* together with the one of the first *unknown* ones that may be meant for it."""
-    candidates = tuple(islice(unknown, _LOOKED_AT))
-    for key, sentence in problems:
-        meant = None if key in given else nearest(key, candidates)
-        yield key, f"{sentence} Is '{meant}' misspelt?" if meant else sentence
-
-
-def nearest(key: str, others: Iterable[str]) -> str | None:
-    """The one of *others* that is almost *key*."""
-    size = len(key)
-    likely = [each for each in others if size * _LENGTHS <= len(each) <= size / _LENGTHS]
-    found = difflib.get_close_matches(key, likely, n=1, cutoff=_SIMILAR) if likely else ()
-    return found[0] if found else None
-
-
 WORKER_DEFAULTS: Final[Mapping[str, str | None]] = {
     "config.storage.replication.factor": "3",
     "config.storage.topic": None,
@@ -78,10 +42,10 @@ WORKER_DEFAULTS: Final[Mapping[str, str | None]] = {
     "worker.sync.timeout.ms": "3000",
     "worker.unsync.backoff.ms": "300000",
 }
-"""What a key of a worker may be set to; ``None`` when it may not be there at all."""
+"""The only value that such a key of a worker may have; ``None`` when the key may not be set at all."""
 
 DISTRIBUTED_TOPICS: Final = ("config.storage.topic", "status.storage.topic")
-"""Keys of a worker that only a distributed one has, and always has."""
+"""Keys that every distributed worker has, and no other worker."""
 
 DISTRIBUTED_PREFIXES: Final = (
     "config.storage.",
@@ -95,14 +59,14 @@ DISTRIBUTED_PREFIXES: Final = (
     "worker.sync.",
     "worker.unsync.",
 )
-"""Beginnings of keys that have a meaning only for distributed workers."""
+"""Prefixes of keys that have a meaning only for distributed workers."""
 
 WORKER_PREFIXES: Final = (
     "config.storage.",
     "offset.storage.",
     "status.storage.",
 )
-"""Beginnings of keys of a worker that may not be there at all."""
+"""Prefixes of a worker's keys that may not be set at all, except known ones."""
 
 REST_KEYS: Final = frozenset(
     {
@@ -120,14 +84,13 @@ REST_KEYS: Final = frozenset(
         "ssl.client.auth",
     }
 )
-"""Keys of a worker that the REST interface reads, and declares; none of them is of a Kafka client."""
+"""Keys of a worker that the REST interface declares and reads; none of them is for a Kafka client."""
 
 REST_PREFIXES: Final = ("admin.listeners.https.", "listeners.https.")
-"""Beginnings of keys of a worker that the REST interface reads."""
+"""Prefixes of a worker's keys that the REST interface reads."""
 
 CONNECTOR_PREFIXES: Final = ("errors.deadletterqueue.",)
-"""Beginnings of keys of a connector that may not be there at all."""
-
+"""Prefixes of a connector's keys that may not be set at all, except known ones."""
 
 _DISTRIBUTED: Final = (
     "This is the configuration of a distributed worker, and distributed mode is not supported yet: a worker of "
@@ -136,10 +99,44 @@ _DISTRIBUTED: Final = (
 )
 
 
-def worker_refusals(props: Mapping[str, str], known: frozenset[str]) -> Iterator[Problem]:
-    """What in a worker's configuration has no effect yet; *known* are the keys that have one.
+def unknown_key_warnings(keys: Iterable[str], known: Iterable[str] = ()) -> Iterator[str]:
+    """Kafka Connect's warning about each of the first unknown *keys*, with the *known* key that it resembles.
 
-    Of a distributed worker's the keys that only such a worker has are told in one sentence.
+    One more sentence counts the others.
+    """
+    rest = iter(keys)
+    names = tuple(known)
+    for key in islice(rest, _LOOKED_AT):
+        meant = nearest(key, names)
+        sentence = f"The configuration '{key}' was supplied but isn't a known config."
+        yield f"{sentence} Did you mean '{meant}'?" if meant else sentence
+    others = sum(1 for _ in rest)
+    if others:
+        yield f"{others} other configurations were supplied but aren't known configs."
+
+
+def hinted(
+    problems: Iterable[Problem], given: Container[str], unknown: Iterable[str]
+) -> Iterator[Problem]:
+    """*problems*; those of keys that are not *given* name a similar key among the first *unknown* ones."""
+    candidates = tuple(islice(unknown, _LOOKED_AT))
+    for key, sentence in problems:
+        meant = None if key in given else nearest(key, candidates)
+        yield key, f"{sentence} Is '{meant}' misspelt?" if meant else sentence
+
+
+def nearest(key: str, others: Iterable[str]) -> str | None:
+    """The one of *others* that is almost *key*."""
+    size = len(key)
+    likely = [each for each in others if size * _LENGTHS <= len(each) <= size / _LENGTHS]
+    found = difflib.get_close_matches(key, likely, n=1, cutoff=_SIMILAR) if likely else ()
+    return found[0] if found else None
+
+
+def worker_refusals(props: Mapping[str, str], known: frozenset[str]) -> Iterator[Problem]:
+    """Problems of the keys in a worker's configuration that have no effect yet; *known* keys have one.
+
+    One sentence lists all keys that only a distributed worker has.
     """
     distributed = [each for each in DISTRIBUTED_TOPICS if each in props]
     if not distributed:
@@ -152,7 +149,7 @@ def worker_refusals(props: Mapping[str, str], known: frozenset[str]) -> Iterator
 
 
 def connector_refusals(props: Mapping[str, str], known: frozenset[str]) -> Iterator[Problem]:
-    """What in a connector's configuration has no effect yet; *known* are the keys that have one."""
+    """Problems of the keys in a connector's configuration that have no effect yet; *known* keys have one."""
     return _refusals(props, known, {}, CONNECTOR_PREFIXES)
 
 
@@ -170,8 +167,8 @@ def _refusals(
                 yield key, _sentence(key, defaults[key])
         elif key.startswith(prefixes):
             prefix = next(each for each in prefixes if key.startswith(each))
-            beside = sorted(each for each in known if each.startswith(prefix))
-            yield key, f"{_sentence(key, None)}{_listed(beside)}"
+            similar = sorted(each for each in known if each.startswith(prefix))
+            yield key, f"{_sentence(key, None)}{_listed(similar)}"
 
 
 def _is_default(value: str, default: str | None) -> bool:
@@ -184,4 +181,4 @@ def _sentence(key: str, default: str | None) -> str:
 
 
 def _listed(keys: Sequence[str]) -> str:
-    return f" If it is misspelt: there are {', '.join(keys)}." if keys else ""
+    return f" If it is misspelt: supported are {', '.join(keys)}." if keys else ""

@@ -1,4 +1,4 @@
-"""The settings of a worker: as declared, what they mean together, and sentences about those it starts with all the same."""
+"""The settings of a worker: their declarations, the rules across them, and warnings that do not prevent a start."""
 
 from __future__ import annotations
 
@@ -27,13 +27,40 @@ from headrace.task.work import Delivery, PluginChoice
 # Slots are given this address, so it has to be one that can be connected to.
 _ANYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 (refused, not bound)
 _LAST_PORT = 65_535
-# As Kafka's own clients read it: a protocol before it is passed over.
+# As Kafka's own clients read it: a protocol before the address is ignored.
 _SERVER = re.compile(r"([a-zA-Z][a-zA-Z\d+.-]*://)?(\[[0-9a-zA-Z.%:]+\]|[0-9a-zA-Z._%-]+):\d{1,5}")
+OVERRIDES: Final = ("producer.override.", "consumer.override.", "admin.override.")
+"""Prefixes of a connector's keys that override the worker's settings of its clients."""
+
+POLICIES: Final = ("All", "Allowlist", "None", "Principal")
+"""The policies by their short names."""
+
+_PACKAGE = "org.apache.kafka.connect.connector.policy"
+_SUFFIX = "ConnectorClientConfigOverridePolicy"
+_OF_PRINCIPALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
+SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+# As Spark reads it: local[threads] and local[threads,failures]. local-cluster is a cluster.
+_LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
+ROLES: Final[tuple[Role, ...]] = ("key", "value", "header")
+"""The parts of a record that have a converter each."""
+
+_PASSED_ON = (
+    *CONNECTION_PREFIXES,
+    *(f"{role}.converter." for role in ROLES),
+    *REST_PREFIXES,
+    "admin.",
+    "config.providers.",
+    "consumer.",
+    "producer.",
+    "spark.",
+)
+_SERVERS = "bootstrap.servers"
+_IGNORED = ("internal.key.converter", "internal.value.converter")
 
 
 def topic_count(value: int) -> str | None:
-    """Partitions or replicas of a topic that is made."""
-    # Kafka's own sign for "what the broker says".
+    """What is wrong with a number of partitions or replicas of a topic to create."""
+    # Kafka's own -1 means the broker's default.
     return (
         None
         if value == -1 or value > 0
@@ -42,7 +69,7 @@ def topic_count(value: int) -> str | None:
 
 
 def listener(value: str) -> str | None:
-    """Where the worker listens for its tasks."""
+    """What is wrong with the address at which the worker listens for its tasks."""
     host, _, port = value.rpartition(":")
     if not host or not port.isdecimal() or int(port) > _LAST_PORT:
         return "It must be host:port, with port 0 for a free one"
@@ -52,27 +79,16 @@ def listener(value: str) -> str | None:
 
 
 def servers(value: tuple[str, ...]) -> str | None:
-    """Brokers, each as host:port."""
-    # The client takes 9092 for a missing port, and waits for a host that no one meant.
+    """What is wrong with a list of brokers, each as host:port."""
+    # For a missing port the client would assume 9092, and wait for a host that no one meant.
     wrong = next((each for each in value if not _SERVER.fullmatch(each)), None)
     if wrong is None:
         return None if value else "Name at least one broker as host:port"
     return f"Invalid url in bootstrap.servers: {wrong}. It must be host:port"
 
 
-OVERRIDES: Final = ("producer.override.", "consumer.override.", "admin.override.")
-"""Beginnings of a connector's keys that override the worker's settings of its clients."""
-
-POLICIES: Final = ("All", "Allowlist", "None", "Principal")
-"""The policies by their short names."""
-
-_PACKAGE = "org.apache.kafka.connect.connector.policy"
-_SUFFIX = "ConnectorClientConfigOverridePolicy"
-_OF_PRINCIPALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
-
-
 def policy_name(named: str) -> str | None:
-    """The short name of the policy that *named* is the short name, or Java's class, of; else ``None``."""
+    """The short name of the policy that *named* stands for, by short name or Java's class; else ``None``."""
     short = named.strip().removeprefix(f"{_PACKAGE}.").removesuffix(_SUFFIX)
     return short if short in POLICIES else None
 
@@ -81,7 +97,7 @@ def policy_problem(named: str) -> str | None:
     """What is wrong with a policy's name."""
     if policy_name(named):
         return None
-    return f"Class {named} could not be found. There are: {', '.join(POLICIES)}."
+    return f"Class {named} could not be found. Valid ones are: {', '.join(POLICIES)}."
 
 
 def override_problems(
@@ -89,7 +105,7 @@ def override_problems(
 ) -> Iterator[Problem]:
     """The overrides in a connector's *props* that the *policy* refuses, in Kafka Connect's words.
 
-    *allowlist* are the settings that the policy Allowlist lets through.
+    *allowlist* are the settings that the policy Allowlist allows.
     """
     name = policy_name(policy)
     if name == "All":
@@ -98,15 +114,12 @@ def override_problems(
     for prefix in OVERRIDES:
         for key in under(props, prefix):
             if key not in allowed:
-                told = f"The '{name}' policy does not allow '{key}' to be overridden in the connector configuration."
-                yield f"{prefix}{key}", told
-
-
-SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+                message = f"The '{name}' policy does not allow '{key}' to be overridden in the connector configuration."
+                yield f"{prefix}{key}", message
 
 
 class WorkerSettings(Config):
-    """What a worker's file may say; :class:`~headrace.config.worker_config.WorkerConfig` is what it means."""
+    """The settings of a worker's file; :class:`~headrace.config.worker_config.WorkerConfig` interprets them."""
 
     bootstrap_servers: tuple[str, ...] = setting(
         default=("localhost:9092",),
@@ -135,7 +148,7 @@ class WorkerSettings(Config):
         importance="high",
         non_empty=True,
         doc="The worker's name in Kafka: transactional ids and the offsets topic begin with it. "
-        "Without it, a name is made once and kept in the state file.",
+        "Without it, a name is generated once and kept in the state file.",
     )
     exactly_once_source_support: str | None = setting(
         default=None,
@@ -153,20 +166,20 @@ class WorkerSettings(Config):
         default=25,
         importance="low",
         valid=topic_count,
-        doc="Partitions of the topic of source offsets when it is made; -1 for the broker's default.",
+        doc="Partitions of the topic of source offsets when it is created; -1 for the broker's default.",
     )
     offset_storage_replication_factor: int = setting(
         default=-1,
         kind=SettingType.SHORT,
         importance="low",
         valid=topic_count,
-        doc="Replicas of the topic of source offsets when it is made; -1 for the broker's default.",
+        doc="Replicas of the topic of source offsets when it is created; -1 for the broker's default.",
     )
     offset_storage_file_filename: str | None = setting(
         default=None,
         importance="low",
         non_empty=True,
-        doc="The offsets file of a standalone Java worker, whose place this one takes: it is read once, when "
+        doc="The offsets file of a standalone Java worker that this one replaces: it is read once, when "
         "this worker has no offsets yet, and never written. A relative path begins at the working directory.",
     )
     state_file: str | None = setting(
@@ -189,7 +202,7 @@ class WorkerSettings(Config):
         kind=SettingType.LONG,
         importance="low",
         at_least=0,
-        doc="How long tasks may take to end when they are asked to.",
+        doc="How long tasks may take to end when they are asked to stop.",
     )
     slots: int = setting(
         "headrace.slots",
@@ -238,15 +251,15 @@ class WorkerSettings(Config):
         default=1_000,
         kind=SettingType.LONG,
         at_least=0,
-        doc="How long a task of a polled connector goes on polling without records before its micro-batch ends. "
+        doc="How long a task of a polled connector keeps polling without records before its micro-batch ends. "
         "The time in which poll waits counts.",
     )
     poll_idle_max_ms: int = setting(
         default=30_000,
         kind=SettingType.LONG,
         at_least=0,
-        doc="The longest rest between two micro-batches of a polled connector that finds nothing. The first is a "
-        "quarter of a second, each one twice as long as the one before it, until something comes.",
+        doc="The longest pause between two micro-batches of a polled connector that finds nothing. The first is a "
+        "quarter of a second, each one twice as long as the one before it, until there are records.",
     )
     spark_master: str | None = setting(
         default=None,
@@ -278,17 +291,17 @@ class WorkerSettings(Config):
     topic_creation_enable: bool = setting(
         default=True,
         importance="low",
-        doc="Whether topics are made as the settings topic.creation.* of connectors say.",
+        doc="Whether topics are created as the settings topic.creation.* of connectors say.",
     )
     topic_tracking_enable: bool = setting(
         default=True,
         importance="low",
-        doc="Whether it is kept, and answered, which topics each connector has written to.",
+        doc="Whether the worker records which topics each connector has written to, and lists them over REST.",
     )
     topic_tracking_allow_reset: bool = setting(
         default=True,
         importance="low",
-        doc="Whether a request may have these topics forgotten.",
+        doc="Whether a request may reset the topics of a connector.",
     )
     rest_mask_passwords: bool = setting(
         default=False,
@@ -299,7 +312,7 @@ class WorkerSettings(Config):
     plugin_path: tuple[str, ...] = setting(
         default=(),
         doc="Folders of plugins in Python: modules, packages and installed distributions, in a folder itself or in "
-        "one directly below it. A relative path begins at the worker file's folder. Java's are passed over.",
+        "one directly below it. A relative path begins at the worker file's folder. Java plugins are ignored.",
     )
     plugin_discovery: str = setting(
         default="hybrid_warn",
@@ -307,7 +320,7 @@ class WorkerSettings(Config):
         ignore_case=True,
         importance="low",
         doc="service_load lists plugins of plugin.path only if they have entry points; otherwise its modules are "
-        "looked through for classes, too.",
+        "searched for classes, too.",
     )
     plugin_modules: tuple[str, ...] = setting(
         default=(),
@@ -315,12 +328,8 @@ class WorkerSettings(Config):
     )
 
 
-# As Spark reads it: local[threads] and local[threads,failures]. local-cluster is a cluster.
-_LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
-
-
 def local_cores(master: str, *, machine: int | None) -> int | None:
-    """How many tasks Spark runs at once with this *master*; ``None`` when that cannot be told from it.
+    """How many tasks Spark runs at once with this *master*; ``None`` when *master* does not say.
 
     *machine* is how many cores Spark's machine has, ``None`` when that is not known.
     """
@@ -332,7 +341,7 @@ def local_cores(master: str, *, machine: int | None) -> int | None:
 
 
 def shortage(master: str, *, slots: int, machine: int | None) -> str | None:
-    """A sentence that says what is wrong and what to change when slots would wait for ever; else ``None``."""
+    """Why some slots would wait for ever for a core, and what to change; ``None`` when there are enough cores."""
     cores = local_cores(master, machine=machine)
     if cores is None or cores >= slots:
         return None
@@ -353,21 +362,18 @@ def machine_cores() -> int:
 
 Role = Literal["key", "value", "header"]
 
-ROLES: Final[tuple[Role, ...]] = ("key", "value", "header")
-"""What a record's converters convert."""
-
 
 class WorkerConfig(WorkerSettings):
     """How a worker reaches Kafka and Spark, and how long things may take."""
 
     def check(self) -> Iterator[Problem]:
-        """Rules across settings, and known keys that have no effect yet."""
+        """Check rules across settings, and refuse known keys that have no effect yet."""
         yield from worker_refusals(self.originals, _known_keys())
         yield from provider_problems(self.originals)
         if self.exactly_once_source_support == "preparing":
             yield (
                 "exactly.once.source.support",
-                "preparing is a step of upgrading Kafka Connect; here it is enabled or disabled.",
+                "preparing is only needed to upgrade a Kafka Connect cluster; set enabled or disabled.",
             )
         if self.originals.get("spark.speculation", "").strip().lower() == "true":
             yield (
@@ -380,7 +386,7 @@ class WorkerConfig(WorkerSettings):
         yield from self._timing_problems()
 
     def _slot_problems(self) -> Iterator[Problem]:
-        # Spark takes local[…] as a remote, too: it then starts a server on this machine.
+        # Spark accepts local[…] as a remote, too: it then starts a server on this machine.
         for key, place in (
             ("spark.master", self.spark_master),
             ("spark.remote", self.spark_remote),
@@ -446,7 +452,7 @@ class WorkerConfig(WorkerSettings):
         return {**begin, **self.under(f"{kind}.")}
 
     def spark(self) -> dict[str, str]:
-        """Everything that Spark is given, the master included unless there is a remote."""
+        """All of Spark's settings, including the master unless there is a remote."""
         given = {key: value for key, value in self.originals.items() if key.startswith("spark.")}
         return given if self.spark_remote else {"spark.master": f"local[{self.slots}]", **given}
 
@@ -459,20 +465,6 @@ def transaction_timeout_ms(producer: Mapping[str, str]) -> int | None:
 
 def _known_keys() -> frozenset[str]:
     return frozenset(each.name for each in WorkerConfig.settings())
-
-
-_PASSED_ON = (
-    *CONNECTION_PREFIXES,
-    *(f"{role}.converter." for role in ROLES),
-    *REST_PREFIXES,
-    "admin.",
-    "config.providers.",
-    "consumer.",
-    "producer.",
-    "spark.",
-)
-_SERVERS = "bootstrap.servers"
-_IGNORED = ("internal.key.converter", "internal.value.converter")
 
 
 def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:
@@ -490,7 +482,7 @@ def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def servers_problems(props: Mapping[str, str]) -> Iterator[Problem]:
-    """A misspelt ``bootstrap.servers``: its default would be another cluster than the one that was meant."""
+    """The problem of a misspelt ``bootstrap.servers``: the default may be another cluster than the intended one."""
     meant = nearest(_SERVERS, props.keys() - _known())
     if _SERVERS not in props and meant:
         yield (
@@ -507,13 +499,13 @@ def _known() -> frozenset[str]:
 def _delivery_warnings(props: Mapping[str, str]) -> Iterator[str]:
     if props.get("exactly.once.source.support", "").strip() == "disabled":
         yield (
-            "exactly.once.source.support=disabled: after a failure, records are sent again that Kafka has "
-            "already. Leave it out for exactly-once."
+            "exactly.once.source.support=disabled: after a failure, some records may be sent to Kafka again. "
+            "Leave it out for exactly-once."
         )
 
 
 def state_path(config: WorkerConfig, worker_file: Path, environ: Mapping[str, str]) -> Path:
-    """Where the SQLite file is: as configured, or one of its own for *worker_file* below the user's state.
+    """The path of the SQLite file: as configured, or one for each *worker_file* below the user's state directory.
 
     Pure; makes no folder.
     """
@@ -528,31 +520,30 @@ def state_path(config: WorkerConfig, worker_file: Path, environ: Mapping[str, st
 def make_folder(config: WorkerConfig, path: Path) -> None:
     """Make the folder of the state file at *path*, unless *config* names that file.
 
-    A folder that was named and is not there is a mistake in the name: a new state file would mean a new
+    A configured folder that does not exist is taken for a mistake in its name: a new state file would mean a new
     worker, which sends everything again. Raises :class:`~headrace.connect.errors.ConfigError` for it, and
-    when a folder cannot be made. Called once, before the file is opened.
+    when a folder cannot be created. Called once, before the file is opened.
     """
     folder = path.parent
     if config.state_file:
         if not folder.is_dir():
-            raise _refused(f"There is no folder {folder}. Make it, or correct the path.")
+            raise _refused(f"The folder {folder} does not exist. Create it, or correct the path.")
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        told = f"Its folder {folder} cannot be made: {error.strerror}."
-        raise _refused(f"{told} Set state.file to a path that can be written.") from error
+        message = f"Its folder {folder} cannot be created: {error.strerror}."
+        raise _refused(f"{message} Set state.file to a path that can be written.") from error
 
 
 def new_identity(config: WorkerConfig, group_id: str, path: Path) -> str:
-    """What to tell when a worker's progress begins again because its state file was not there before."""
+    """The message for a worker without progress, because its state file has just been created."""
     ways = [f"state.file={path}"]
     if config.offsets_in_topic:
         ways.insert(0, f"group.id={group_id}")
     return (
-        f"This worker is new: it has made the state file {path} and is called group.id={group_id}. "
-        f"Nothing counts as sent yet. Set {' or '.join(ways)} to keep its progress when its "
-        "configuration file is moved or renamed."
+        f"This worker is new: it has created the state file {path}, uses group.id={group_id}, and has no source "
+        f"offsets yet. Set {' or '.join(ways)} to keep its progress when its configuration file is moved or renamed."
     )
 
 

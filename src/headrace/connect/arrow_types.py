@@ -1,4 +1,4 @@
-"""Arrow's types and columns as those of Connect's schemas: the other direction of :func:`~headrace.connect.schema.arrow_type`."""
+"""Connect's schemas for Arrow's types and columns: the reverse of :func:`~headrace.connect.schema.arrow_type`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _INT8 = Schema(type=SchemaType.INT8)
 _INT16 = Schema(type=SchemaType.INT16)
 _FLOAT32 = Schema(type=SchemaType.FLOAT32)
 _UINT64_DIGITS = 20
-# What Connect's Avro converter takes for granted, and therefore leaves out.
+# The precision that Connect's Avro converter assumes, and therefore leaves out.
 _USUAL_PRECISION = 64
 _MILLIS = frozenset({"s", "ms"})
 
@@ -69,6 +69,10 @@ _LISTS: tuple[_Is, ...] = (
     pa.types.is_list_view,
     pa.types.is_large_list_view,
 )
+_UUID_BYTES = 16
+_UUID_TEXT = 36
+_DASHES = (8, 13, 18, 23)
+_DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 def struct_schema(fields: Iterable[pa.Field]) -> Schema:
@@ -140,16 +144,10 @@ def _of_nested(kind: pa.DataType) -> Schema:
     raise TypeError(f"Kafka Connect has no type for values of Arrow's type {kind}.")
 
 
-_UUID_BYTES = 16
-_UUID_TEXT = 36
-_DASHES = (8, 13, 18, 23)
-_DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
-
-
 def conformed(values: pa.Array, schema: Schema) -> pa.Array:
     """*values* with the Arrow type of *schema*, which is what ``schema_of`` says of their type.
 
-    Not copied where the types are alike. Pure; called once per column of a batch. Raises
+    Not copied where the types are the same. Pure; called once per column of a batch. Raises
     ``pyarrow.ArrowInvalid`` for a value that the schema's type cannot hold.
     """
     wanted = arrow_type(schema)
@@ -165,7 +163,7 @@ def conformed(values: pa.Array, schema: Schema) -> pa.Array:
 
 
 def _unwrapped(values: pa.Array) -> pa.Array:
-    """*values* without what only annotates or packs them: extension types, dictionaries."""
+    """*values* without extension types and dictionaries, which only annotate or pack them."""
     if isinstance(values, pa.ExtensionArray):
         is_uuid = values.type.extension_name == "arrow.uuid"
         return _uuid_texts(values.storage) if is_uuid else _unwrapped(values.storage)
@@ -209,7 +207,7 @@ def _maps(values: pa.MapArray, schema: Schema, wanted: pa.DataType) -> pa.MapArr
 
 
 def _uuid_texts(values: pa.FixedSizeBinaryArray) -> pa.StringArray:
-    """UUIDs as 36 characters, as everybody writes them."""
+    """UUIDs as text in the usual form of 36 characters."""
     start = values.offset * _UUID_BYTES
     stored = np.frombuffer(values.buffers()[1] or b"", np.uint8)
     octets = stored[start : start + len(values) * _UUID_BYTES].reshape(-1, _UUID_BYTES)

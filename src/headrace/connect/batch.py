@@ -68,8 +68,8 @@ class SourceBatch:
     the Kafka partition of all rows, or ``None``. *offsets* of ``None`` remove what is stored for the source
     partition. Another mapping, given as *source_partition*, becomes a :class:`SourcePartition`.
 
-    A batch is as large as its maker likes; makers bound it by bytes and rows. A null value is a
-    tombstone. Raises ``ValueError`` when columns differ in length, and ``TypeError`` for what is no column.
+    Its size is not limited here; those who make it limit its bytes and rows. A null value is a
+    tombstone. Raises ``ValueError`` when columns differ in length, and ``TypeError`` for what is not a column.
     """
 
     topic: str
@@ -151,7 +151,7 @@ def _check_column(name: str, column: object) -> None:
 
 
 def _check_timestamps(timestamps: object) -> None:
-    # Kafka has no other form, and what is converted silently is off by a factor of a thousand.
+    # Kafka has no other unit, and a silent conversion from another one would be off by a factor of a thousand.
     if timestamps is None or type(timestamps) is int:
         return
     if not isinstance(timestamps, pa.Int64Array):

@@ -1,4 +1,4 @@
-"""Python values as columns of Arrow, refused where Arrow would change them; columns of lists and maps, opened."""
+"""Python values as columns of Arrow, refused where Arrow would change them; the elements of columns of lists and maps."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from headrace.connect.schema import JSON_DOCUMENT, Field, Schema, SchemaType, ar
 _Values = Sequence[Any]
 _Check = Callable[[Schema, _Values], None]
 
-# From here on, halfway behind the largest, a float of 32 bits is infinite.
+# Numbers from here on, halfway beyond the largest float of 32 bits, are rounded to infinity.
 _FLOAT32_END: Final = float.fromhex("0x1.ffffffp+127")
 _MIDNIGHT: Final = dt.time()
-_AS_THEY_ARE: Final = frozenset((int, str, bytes, type(None)))
-"""Nothing of these is lost in any column: what does not fit, Arrow refuses."""
+_ALWAYS_EXACT: Final = frozenset((int, str, bytes, type(None)))
+"""Classes whose values Arrow stores exactly or refuses, in a column of any type."""
 
 
 def check_exact(schema: Schema, values: _Values) -> None:
-    """Raise ``ValueError`` or ``TypeError`` where a column of *schema* would not hold what *values* are.
+    """Raise ``ValueError`` or ``TypeError`` where a column of *schema* would silently change *values*.
 
-    ``None`` is no value. What Arrow refuses by itself passes; instants and times lose what is finer than a
-    millisecond, which Kafka Connect has no room for.
+    ``None`` means no value. Values that Arrow itself refuses pass; instants and times lose what is finer than a
+    millisecond, because Kafka Connect cannot represent that.
     """
     check = _CHECKS.get(schema.type)
-    if check is not None and set(map(type, values)) - _AS_THEY_ARE:
+    if check is not None and set(map(type, values)) - _ALWAYS_EXACT:
         check(schema, [value for value in values if value is not None])
 
 
@@ -117,7 +117,7 @@ _CHECKS: Final[Mapping[SchemaType, _Check]] = {
 def column_of(schema: Schema | None, values: Sequence[Any]) -> pa.Array:
     """*values* as a column of *schema*; without one, lists, maps, decimals and :data:`JSON_NULL` become JSON documents.
 
-    ``None`` is no value, whatever the others are.
+    ``None`` means no value.
 
     Raises :class:`~headrace.connect.errors.RecordError` for a value that does not fit.
     """
@@ -132,10 +132,10 @@ def column_of(schema: Schema | None, values: Sequence[Any]) -> pa.Array:
             return pa.ExtensionArray.from_storage(JSON_DOCUMENT, documents)
         return pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, ArithmeticError) as error:
-        raise RecordError(f"A value does not fit {_told(schema)}: {error}") from error
+        raise RecordError(f"A value does not fit {_type_name(schema)}: {error}") from error
 
 
-def _told(schema: Schema | None) -> str:
+def _type_name(schema: Schema | None) -> str:
     if schema is None:
         return "any type that can be sent"
     return f"its schema, {schema.type}" + (f" {schema.name!r}" if schema.name else "")
@@ -156,7 +156,7 @@ def opened(values: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
 
 
 def _as_lists(maps: pa.MapArray) -> pa.ListArray:
-    """*maps* as lists of their entries, of which a cast would refuse those that lack what has to be there."""
+    """*maps* as lists of their entries; a cast would refuse entries with nulls in fields that are not nullable."""
     fields = [maps.type.key_field, maps.type.item_field]
     entries = pa.StructArray.from_arrays([maps.keys, maps.items], fields=fields)
     return pa.ListArray.from_buffers(

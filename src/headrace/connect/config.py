@@ -27,7 +27,7 @@ _TYPES: Mapping[object, SettingType] = {
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(setting,))
 class _Declaring:
-    """Makes a frozen dataclass of every class below it."""
+    """Makes a frozen dataclass of every subclass."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -52,8 +52,8 @@ class Config(_Declaring):
         """Read *props*; keys that no setting has are ignored.
 
         Raises :class:`~headrace.connect.errors.ConfigError` with every problem at once; *where* says in
-        its message what was read, such as a file's path. Rules across settings are looked at when each
-        setting is right for itself.
+        its message what was read, such as a file's path. Rules across settings are checked only when each
+        setting is valid by itself.
         """
         values, problems = cls._read(props)
         if problems:
@@ -66,7 +66,7 @@ class Config(_Declaring):
 
     @classmethod
     def problems(cls, props: Mapping[str, str]) -> tuple[Problem, ...]:
-        """What :meth:`parse` would complain about, in order; empty when nothing is wrong."""
+        """The problems that :meth:`parse` would raise, in order; empty when nothing is wrong."""
         try:
             cls.parse(props)
         except ConfigError as error:
@@ -77,7 +77,7 @@ class Config(_Declaring):
     def settings(cls) -> tuple[Setting, ...]:
         """Every setting of this class, in the order of declaration, inherited ones first.
 
-        An override may add those of other classes, which it looks at in :meth:`check`.
+        An override may add those of other classes, which it checks in :meth:`check`.
         """
         return cls._attributes()
 
@@ -93,7 +93,7 @@ class Config(_Declaring):
         )
 
     def check(self) -> Iterator[Problem]:
-        """Yield what is wrong between settings that are right for themselves, as ``(key, sentence)``.
+        """Yield what is wrong across settings that are each valid, as ``(key, sentence)``.
 
         Override it; pure, called once by :meth:`parse`.
         """
@@ -131,7 +131,7 @@ def _declared(owner: type[Config], attribute: str, metadata: Mapping[Any, Any]) 
 
 
 def _annotated(annotation: object) -> tuple[SettingType, tuple[str, ...]]:
-    """The type that an annotation stands for, and the words it may be."""
+    """The type that an annotation stands for, and the values that a ``Literal`` allows."""
     if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
         (annotation,) = (each for each in typing.get_args(annotation) if each is not type(None))
     if typing.get_origin(annotation) is Literal:
@@ -151,11 +151,11 @@ def every_problem(
     *,
     instead: Mapping[str, object] | None = None,
 ) -> tuple[Problem, ...]:
-    """What is wrong with *props* as a *kind*; no key is told twice for a value that cannot be read.
+    """What is wrong with *props* as a *kind*; a key whose value cannot be read is reported once.
 
-    ``kind.check`` and *further* are asked even when single settings are wrong. These have their defaults
-    then, or what *instead* holds for their keys: a value that no rule complains about, where a rule would
-    otherwise complain of one that no one gave.
+    ``kind.check`` and *further* are called even when single settings are wrong. Those settings then have their
+    defaults, or the values that *instead* has for their keys, for which no rule reports a problem: otherwise a rule
+    might report a value that was never given.
     """
     values, problems = _read(kind, props, instead or {})
     wrong = dict(problems)

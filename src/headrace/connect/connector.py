@@ -1,4 +1,4 @@
-"""What a source connector tells the runtime: its settings, its tasks or its plan, and what it promises."""
+"""The contract of source connectors: settings, tasks or a plan, and what a connector promises to the runtime."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Explained:
     """One object of a source, and what a plan would do with it. Made by a connector's ``explain``.
 
     *slots* are the tasks that would read it, from 0; without any, nothing of it is read, and *reason* says
-    why. *size* is what would be read, in bytes or whatever the connector's pieces have in common. *fails*
-    says that the connector would fail because of it. ``None`` stands for what the connector does not know.
+    why. *size* is how much would be read, in bytes or in a unit that all of the connector's pieces have. *fails*
+    says that the connector would fail because of it. ``None`` means that the connector does not know.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Explained:
 
 
 class ExactlyOnceSupport(Enum):
-    """A connector's own word on whether it can be exactly-once with a given configuration."""
+    """A connector's own statement whether it can be exactly-once with a given configuration."""
 
     SUPPORTED = "supported"
     UNSUPPORTED = "unsupported"
@@ -51,15 +51,15 @@ class ConnectorContext(Protocol):
     def request_task_reconfiguration(self) -> None:
         """Ask for new task configurations, or a new plan, soon; returns at once.
 
-        Tasks that are running commit what they have read and end for it: polled ones at once, planned ones
-        where going on later costs little (:meth:`~headrace.connect.task.SourceTask.resumes_cheaply`).
+        Running tasks commit what they have read and end: polled ones at once, planned ones where resuming later costs
+        little (:meth:`~headrace.connect.task.SourceTask.resumes_cheaply`).
         """
         ...
 
     def raise_error(self, error: Exception) -> None:
         """Fail the connector from a thread of its own; returns at once.
 
-        Tasks that are running commit what they have read and end; then the connector fails with *error*,
+        Running tasks commit what they have read and end; then the connector fails with *error*,
         the first one if there are several.
         """
         ...
@@ -83,15 +83,15 @@ class Plan:
     No shares, or only empty ones, mean that there is nothing to read now. *offsets* are committed by the
     driver before any of the work begins. The runtime refuses a plan that gives one source partition to two
     slots, or changes the offset of one that a slot reads.
-    *total_bytes* is what the shares hold in all, for progress; ``None`` when it is not known. *objects* are the
-    names of the files or the like that they read, to be counted: each once, also one that is read in several pieces.
+    *total_bytes* is the size of all shares, for progress; ``None`` when it is not known. *objects* are the names of
+    the files or other objects that they read, for counting: each name once, also if it is read in several pieces.
 
-    *ask_again_after* makes of an empty plan "nothing yet": there is something that cannot be read before so
-    many seconds are over (more than 0). The runtime plans again then, or earlier, when it would have looked
-    anyway; a run that ends with its work does not end before that. ``None``: there is nothing to wait for.
+    *ask_again_after* marks an empty plan as "nothing yet": there is something that can be read only after that many
+    seconds (more than 0). The runtime plans again then, or earlier, at its usual interval; a run that ends with its
+    work does not end before that. ``None``: there is nothing to wait for.
 
-    *has_more* says that there is more to read than this plan does, which the next one reads: it is made as
-    soon as this one's work is done. Only told, to people who watch.
+    *has_more* says that there is more to read than this plan covers; the next plan, which is made as soon as this
+    one's work is done, reads it. It is only displayed.
     """
 
     shares: Sequence[Sequence[Split]] = ()
@@ -107,19 +107,18 @@ class Plan:
 
 
 class SourceConnector(ABC):
-    """A source, described: one instance lives on the driver while the connector is running.
+    """Describes a source: one instance lives on the driver while the connector is running.
 
     This form is *polled*: each task polls inside its slot. For a source whose work can be listed, extend
-    :class:`PlannedConnector`. The runtime calls ``initialize``, ``start``, then the other methods, from one
-    thread; in the end ``stop``. The methods that take *props* may be called on an instance that was never
-    started.
+    :class:`PlannedConnector`. The runtime calls ``initialize``, ``start``, the other methods, and finally ``stop``,
+    all from one thread. The methods that take *props* may be called on an instance that was never started.
     """
 
     config_class: ClassVar[type[Config]]
     """The settings; the runtime validates a configuration against them before anything starts."""
 
     task_class: ClassVar[type[SourceTask]]
-    """Made again for each micro-batch, by its module and name, in another process."""
+    """Instantiated for each micro-batch, by its module and name, in another process."""
 
     version: ClassVar[str] = "0"
 
@@ -139,9 +138,9 @@ class SourceConnector(ABC):
         """
 
     def problems(self, props: Mapping[str, str]) -> Sequence[Problem]:
-        """What is wrong with *props*, as ``(key, sentence)``; ``config_class`` tells it.
+        """What is wrong with *props*, as ``(key, sentence)``, by default according to ``config_class``.
 
-        Asked before a connector may start. An override adds what the settings alone do not show.
+        Called before a connector may start. An override adds problems that the settings alone do not show.
         """
         return self.config_class.problems(props)
 
@@ -154,9 +153,9 @@ class SourceConnector(ABC):
     def has_work(self, offsets: OffsetReader) -> bool | None:
         """Whether polling would find something: a cheap probe, called on the driver while the tasks are idle.
 
-        No micro-batch starts while it says ``False``. ``None`` (the default) means that only polling tells: idle
-        tasks are started less and less often (``poll.idle.max.ms``), and so they are while this says ``True``
-        and they find nothing. Raises when the source cannot be asked: ``False`` says that there is nothing.
+        No micro-batch starts while it returns ``False``. ``None`` (the default) means that only polling can find out:
+        idle tasks are started less and less often (``poll.idle.max.ms``), as they are while this returns ``True``
+        and they find nothing. Raises when the source cannot be reached: ``False`` means that there is nothing.
         """
         return None
 
@@ -164,7 +163,7 @@ class SourceConnector(ABC):
         """Release what ``start`` took; called once, also when ``start`` raised."""
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
-        """Whether this configuration can be exactly-once (KIP-618); ``None`` means that it does not say."""
+        """Whether this configuration can be exactly-once (KIP-618); ``None`` means that the connector does not say."""
         return None
 
     def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> bool:
@@ -172,18 +171,18 @@ class SourceConnector(ABC):
         return False
 
     def schemaless(self, props: Mapping[str, str]) -> str | None:
-        """The values that surely come without a schema with this configuration, in words such as "JSON lines".
+        """What kind of values certainly have no schema with this configuration, in words such as "JSON lines".
 
-        A converter that needs one is refused then, before anything starts, and not at the first record.
-        ``None`` (the default): there are none, or it cannot be said. Pure.
+        A converter that needs a schema is then refused before anything starts, instead of failing at the first record.
+        ``None`` (the default): there are no such values, or the connector does not know. Pure.
         """
         return None
 
     def record_schemas(self, props: Mapping[str, str]) -> RecordSchemas | None:
         """The schemas of all records with this configuration, where they are known before one is read.
 
-        Asked when something has to know them beforehand, as Spark SQL does; records of other schemas are then
-        refused where they appear. ``None`` (the default) says that they are not known: values are taken to be text
+        Called when something needs them beforehand, such as Spark SQL; records of other schemas are then
+        refused where they appear. ``None`` (the default) means that they are not known: values are taken to be text
         or JSON documents. Pure: called on an instance that is not started.
         """
         return None
@@ -192,24 +191,24 @@ class SourceConnector(ABC):
         """Refuse offsets that the tasks could not resume from, with a sentence.
 
         Pure: reads nothing, changes nothing, and may be called often, for dry runs too. Raises
-        :class:`~headrace.connect.errors.OffsetsError`. *offsets* have the types that the store gives back.
+        :class:`~headrace.connect.errors.OffsetsError`. *offsets* have the types that the store returns.
         """
 
     def alter_offsets(self, props: Mapping[str, str], offsets: Offsets) -> bool:
-        """Act outside before *offsets* are written (KIP-875); ``True`` when the new ones need nothing more.
+        """Change external state before *offsets* are written (KIP-875); ``True`` if they then fit the source.
 
         Called once just before the write, never in a dry run. May raise
         :class:`~headrace.connect.errors.OffsetsError` to refuse. ``False`` (the default) means that the
-        connector cannot tell whether the offsets fit the source.
+        connector does not know whether the offsets fit the source.
         """
         return False
 
     def lag(
         self, props: Mapping[str, str], offsets: Mapping[SourcePartition, SourceOffset]
     ) -> Mapping[SourcePartition, int]:
-        """How much there is behind *offsets*, for people who ask: bytes, or whatever the source counts.
+        """How much is left to read after *offsets*, for display: bytes, or whatever the source counts.
 
-        Partitions of which that cannot be told are left out; by default all of them. Called on an instance that
+        Partitions whose lag is not known are left out; by default all of them. Called on an instance that
         is not started, also while another one runs. May look at the source, but changes nothing.
         """
         return {}
@@ -226,16 +225,16 @@ class PlannedConnector(SourceConnector):
     def plan(self, request: PlanRequest) -> Plan:
         """What to read next. Called on the driver before each micro-batch, and at intervals while idle.
 
-        May block on the network for a listing, but does not sleep: what has to wait is told with
+        May block on the network for a listing, but does not sleep: for work that has to wait it sets
         ``ask_again_after``. The same source and the same offsets give the same plan. Raises when the source
-        cannot be listed: an empty plan says that all has been read.
+        cannot be listed: an empty plan means that all has been read.
         """
 
     def explain(self, request: PlanRequest) -> Iterator[Explained]:
         """What :meth:`plan` would do, object by object, for ``headrace explain``: nothing runs.
 
-        Called after ``start``, once, instead of ``plan``. Override it to say what else there is, and why it
-        is not read; by default it tells the plan's source partitions. Raises what ``plan`` raises.
+        Called after ``start``, once, instead of ``plan``. Override it to report what else there is, and why it
+        is not read; by default it yields the plan's source partitions. Raises what ``plan`` raises.
         """
         for slot, share in enumerate(self.plan(request).shares):
             for split in share:
@@ -243,5 +242,5 @@ class PlannedConnector(SourceConnector):
                 yield Explained(name=named, slots=(slot,))
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Not asked of a planned connector: its plan says what its tasks are."""
+        """Not called for a planned connector: its plan determines its tasks."""
         return ()

@@ -1,4 +1,4 @@
-"""How a column of Connect values becomes a column of bytes."""
+"""The contract of converters, which turn columns of Connect values into columns of bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Converter(Protocol):
 
     Made without arguments and configured once per slot and micro-batch, then called on the slot's thread for every
     batch. Its class may have a ``config_class``, a :class:`~headrace.connect.config.Config` that declares its settings,
-    and a ``version``; both are looked at when a configuration is validated. The same goes for header converters.
+    and a ``version``; both are used when a configuration is validated. The same applies to header converters.
     """
 
     def configure(self, config: Mapping[str, str], *, is_key: bool) -> None:
@@ -30,7 +30,7 @@ class Converter(Protocol):
         """The bytes of each of *values*, in order; a null is a tombstone or a missing key.
 
         Must not change its argument. Raises :class:`~headrace.connect.errors.RecordError` with ``row``
-        set to the first row that cannot be converted; for any other exception that row is looked for.
+        set to the first row that cannot be converted; after any other exception the runtime searches for that row.
         """
         ...
 

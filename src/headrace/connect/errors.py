@@ -1,14 +1,14 @@
-"""Every error of headrace, named by what the one who catches it does next.
+"""Every error of headrace, classified by what the code that catches it does next.
 
     ConnectError
     ├── ConfigError          the user's configuration: show every problem, start nothing
-    ├── OffsetsError         offsets that a connector refuses: show why, write nothing
+    ├── OffsetsError         offsets that a connector refuses: show the reason, write nothing
     ├── RetriableError       try the same again, after .delay_seconds if given
     ├── RecordError          this record only: fail, skip or dead-letter, as configured
     ├── ReplanError          drop the producer, read the store, plan again
     │   ├── FencedError          a newer owner of the transactional id exists
     │   ├── TransactionTimedOutError
-    │   └── StaleTokenError      this copy of the work is not the one that counts
+    │   └── StaleTokenError      this copy of a slot may not write
     └── TaskFailedError      stop the task, show the reason
         └── ConnectorFencedError another worker runs the connector: stop, do not restart
 
@@ -46,7 +46,7 @@ def _rebuilt(
 class ConfigError(ConnectError):
     """A configuration has problems; *problems* holds one ``(key, sentence)`` for each of them.
 
-    *warnings* are sentences about what would have been accepted: they help to find what causes a problem.
+    *warnings* are sentences about settings that are accepted but suspicious: they help to find the cause of a problem.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ConfigError(ConnectError):
 
     @classmethod
     def together(cls, errors: Sequence[ConfigError]) -> ConfigError:
-        """One error with the problems of all *errors*, each told under its own ``where``."""
+        """One error with the problems of all *errors*, each listed under its own ``where``."""
         joined = cls([problem for error in errors for problem in error.problems])
         joined.args = ("\n".join(str(error) for error in errors),)
         return joined
@@ -82,7 +82,7 @@ class OffsetsError(ConnectError):
 
 
 class RetriableError(ConnectError):
-    """Something that may go well a little later, such as a broker that is away."""
+    """A failure that may be over a little later, such as a broker that is away."""
 
     def __init__(self, message: str, *, delay_seconds: float | None = None) -> None:
         self.delay_seconds = delay_seconds
@@ -94,8 +94,8 @@ class RecordError(ConnectError):
 
     *native_key* names the object that holds it (a file's path), *position* its place in there, *row* its
     index within the batch that was being worked on, when those are known. *advice* is one sentence that
-    says what to do. *bad* is the record itself and the offset behind it: without it no one can go on behind
-    the record, so the task fails, whatever ``errors.tolerance`` says.
+    says what to do. *bad* is the record itself and the offset after it: without it the runtime cannot continue
+    after the record, so the task fails, whatever ``errors.tolerance`` says.
     """
 
     def __init__(
@@ -114,31 +114,31 @@ class RecordError(ConnectError):
         self.row = row
         self.advice = advice
         self.bad = bad
-        super().__init__(_told(self))
+        super().__init__(_full_message(self))
 
     def located(self, native_key: str, position: str) -> Self:
-        """The same error with a place, for a layer that knows where the failing row came from."""
+        """The same error with a place, for a layer that knows where the failed row came from."""
         error = copy.copy(self)
         error.native_key = self.native_key or native_key
         error.position = self.position or position
-        error.args = (_told(error),)
+        error.args = (_full_message(error),)
         return error
 
     def about(self, bad: BadRecord) -> Self:
-        """The same error with the record that it is about."""
+        """The same error with the bad record."""
         error = copy.copy(self)
         error.bad = bad
         return error
 
 
-def _told(error: RecordError) -> str:
+def _full_message(error: RecordError) -> str:
     place = ", ".join(part for part in (error.native_key, error.position) if part)
-    told = f"{place}: {error.reason}" if place else error.reason
-    return f"{told} {error.advice}" if error.advice else told
+    message = f"{place}: {error.reason}" if place else error.reason
+    return f"{message} {error.advice}" if error.advice else message
 
 
 class ReplanError(ConnectError):
-    """What this slot was doing no longer counts: drop the producer, read the store, plan again."""
+    """The work of this slot no longer counts: drop the producer, read the store, plan again."""
 
 
 class FencedError(ReplanError):
@@ -148,8 +148,8 @@ class FencedError(ReplanError):
 class TransactionTimedOutError(ReplanError):
     """The broker ended a transaction that stayed open longer than ``transaction.timeout.ms``.
 
-    It was open for *open_seconds*, and could be for *timeout_seconds*. *in_outage* says that the broker was
-    away meanwhile, so that another transaction may well be faster.
+    It was open for *open_seconds*; *timeout_seconds* are allowed. *in_outage* says that the broker was
+    away meanwhile, so that the next transaction may well be faster.
     """
 
     def __init__(
@@ -166,8 +166,8 @@ class StaleTokenError(ReplanError):
 
 
 class TaskFailedError(ConnectError):
-    """The task cannot go on; a person has to look at the reason."""
+    """The task cannot continue; an operator has to look at the reason."""
 
 
 class ConnectorFencedError(TaskFailedError):
-    """Another worker has become the connector's writer: stop, and do not restart, which would stop that one."""
+    """Another worker has become the connector's writer: stop, and do not restart, which would fence that one."""

@@ -1,4 +1,4 @@
-"""Headers of many records as columns: what a batch has whose records all have the same headers."""
+"""Headers of many records as columns, for batches whose records all have headers with the same keys."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ class HeaderColumn:
     def at(self, row: int) -> Header:
         """The header of *row*.
 
-        Raises :class:`~headrace.connect.errors.RecordError` for a value that Python has no form of.
+        Raises :class:`~headrace.connect.errors.RecordError` for a value that Python cannot represent.
         """
         if self.values is None:
             return Header(self.key, self.value, self.schema)
         try:
             value = self.values[row].as_py(maps_as_pydicts="strict")
         except (ValueError, OverflowError) as error:
-            raise RecordError(f"The header {self.key} has no form: {error}", row=row) from error
+            raise RecordError(
+                f"The header {self.key} has no Python value: {error}", row=row
+            ) from error
         return Header(self.key, value, self.schema)
 
     def slice(self, start: int, length: int) -> HeaderColumn:
@@ -53,7 +55,7 @@ class HeaderColumn:
 
 
 class HeaderColumns(Sequence[Headers]):
-    """The headers of *rows* rows, all of which have the same ones; to be had row by row as well.
+    """The headers of *rows* rows, all with the same keys; also a sequence of the headers of each row.
 
     Raises ``ValueError`` for a column of another length.
     """
@@ -75,11 +77,11 @@ class HeaderColumns(Sequence[Headers]):
     @overload
     def __getitem__(self, index: slice) -> HeaderColumns: ...
     def __getitem__(self, index: int | slice) -> Headers | HeaderColumns:
-        """One row's headers, or those of several rows in a row, without copying."""
+        """The headers of one row, or of consecutive rows, without copying."""
         if isinstance(index, slice):
             start, stop, step = index.indices(self._rows)
             if step != 1:
-                raise ValueError("Headers are cut in pieces of rows that follow each other.")
+                raise ValueError("Headers can only be sliced into consecutive rows.")
             length = max(0, stop - start)
             return HeaderColumns([one.slice(start, length) for one in self.columns], rows=length)
         row = range(self._rows)[index]

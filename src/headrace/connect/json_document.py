@@ -24,50 +24,50 @@ JSON_NULL: Final = JsonNull()
 def document(value: object) -> str:
     """*value* as a JSON document.
 
-    Floating-point numbers are as Java writes them, and strings where they are none; bytes are base64. A map
-    with a key that is no string is an array of pairs. Decimals, which Kafka Connect refuses here, are numbers
-    with all their digits. Raises ``TypeError`` for what has no form without a schema, such as dates, and
-    ``ValueError`` for a decimal that is no number, and for what is nested without end.
+    Floating-point numbers are as Java writes them; NaN and infinities are strings; bytes are base64. A map
+    with a key that is not a string is an array of pairs. Decimals, which Kafka Connect refuses here, are numbers
+    with all their digits. Raises ``TypeError`` for values that need a schema, such as dates, and
+    ``ValueError`` for a decimal that is not finite, and for a value that contains itself.
     """
     try:
-        return _told(value)
+        return _json(value)
     except RecursionError:
-        raise ValueError("It is nested too deeply, or holds itself.") from None
+        raise ValueError("It is nested too deeply, or contains itself.") from None
 
 
-def _told(value: Any) -> str:  # noqa: ANN401 (whatever a connector returns)
-    tell = _TELLING.get(type(value))
-    if tell is None:
-        kind = next((each for each in _KINDS if isinstance(value, each)), None)
+def _json(value: Any) -> str:  # noqa: ANN401 (whatever a connector returns)
+    write = _BY_CLASS.get(type(value))
+    if write is None:
+        kind = next((each for each in _BY_KIND if isinstance(value, each)), None)
         if kind is None:
             raise TypeError(f"{type(value).__name__} needs a schema to be written as JSON.")
-        tell = _KINDS[kind]
-    return tell(value)
+        write = _BY_KIND[kind]
+    return write(value)
 
 
 def _map(entries: Mapping[Any, Any]) -> str:
     if all(isinstance(key, str) for key in entries):
-        return f"{{{','.join([f'{_text(key)}:{_told(each)}' for key, each in entries.items()])}}}"
-    return f"[{','.join([f'[{_told(key)},{_told(each)}]' for key, each in entries.items()])}]"
+        return f"{{{','.join([f'{_text(key)}:{_json(each)}' for key, each in entries.items()])}}}"
+    return f"[{','.join([f'[{_json(key)},{_json(each)}]' for key, each in entries.items()])}]"
 
 
 def _list(items: list[Any] | tuple[Any, ...]) -> str:
-    return f"[{','.join(map(_told, items))}]"
+    return f"[{','.join(map(_json, items))}]"
 
 
 def _text(text: str) -> str:
-    # What an enumeration of texts is worth, and not what it is called.
+    # The value of an enumeration's member, not its name.
     return json_quoted(str.__str__(text))
 
 
 def _floating(number: float) -> str:
-    told = java_double(number)
-    return told if told[-1].isdigit() else f'"{told}"'
+    text = java_double(number)
+    return text if text[-1].isdigit() else f'"{text}"'
 
 
 def _decimal(number: Decimal) -> str:
     if not number.is_finite():
-        raise ValueError(f"{number} is no JSON number")
+        raise ValueError(f"{number} is not a JSON number")
     return str(number)
 
 
@@ -75,7 +75,7 @@ def _octets(octets: bytes) -> str:
     return f'"{base64.b64encode(octets).decode()}"'
 
 
-_KINDS: Final[Mapping[type[Any], Callable[[Any], str]]] = {
+_BY_KIND: Final[Mapping[type[Any], Callable[[Any], str]]] = {
     str: _text,
     bool: lambda value: "true" if value else "false",
     int: int.__repr__,
@@ -88,5 +88,5 @@ _KINDS: Final[Mapping[type[Any], Callable[[Any], str]]] = {
     type(None): lambda _: "null",
     JsonNull: lambda _: "null",
 }
-# By the very class, which is found without asking each of the kinds.
-_TELLING: Final[Mapping[type[Any], Callable[[Any], str]]] = {**_KINDS, dict: _map}
+# By the exact class first, which is faster than isinstance with each of the kinds.
+_BY_CLASS: Final[Mapping[type[Any], Callable[[Any], str]]] = {**_BY_KIND, dict: _map}

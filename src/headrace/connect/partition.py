@@ -13,7 +13,7 @@ SourceOffset = Mapping[str, OffsetValue]
 """A position inside one source partition. The reading side resumes *after* what it describes."""
 
 RECORD_COUNT: Final = "recordCount"
-"""The entry of a source offset that says how many records of its source partition it is behind, where one does."""
+"""The optional entry of a source offset with the number of records of its source partition up to there."""
 
 _INT64 = range(-(2**63), 2**63)
 _Key = TypeVar("_Key")
@@ -47,7 +47,7 @@ class SourcePartition(Mapping[str, OffsetValue]):
         return len(self._values)
 
     def __hash__(self) -> int:
-        # Not when it is made: most of a million are only looked at.
+        # Not in the constructor: of a million partitions, most are only looked at.
         if self._hash is None:
             self._hash = hash(frozenset(self._identity()))
         return self._hash
@@ -72,7 +72,7 @@ class SourcePartition(Mapping[str, OffsetValue]):
 
 
 def as_partition(given: object) -> SourcePartition:
-    """*given* as a source partition, which it is already or is made of; ``TypeError`` for what is no mapping."""
+    """*given* as a source partition, unless it is one already; raises ``TypeError`` for what is not a mapping."""
     if isinstance(given, SourcePartition):
         return given
     if not isinstance(given, Mapping):
@@ -120,7 +120,7 @@ class OffsetReader(Protocol):
 
 
 class KnownOffsets(OffsetReader, Protocol):
-    """What the driver knows of one connector: every source partition that has an offset."""
+    """The committed offsets of one connector, as the driver knows them: every source partition that has one."""
 
     def known(self) -> Mapping[SourcePartition, SourceOffset]:
         """All committed offsets of the connector, as a snapshot that does not change."""
@@ -128,14 +128,14 @@ class KnownOffsets(OffsetReader, Protocol):
 
 
 class Paired(Mapping[_Key, _Value_co]):
-    """A mapping that makes what is in it when it is asked, and all of it at once without a look-up for each."""
+    """A mapping that makes its values on demand, and can iterate over its items without a look-up for each."""
 
     @abstractmethod
     def pairs(self) -> Iterator[tuple[_Key, _Value_co]]:
         """Each key with its value."""
 
     def items(self) -> ItemsView[_Key, _Value_co]:
-        """See :class:`~collections.abc.Mapping`; as :meth:`pairs` tells them."""
+        """See :class:`~collections.abc.Mapping`; iterates over :meth:`pairs`."""
         return _Items(self)
 
 
@@ -149,11 +149,11 @@ class _Items(ItemsView[_Key, _Value_co]):
 
 
 class OffsetsByNames(Paired[SourcePartition, SourceOffset]):
-    """Offsets that are kept by the names in their partitions; ``KnownOffsets.known`` may return one."""
+    """Offsets that are indexed by the names in their partitions; ``KnownOffsets.known`` may return one."""
 
     @abstractmethod
     def of_names(self, names: frozenset[str]) -> Mapping[SourcePartition, SourceOffset]:
-        """Those whose partitions have exactly *names*."""
+        """The offsets whose partitions have exactly *names*."""
 
 
 def of_names(
@@ -161,7 +161,7 @@ def of_names(
 ) -> Mapping[SourcePartition, SourceOffset]:
     """Those of *known* whose partitions have exactly *names*; called by connectors, about once for each plan.
 
-    There may be millions, of which only a few are of one kind: :class:`OffsetsByNames` need not look at all.
+    There may be millions, of which only a few have these names: :class:`OffsetsByNames` need not look at all of them.
     """
     wanted = frozenset(names)
     if isinstance(known, OffsetsByNames):

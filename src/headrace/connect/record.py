@@ -1,4 +1,4 @@
-"""Single records: what a task may return, what it is told after the commit, and one that cannot be read or sent."""
+"""Single records: what a task may return, their metadata after the commit, and records that cannot be read or sent."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SourceRecord:
         if not isinstance(self.source_partition, SourcePartition):  # pyright: ignore[reportUnnecessaryIsInstance]
             object.__setattr__(self, "source_partition", as_partition(self.source_partition))
         if self.source_offset is not None:
-            # A task may go on counting in the same mapping.
+            # A task may keep counting in the same mapping.
             object.__setattr__(self, "source_offset", dict(self.source_offset))
         if self.timestamp is not None:
             _check_timestamp(self.timestamp)
@@ -64,7 +64,7 @@ def _check_timestamp(timestamp: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordMetadata:
-    """Where a committed record lies in Kafka."""
+    """Where a committed record is in Kafka."""
 
     topic: str
     partition: int
@@ -74,13 +74,13 @@ class RecordMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadRecord:
-    """What a :class:`~headrace.connect.errors.RecordError` is about; with it ``errors.tolerance=all`` works (KIP-298).
+    """The record of a :class:`~headrace.connect.errors.RecordError`; ``errors.tolerance=all`` needs it (KIP-298).
 
-    *source_offset* points behind the record, as that of every record does. *raw* is the record as it was
-    read, ``None`` where its bytes cannot be had; *reference* says where they are, as JSON values, such as an
+    *source_offset* points after the record, as that of every record does. *raw* is the record as it was
+    read, ``None`` where its bytes are not available; *reference* says where they are, as JSON values, such as an
     object's name, its version and a range of bytes. *topic* is where the record would have been sent.
-    *quarantines* says that it stands for all that is left of its object, which the offset says is not to be
-    read.
+    *quarantines* says that it stands for the whole rest of its object, which will not be read according to the
+    offset.
     """
 
     source_partition: SourcePartition

@@ -103,7 +103,7 @@ _PLAIN_ARROW = {
     SchemaType.STRING: pa.utf8(),
     SchemaType.BYTES: pa.binary(),
 }
-# A name alone does not make a logical type: a cast keeps it where the type becomes another.
+# A name alone does not make a logical type: a cast keeps the name while it changes the type.
 _LOGICAL_ARROW = {
     (DATE.type, DATE.name): pa.date32(),
     (TIME.type, TIME.name): pa.time32("ms"),

@@ -1,4 +1,4 @@
-"""One setting: its name on the wire, its type, what it may be, and what is said about it."""
+"""One setting: its key, its type, its limits, and its documentation."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack, overload
 
 HIDDEN: Final = "[hidden]"
 """What is shown in place of a secret."""
+
+_TRIMMED = "".join(map(chr, range(0x21)))
+_BOOLEANS = {"true": True, "false": False}
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_COMMA = re.compile(r"\s*,\s*", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_T = TypeVar("_T")
+_EMPTY: Final = "String must be non-empty"
+REQUIRED: Final = object()
+"""In place of a default, for a setting that has none."""
 
 
 class SettingType(StrEnum):
@@ -39,17 +49,12 @@ class Password:
 
 
 _BITS = {SettingType.SHORT: 16, SettingType.INT: 32, SettingType.LONG: 64}
-_TRIMMED = "".join(map(chr, range(0x21)))
-_BOOLEANS = {"true": True, "false": False}
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_COMMA = re.compile(r"\s*,\s*", re.ASCII)
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def parsed(text: str, kind: SettingType) -> object:
-    """The value that *text* stands for; surrounding white space does not count.
+    """The value that *text* stands for; surrounding white space is ignored.
 
-    Raises ``ValueError`` with Kafka's words when *text* is not of *kind*. Never names the value, which
+    Raises ``ValueError`` with Kafka's message when *text* is not of *kind*. Never names the value, which
     may be a secret.
     """
     trimmed = trimmed_as_java(text)
@@ -96,12 +101,6 @@ _READERS: dict[SettingType, Callable[[str], object]] = {
 
 Importance = Literal["high", "medium", "low"]
 Width = Literal["NONE", "SHORT", "MEDIUM", "LONG"]
-_T = TypeVar("_T")
-
-_EMPTY: Final = "String must be non-empty"
-
-REQUIRED: Final = object()
-"""Stands where the default of a setting without one would be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +114,8 @@ class Limits:
     non_empty: bool = False
     valid: Callable[[Any], str | None] | None = None
 
-    def complaint(self, value: object) -> str | None:
-        """What is wrong with *value*, in Kafka's words, or ``None``; of a list every item is looked at."""
+    def problem(self, value: object) -> str | None:
+        """What is wrong with *value*, in Kafka's words, or ``None``; every item of a list is checked."""
         if isinstance(value, tuple):
             items: tuple[object, ...] = value
             if self.non_empty and not items:
@@ -152,10 +151,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """All there is to know about one key of a configuration; validation and reference pages use this.
+    """The full description of one key of a configuration; validation and reference pages use this.
 
     *order* counts within *group* and is -1 when not given. *dependents* are the names of settings that
-    are looked at again when this one changes. *recommended* are values to offer, not a limit.
+    have to be checked again when this one changes. *recommended* are values to offer, not a limit.
     """
 
     name: str
@@ -174,7 +173,7 @@ class Setting:
 
     @property
     def required(self) -> bool:
-        """Whether a configuration without this key is wrong."""
+        """Whether a configuration must have this key."""
         return self.default is REQUIRED
 
     def read(self, props: Mapping[str, str]) -> object:
@@ -192,20 +191,20 @@ class Setting:
             value = parsed(text, self.type)
         except ValueError as error:
             raise ValueError(self._refusal(text, str(error))) from None
-        complaint = self.limits.complaint(value)
-        if complaint:
-            raise ValueError(self._refusal(text, complaint))
+        problem = self.limits.problem(value)
+        if problem:
+            raise ValueError(self._refusal(text, problem))
         return value
 
-    def _refusal(self, text: str, complaint: str) -> str:
+    def _refusal(self, text: str, problem: str) -> str:
         shown = HIDDEN if self.type is SettingType.PASSWORD else trimmed_as_java(text)
-        return f"Invalid value {shown} for configuration {self.name}: {complaint}"
+        return f"Invalid value {shown} for configuration {self.name}: {problem}"
 
 
 class SettingOptions(TypedDict, total=False):
-    """What may be said about a setting besides its name, default and documentation.
+    """The options of a setting besides its name, default and documentation.
 
-    *kind* is needed where the annotation does not tell: LONG or SHORT (an ``int`` is INT), CLASS (a
+    *kind* is needed where the annotation is not enough: LONG or SHORT (an ``int`` is INT), CLASS (a
     ``str`` is STRING). *valid* returns what is wrong with a value, or ``None``.
     """
 
@@ -241,14 +240,14 @@ def setting(
 ) -> Any:
     """Declare an attribute of a :class:`~headrace.connect.config.Config` as a setting.
 
-    *name* is the key on the wire (default: the attribute's name with dots for underscores). Without
+    *name* is the key in a configuration (default: the attribute's name with dots for underscores). Without
     *default* the setting is required; a default of ``None`` makes it optional.
     """
     limits = {each.name for each in dataclasses.fields(Limits)}
     chosen = {key: value for key, value in options.items() if key in limits}
-    said = {key: value for key, value in options.items() if key not in limits}
+    other = {key: value for key, value in options.items() if key not in limits}
     declared = Declared(
-        name=name, kind=options.get("kind"), default=default, doc=doc, limits=chosen, said=said
+        name=name, kind=options.get("kind"), default=default, doc=doc, limits=chosen, other=other
     )
     value = dataclasses.MISSING if default is REQUIRED else default
     return dataclasses.field(default=value, metadata={Declared: declared})
@@ -256,20 +255,20 @@ def setting(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What ``setting(…)`` was told, until the class that holds it knows the attribute's type."""
+    """The arguments of ``setting(…)``, kept until the class that holds it knows the attribute's type."""
 
     name: str | None
     kind: SettingType | None
     default: object
     doc: str
     limits: Mapping[str, Any]
-    said: Mapping[str, Any]
+    other: Mapping[str, Any]
 
     def of(self, attribute: str, kind: SettingType, one_of: tuple[str, ...] = ()) -> Setting:
-        """The setting of *attribute*, whose annotation says *kind* and the words it may be."""
+        """The setting of *attribute*, whose annotation gives its *kind* and the values of a ``Literal``."""
         limits: dict[str, Any] = {"one_of": one_of, **self.limits}
         name = self.name or attribute.replace("_", ".")
-        said = {key: value for key, value in self.said.items() if key != "kind"}
+        other = {key: value for key, value in self.other.items() if key != "kind"}
         made = Setting(
             name=name,
             attribute=attribute,
@@ -277,6 +276,6 @@ class Declared:
             default=self.default,
             doc=self.doc,
             limits=Limits(**limits),
-            **said,
+            **other,
         )
         return made if made.display_name else dataclasses.replace(made, display_name=name)

@@ -1,4 +1,4 @@
-"""What one task of a source connector does, and what the runtime gives it."""
+"""The contract of source tasks: what a task does, and what the runtime gives it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ Polled = SourceBatch | Sequence[SourceBatch] | Sequence[SourceRecord] | None
 
 
 class TransactionScope(Enum):
-    """What a request of a task is about that names no record."""
+    """The scope of a transaction request that names no record."""
 
     POLL = "poll"
-    """All that the next ``poll`` to return returns."""
+    """Everything that the next ``poll`` that returns has returned."""
 
 
 class TransactionContext(Protocol):
-    """Lets a task place the ends of transactions (KIP-618); there with ``transaction.boundary=connector``.
+    """Lets a task place the ends of transactions (KIP-618), with ``transaction.boundary=connector``.
 
-    Called from ``poll``, on the slot's thread. A request for a poll takes effect after all that this
-    ``poll`` returns, a request for a record directly after the next record that equals it, also one that a
-    transformation drops; it comes before that for the poll. A task that asks at records returns plain records
-    and no batches. Asking for a commit and an abort of the same scope, or of a record that is ``None``, raises
-    :class:`~headrace.connect.errors.TaskFailedError`.
+    Called from ``poll``, on the slot's thread. A request for a poll takes effect after everything that this
+    ``poll`` returns, a request for a record directly after the next record that equals it, even if a
+    transformation drops that; requests for records take effect before that for the poll. A task that makes requests
+    for records returns plain records and no batches. Requesting a commit and an abort of the same scope, or naming a
+    record that is ``None``, raises :class:`~headrace.connect.errors.TaskFailedError`.
     """
 
     def commit_transaction(
@@ -45,9 +45,9 @@ class TransactionContext(Protocol):
     def abort_transaction(
         self, record: SourceRecord | TransactionScope = TransactionScope.POLL
     ) -> None:
-        """Throw away what is in the transaction, up to and including *record* or what this ``poll`` returns.
+        """Discard what is in the transaction, up to and including *record* or what this ``poll`` returns.
 
-        The offsets of what was thrown away are committed, so it is not read again: raise for that.
+        The offsets of discarded records are committed, so they are not read again; to have them read again, raise.
         """
         ...
 
@@ -57,7 +57,7 @@ class Split:
     """A piece of planned work: one source partition, read by one slot from *offset* on.
 
     *offset* is what the store held when the plan was made (``None``: from the beginning). *details* are
-    the connector's own words to its task, as JSON values. A split that shares an object with others is a
+    information of the connector for its task, as JSON values. A split that shares an object with others is a
     source partition of its own, because a source partition belongs to one slot at a time.
     """
 
@@ -95,7 +95,7 @@ class TaskContext(Protocol):
         ...
 
     def stopping(self) -> bool:
-        """Whether the slot has been told to end. A ``poll`` that waits looks at it at least once a second."""
+        """Whether the slot has been asked to end. A ``poll`` that waits checks it at least once a second."""
         ...
 
 
@@ -103,8 +103,8 @@ class SourceTask(ABC):
     """Reads one share of a source. One instance lives inside one slot, for one micro-batch.
 
     The runtime calls, all on one thread: ``initialize``, ``start``, then ``poll`` again and again with
-    ``update_offsets`` and the commit hooks in between, and in the end ``stop``, whatever happened. An
-    instance may also be made only to be asked by the commit hooks; it is then started and stopped but
+    ``update_offsets`` and the commit hooks in between, and finally ``stop``, whatever happened. An
+    instance may also be made only to have its commit hooks called; it is then started and stopped but
     never polled, and has no splits.
 
     Any exception fails the task, except
@@ -131,29 +131,29 @@ class SourceTask(ABC):
     def poll(self) -> Polled:
         """Return the next records, in order.
 
-        A polled task returns ``None`` or nothing when there is nothing now; it may wait for records, but
-        looks at ``context.stopping()`` at least once a second while it does. A planned task returns
+        A polled task returns ``None`` or an empty sequence when there is nothing now; it may wait for records, but
+        checks ``context.stopping()`` at least once a second while it does. A planned task returns
         ``None`` only when its share is finished; an empty sequence means "call again". Never return
         ``None`` because reading failed: raise. The usual mistake is an offset that points *at* a record
-        and not behind it: the runtime resumes after what the offset says. Records of one poll that share an
+        and not after it: the runtime resumes after what the offset describes. Records of one poll that share an
         offset follow each other, and are then committed together.
         """
 
     def is_idle(self) -> bool:
-        """Whether a poll without records means that the source has nothing now; asked after such polls.
+        """Whether a poll without records means that the source has nothing now; called after such polls.
 
-        A polled task overrides it when looking takes longer than its polls wait: false as long as it does not
-        know yet, as while it still connects, or reads on without a match. The time after which an idle task
-        ends (``poll.linger.ms``) begins with the first poll without records of which this was true.
+        A polled task overrides it when looking takes longer than its polls wait: it returns false as long as it does
+        not know yet, for example while it still connects, or keeps reading without a match. The time after which an
+        idle task ends (``poll.linger.ms``) begins with the first poll without records after which this is true.
         """
         return True
 
     def resumes_cheaply(self) -> bool:
-        """Whether a later micro-batch could go on from here at little cost; asked between polls.
+        """Whether a later micro-batch could resume from here at little cost; called between polls.
 
         A time budget ends the micro-batch of a planned task, and idleness that of a polled one, only where
-        this is true. A polled task that must not be opened again and again says ``False`` and stays, waiting
-        in ``poll``. A stop does not ask, nor does a run with ``--once``, and the time budget of a polled task.
+        this is true. A polled task that must not be opened again and again returns ``False`` and stays, waiting
+        in ``poll``. A stop, a run with ``--once``, and the time budget of a polled task do not depend on it.
         """
         return True
 
@@ -162,34 +162,33 @@ class SourceTask(ABC):
 
         *offsets* is what is about to be committed, filtered records included, with what was committed since the
         last call; neither it nor the offsets in it can be changed. Partitions of the result are added or replace
-        what is there; an offset of ``None`` removes what is stored; partitions left out stay as they are;
-        ``None`` changes nothing, nor does an offset that is committed already. With exactly-once the result is
-        part of the same transaction, and an exception fails the task; otherwise an exception is logged and the
-        hook is asked again at the next commit.
+        those of *offsets*; an offset of ``None`` removes what is stored; partitions left out stay as they are.
+        ``None`` changes nothing, and an offset that is committed already changes nothing either. With exactly-once the
+        result is part of the same transaction, and an exception fails the task; otherwise an exception is logged and
+        the hook is called again at the next commit.
 
-        When it is called, all that ``poll`` returned is sent, so that a task may return its own position. It is
-        not called at a commit in the middle of what a ``poll`` returned, nor after a ``poll`` that raised
+        When it is called, everything that ``poll`` returned has been sent, so that a task may return its own position.
+        It is not called at a commit in the middle of what a ``poll`` returned, and not after a ``poll`` that raised
         anything but "nothing now". While nothing is read and no slot is open, the driver starts a task once per
         ``offset.flush.interval.ms`` to call it, with no offsets; with ``transaction.boundary=connector`` only if
-        the task asks for a commit of its transaction context while it is started.
+        the task requests a commit from its transaction context while it is started.
         """
         return None
 
     def commit(self) -> None:
-        """Called after each commit. Not a statement about every record that ``poll`` returned.
+        """Called after each commit, which need not cover every record that ``poll`` returned.
 
         An exception of a commit hook is logged and changes nothing, because the commit has happened; the
-        hooks that are still to be called for it are called.
+        remaining hooks for this commit are still called.
         """
 
     def commit_batch(self, batch: SourceBatch) -> None:
         """Called after the commit that covers *batch*: the place to acknowledge it upstream.
 
-        Batches are told in the order of ``poll``; one that a transaction's end cut, or that is very large, is
-        told in pieces. Behind a Spark SQL step they are told as they are sent, to an instance that was never
-        polled. Plain
-        records that ``poll`` returned are told as the batches that the runtime made of them; one that fits no
-        batch, and was passed over, as a row of its own with neither key nor value.
+        Batches are passed in the order of ``poll``; one that the end of a transaction divides, or that is very large,
+        is passed in pieces. After a Spark SQL step they are passed as they are sent, to an instance that was never
+        polled. Plain records that ``poll`` returned are passed as the batches that the runtime made of them; a record
+        that fits no batch and was skipped is passed as a row of its own with neither key nor value.
         """
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:

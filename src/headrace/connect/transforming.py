@@ -1,4 +1,4 @@
-"""How records are changed between a connector and its converters: single-message transformations and predicates."""
+"""The contract of single-message transformations and predicates, which change records between connector and converters."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from headrace.connect.record import SourceRecord
 class Transform(Protocol):
     """Changes records one by one, or drops them; what Kafka Connect calls a transformation.
 
-    Made and configured once per slot and micro-batch, then called on the slot's thread. Keeps nothing
-    between records: they may come again after a failure, and come to different tasks. A class may have the
+    Made and configured once per slot and micro-batch, then called on the slot's thread. Keeps no state
+    between records: they may come again after a failure, and go to different tasks. A class may have the
     attribute ``config_class``, a :class:`~headrace.connect.config.Config`: its settings are then shown and
     checked before a connector starts.
     """
@@ -28,10 +28,10 @@ class Transform(Protocol):
         ...
 
     def apply(self, record: SourceRecord) -> SourceRecord | None:
-        """*record* as it goes on, or ``None`` to drop it; must not change its argument, nor what is in it.
+        """The changed *record*, or ``None`` to drop it; must change neither its argument nor the values in it.
 
         Structs are dictionaries of all their fields, maps are dictionaries, and a JSON document without
-        schema is what it stands for. The source partition and offset stay what they are, whatever is
+        schema is the value that it represents. The source partition and offset stay what they are, whatever is
         returned. Raises :class:`~headrace.connect.errors.RecordError` for a record that it cannot change
         (any other exception counts as one, too, as in Kafka Connect), and
         :class:`~headrace.connect.errors.RetriableError` to be called again (``errors.retry.timeout``).
@@ -46,7 +46,7 @@ class ColumnarTransform(Transform, Protocol):
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
         """What ``apply`` makes of each row of *batch*, in batches whose rows together are those of *batch*, in order.
 
-        An empty sequence drops all rows. ``None`` when it has no way for such a batch: its rows then go
+        An empty sequence drops all rows. ``None`` when it does not support such a batch: its rows then go
         through ``apply``, as they do after a :class:`~headrace.connect.errors.RecordError`. Must not change
         its argument.
         """
@@ -54,24 +54,24 @@ class ColumnarTransform(Transform, Protocol):
 
 
 class Predicate(Protocol):
-    """Says to which records a transformation applies (KIP-585). Configured and called as that is."""
+    """Decides to which records a transformation applies (KIP-585). Configured and called like a transformation."""
 
     def configure(self, config: Mapping[str, str]) -> None:
         """Take the predicate's own settings, without their ``predicates.<alias>.``."""
         ...
 
     def test(self, record: SourceRecord) -> bool:
-        """Whether it is true of *record*."""
+        """Whether the predicate is true for *record*."""
         ...
 
 
 @runtime_checkable
 class ColumnarPredicate(Predicate, Protocol):
-    """A predicate that can tell about many records at once."""
+    """A predicate that can test many records at once."""
 
     def test_batch(self, batch: SourceBatch) -> bool | pa.BooleanArray | None:
-        """Of which rows of *batch* it is true: of all or none, or one value per row without nulls.
+        """For which rows of *batch* it is true: for all or none, or one value per row without nulls.
 
-        ``None`` when it has no way for such a batch; its rows then go through ``test``.
+        ``None`` when it does not support such a batch; its rows then go through ``test``.
         """
         ...

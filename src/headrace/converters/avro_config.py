@@ -1,4 +1,4 @@
-"""Settings of the Avro converter, named as Confluent's; what is not supported is refused by name."""
+"""Settings of the Avro converter, named as Confluent's; unsupported ones are refused by name."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ STRATEGIES: Final = (TOPIC, RECORD, TOPIC_RECORD)
 SHORT_NAMES: Final = tuple(each.removeprefix(_PACKAGE) for each in STRATEGIES)
 
 
-def subject_of(strategy: str, topic: str, told: AvroJson, *, is_key: bool) -> str:
-    """The subject of the schema *told* by one of ``STRATEGIES``, or by its name without the package.
+def subject_of(strategy: str, topic: str, avro: AvroJson, *, is_key: bool) -> str:
+    """The subject of the schema *avro* by one of ``STRATEGIES``, or by its name without the package.
 
     Pure. Raises :class:`~headrace.connect.errors.RecordError` for a schema without a name, where the
     strategy takes it.
@@ -30,24 +30,24 @@ def subject_of(strategy: str, topic: str, told: AvroJson, *, is_key: bool) -> st
     strategy = strategy.removeprefix(_PACKAGE)
     if strategy == SHORT_NAMES[0]:
         return f"{topic}-{'key' if is_key else 'value'}"
-    name = _record_name(told, strategy, is_key=is_key)
+    name = _record_name(avro, strategy, is_key=is_key)
     return name if strategy == SHORT_NAMES[1] else f"{topic}-{name}"
 
 
-def _record_name(told: AvroJson, strategy: str, *, is_key: bool) -> str:
-    if not isinstance(told, dict) or told["type"] != "record":
+def _record_name(avro: AvroJson, strategy: str, *, is_key: bool) -> str:
+    if not isinstance(avro, dict) or avro["type"] != "record":
         what = "key" if is_key else "value"
         raise RecordError(
             f"{strategy} takes the name of a record, but the {what}'s schema is none.",
             row=0,
             advice=f"Set {what}.subject.name.strategy={TOPIC}.",
         )
-    return _full_name(told)
+    return _full_name(avro)
 
 
-def _full_name(told: dict[str, Any]) -> str:
-    space = told.get("namespace")
-    return f"{space}.{told['name']}" if space else told["name"]
+def _full_name(avro: dict[str, Any]) -> str:
+    space = avro.get("namespace")
+    return f"{space}.{avro['name']}" if space else avro["name"]
 
 
 _MILLISECONDS = 1000
@@ -69,10 +69,10 @@ _UNSUPPORTED: Mapping[str, str | None] = {
     "schema.reflection": "false",
     "use.latest.with.metadata": None,
 }
-"""Confluent's keys that we do not have, each with the value that changes nothing."""
+"""Confluent's keys that are not supported, each with the only value that is accepted."""
 _HARMLESS: Final = frozenset(
-    # The settings of Kafka Connect's JSON converter that stay behind when a converter is changed, and
-    # sizes of caches that are not here.
+    # Settings of Kafka Connect's JSON converter that often remain after the converter was changed, and
+    # sizes of caches that do not exist here.
     ("schemas.enable", "schemas.cache.size", "converter.type", "latest.cache.size")
 )
 
@@ -83,7 +83,7 @@ class AvroConverterConfig(Config):
     schema_registry_url: tuple[str, ...] = setting(
         importance="high",
         non_empty=True,
-        doc="Where the schema registry is: one URL, or several that are asked in turn.",
+        doc="The schema registry: one URL, or several that are tried in turn.",
     )
     basic_auth_credentials_source: str = setting(
         default="URL",
@@ -94,7 +94,7 @@ class AvroConverterConfig(Config):
         default=None, doc="The user and the password, with a colon between them."
     )
     auto_register_schemas: bool = setting(
-        default=True, doc="Register each new schema; else it must be registered already."
+        default=True, doc="Register each new schema; otherwise it must be registered already."
     )
     use_latest_version: bool = setting(
         default=False,
@@ -107,32 +107,32 @@ class AvroConverterConfig(Config):
         doc="Use the schema with this id, which must describe the same bytes; -1 for none.",
     )
     normalize_schemas: bool = setting(
-        default=False, doc="Let the registry ignore differences that mean nothing."
+        default=False, doc="Let the registry ignore differences without a meaning."
     )
     key_subject_name_strategy: str = setting(
         default=TOPIC,
         one_of=(*STRATEGIES, *SHORT_NAMES),
-        doc="Under which subject the schemas of keys are.",
+        doc="How the subject of the schemas of keys is named.",
     )
     value_subject_name_strategy: str = setting(
         default=TOPIC,
         one_of=(*STRATEGIES, *SHORT_NAMES),
-        doc="Under which subject the schemas of values are.",
+        doc="How the subject of the schemas of values is named.",
     )
     connect_meta_data: bool = setting(
         default=True,
         importance="low",
-        doc="Tell names, versions, docs and parameters of Connect's schemas in those of Avro.",
+        doc="Write names, versions, docs and parameters of Connect's schemas into those of Avro.",
     )
     enhanced_avro_schema_support: bool = setting(
         default=False,
         importance="low",
-        doc="Make enums again of strings that were enums where they were read.",
+        doc="Write strings that were enums in the source as enums.",
     )
     scrub_invalid_names: bool = setting(
         default=False,
         importance="low",
-        doc="Change names that Avro does not allow; else they are an error.",
+        doc="Change names that Avro does not allow; otherwise they are an error.",
     )
     ignore_default_for_nullables: bool = setting(
         default=False,
@@ -143,13 +143,13 @@ class AvroConverterConfig(Config):
         default=1000,
         importance="low",
         at_least=1,
-        doc="How many schemas are kept with what was made of them.",
+        doc="How many schemas are cached.",
     )
     max_schemas_per_subject: int = setting(
         default=1000,
         importance="low",
         at_least=1,
-        doc="How many ids are remembered, of all subjects together.",
+        doc="How many ids are cached, of all subjects together.",
     )
     http_connect_timeout_ms: int = setting(
         default=10_000,
@@ -167,13 +167,13 @@ class AvroConverterConfig(Config):
         default=3,
         importance="low",
         at_least=0,
-        doc="How often all URLs are asked again before the slot gives up, and its work is planned again.",
+        doc="How often all URLs are tried again before the slot gives up, and its work is planned again.",
     )
     retries_wait_ms: int = setting(
         default=100,
         importance="low",
         at_least=0,
-        doc="The wait before they are asked again; it doubles each time. Confluent's is 1000.",
+        doc="The wait before they are tried again; it doubles each time. Confluent's is 1000.",
     )
     retries_max_wait_ms: int = setting(
         default=1000,
@@ -183,7 +183,7 @@ class AvroConverterConfig(Config):
     )
 
     def check(self) -> Iterator[Problem]:
-        """Settings that would be ignored are problems, and URLs that are none. Asks no registry."""
+        """Report settings that would be ignored, and invalid URLs. Contacts no registry."""
         yield from self._unsupported()
         for url in self.schema_registry_url:
             yield from _url_problems(url)
@@ -243,7 +243,10 @@ class AvroConverterConfig(Config):
         if from_info and self.basic_auth_user_info is None:
             yield key, "It is needed, because basic.auth.credentials.source is USER_INFO."
         if not from_info and self.basic_auth_user_info is not None:
-            yield key, "It counts only with basic.auth.credentials.source=USER_INFO: set that, too."
+            yield (
+                key,
+                "It has no effect without basic.auth.credentials.source=USER_INFO: set that, too.",
+            )
 
 
 def _url_problems(url: str) -> Iterator[Problem]:
@@ -253,7 +256,7 @@ def _url_problems(url: str) -> Iterator[Problem]:
     except ValueError:
         fits = False
     if not fits:
-        # The URL itself may hold a password.
+        # Without the URL, which may contain a password.
         yield (
             "schema.registry.url",
             "Each must be a URL such as http://registry:8081 or https://registry.",

@@ -22,15 +22,15 @@ _MAGIC = b"\x00"
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What was made of a schema; *of* is kept because it is known by its place in memory."""
+    """The Avro form of a schema; *of* is kept because the schema is found by its identity in memory."""
 
     of: Schema
-    told: AvroJson
+    avro: AvroJson
     text: str
 
 
 class AvroConverter:
-    """Writes values that have a schema; asks the registry once per schema, topic and slot."""
+    """Writes values that have a schema; sends one request to the registry per schema, topic and slot."""
 
     config_class = AvroConverterConfig
 
@@ -38,7 +38,7 @@ class AvroConverter:
         self._is_key = False
 
     def configure(self, config: Mapping[str, str], *, is_key: bool) -> None:
-        """Take Confluent's keys: ``schema.registry.url`` and its companions. Asks no registry."""
+        """Take Confluent's keys: ``schema.registry.url`` and its companions. Contacts no registry."""
         parsed = AvroConverterConfig.parse(config)
         self._is_key = is_key
         self._rules = parsed.rules
@@ -54,7 +54,7 @@ class AvroConverter:
         """The bytes of each of *values*; a null stays null, where the schema allows one.
 
         Raises also what the registry's client does: :class:`~headrace.connect.errors.RetriableError` when
-        it is away, :class:`~headrace.connect.errors.TaskFailedError` when it lets no one in.
+        it is away, :class:`~headrace.connect.errors.TaskFailedError` when it refuses access.
         """
         count = len(values)
         if not count or (values.null_count == count and (schema is None or schema.optional)):
@@ -74,16 +74,16 @@ class AvroConverter:
     def _id(self, topic: str, schema: Schema, values: pa.Array) -> int:
         try:
             made = self._made_of(schema)
-            subject = subject_of(self._strategy, topic, made.told, is_key=self._is_key)
-            return self._ids.id_of(subject, made.told, made.text)
+            subject = subject_of(self._strategy, topic, made.avro, is_key=self._is_key)
+            return self._ids.id_of(subject, made.avro, made.text)
         except RecordError as error:
             located = refusal(error.reason, values)
             raise RecordError(error.reason, row=located.row, advice=error.advice) from error
 
     def _made_of(self, schema: Schema) -> _Made:
-        """What is made of *schema*. Batches of one object share theirs, so it is known by its identity."""
+        """The Avro form of *schema*. Batches of one object share their schema, so it is found by its identity."""
         known = self._made.get(id(schema))
         if known is None:
-            told = avro_schema(schema, self._rules)
-            known = self._made.put(id(schema), _Made(schema, told, avro_text(told)))
+            avro = avro_schema(schema, self._rules)
+            known = self._made.put(id(schema), _Made(schema, avro, avro_text(avro)))
         return known

@@ -32,7 +32,7 @@ def fit_name(name: str, *, scrub: bool) -> str:
     raise RecordError(
         f"{name!r} cannot be a name in an Avro schema.",
         row=0,
-        advice="Set scrub.invalid.names=true to have such names changed, or rename it in the source.",
+        advice="Set scrub.invalid.names=true to change such names, or rename it in the source.",
     )
 
 
@@ -44,7 +44,7 @@ def split_name(full_name: str, *, scrub: bool) -> tuple[str, str]:
 
 
 def _scrubbed(name: str) -> str:
-    """*name* as Java encodes it for a URL, with underscores for what is still not allowed."""
+    """*name* as Java encodes it for a URL, with underscores for characters that are still not allowed."""
     encoded = quote_plus(name, safe="*", errors="replace").replace("~", "%7E")
     prefix = "x" if encoded[0].isdecimal() else ""
     return _UNFIT.sub("_", prefix + encoded)
@@ -122,7 +122,7 @@ _FIXED_SIZE = "connect.fixed.size"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AvroRules:
-    """*enums*: strings that were enums become enums again. *defaults*: they are written in place of nulls."""
+    """*enums*: strings that were enums are written as enums. *defaults*: defaults are written in place of nulls."""
 
     meta_data: bool = True
     enums: bool = False
@@ -141,7 +141,7 @@ def is_null_first(schema: Schema) -> bool:
 
 
 def fixed_size(schema: Schema) -> int | None:
-    """How many bytes each value of *schema* has, if it was one of Avro's fixed types."""
+    """The size of each value of *schema* in bytes, if it was one of Avro's fixed types."""
     if schema.type is not SchemaType.BYTES:
         return None
     size = schema.parameters.get(_FIXED_SIZE)
@@ -195,9 +195,9 @@ def avro_schema(schema: Schema, rules: AvroRules) -> AvroJson:
     return _Maker(rules).type_of(schema, "")
 
 
-def avro_text(told: AvroJson) -> str:
-    """*told* as text, compact, its properties in the order of Avro's own Java library."""
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+def avro_text(avro: AvroJson) -> str:
+    """*avro* as text, compact, its properties in the order of Avro's own Java library."""
+    return json.dumps(avro, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 class _Maker:
@@ -250,8 +250,8 @@ class _Maker:
             for each in schema.fields
         ]
         _check_distinct([each["name"] for each in fields])
-        told = {"type": "record", **names, **({} if doc is None else {"doc": doc})}
-        return {**told, "fields": fields, **self._annotations(schema)}
+        avro = {"type": "record", **names, **({} if doc is None else {"doc": doc})}
+        return {**avro, "fields": fields, **self._annotations(schema)}
 
     def _leaf(self, schema: Schema, space: str) -> AvroJson:
         """An enum or a fixed type."""
@@ -259,20 +259,20 @@ class _Maker:
         names, known = self._named(schema, enum or schema.name, space)
         if known is not None:
             return known
-        told: dict[str, Any]
+        avro: dict[str, Any]
         if enum:
-            told = {"type": "enum", **names, "symbols": enum_symbols(schema)}
+            avro = {"type": "enum", **names, "symbols": enum_symbols(schema)}
         else:
-            told = {"type": "fixed", **names, "size": size, **_decimal_size(schema)}
-        return {**told, **self._annotations(schema)}
+            avro = {"type": "fixed", **names, "size": size, **_decimal_size(schema)}
+        return {**avro, **self._annotations(schema)}
 
     def _map(self, schema: Schema, space: str) -> AvroJson:
         keys, values = schema.key_schema, schema.value_schema
         assert keys is not None
         assert values is not None
         if has_text_keys(schema):
-            told = {"type": "map", "values": self.type_of(values, space)}
-            return {**told, **self._annotations(schema)}
+            avro = {"type": "map", "values": self.type_of(values, space)}
+            return {**avro, **self._annotations(schema)}
         entry = Schema(type=SchemaType.MAP, name=schema.name, key_schema=keys, value_schema=values)
         names, known = self._named(entry, schema.name or self._entry_name(entry), space)
         items = known or self._entry(entry, names, space)
@@ -286,9 +286,9 @@ class _Maker:
             self._field("key", schema.key_schema, inner, None),
             self._field("value", schema.value_schema, inner, None),
         ]
-        told = {"type": "record", **names, "fields": fields}
+        avro = {"type": "record", **names, "fields": fields}
         usual = names["name"] == "MapEntry" and inner == CONFLUENT
-        return told if usual else {**told, "connect.internal.type": "MapEntry"}
+        return avro if usual else {**avro, "connect.internal.type": "MapEntry"}
 
     def _entry_name(self, entry: Schema) -> str:
         others = [each for each, _ in self._defined if each.type is SchemaType.MAP]
@@ -296,18 +296,18 @@ class _Maker:
         return f"{CONFLUENT}.MapEntry{place + 1 if place else ''}"
 
     def _field(self, name: str, schema: Schema, space: str, doc: str | None) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        avro: dict[str, Any] = {
             "name": fit_name(name, scrub=self._rules.scrub),
             "type": self.type_of(schema, space),
         }
         if doc is not None:
-            told["doc"] = doc
-        # What stands for a missing union is not told: its struct does not say which branch it is of.
+            avro["doc"] = doc
+        # The default of a union is left out: its struct does not say which branch it belongs to.
         if schema.default is not None and not is_union(schema):
-            told["default"] = avro_default(schema, schema.default)
+            avro["default"] = avro_default(schema, schema.default)
         elif schema.optional:
-            told["default"] = None
-        return told
+            avro["default"] = None
+        return avro
 
     def _named(
         self, schema: Schema, name: str | None, space: str
@@ -332,19 +332,19 @@ class _Maker:
         return {"name": short, **({} if its_space == space else {"namespace": its_space})}, None
 
     def _annotations(self, schema: Schema) -> dict[str, Any]:
-        """What tells a reader with Connect's own types what Avro has no place for."""
-        told = self._meta_data(schema) if self._rules.meta_data else {}
+        """Properties for readers with Connect's own types, for which Avro's schemas have no place."""
+        avro = self._meta_data(schema) if self._rules.meta_data else {}
         if schema.name in _LOGICAL:
-            told["logicalType"] = _LOGICAL[schema.name]
-        told.update({key: x for key, x in schema.parameters.items() if key.startswith("avro")})
-        return told
+            avro["logicalType"] = _LOGICAL[schema.name]
+        avro.update({key: x for key, x in schema.parameters.items() if key.startswith("avro")})
+        return avro
 
     def _meta_data(self, schema: Schema) -> dict[str, Any]:
         parameters = {key: x for key, x in schema.parameters.items() if key != _FROM_AVRO}
         default = None
         if schema.default is not None and _FROM_AVRO not in schema.parameters:
             default = avro_default(schema, schema.default)
-        told = {
+        avro = {
             "connect.doc": schema.doc,
             "connect.version": schema.version,
             "connect.parameters": parameters or None,
@@ -352,7 +352,7 @@ class _Maker:
             "connect.name": schema.name,
             "connect.type": str(schema.type) if schema.type in _SMALL else None,
         }
-        return {key: value for key, value in told.items() if value is not None}
+        return {key: value for key, value in avro.items() if value is not None}
 
 
 def _decimal_size(schema: Schema) -> dict[str, int]:

@@ -37,7 +37,7 @@ from headrace.converters.columns import (
 )
 
 Rows = npt.NDArray[np.bool_]
-"""One truth per row: whether the row is one that counts."""
+"""One boolean per row: whether the row counts."""
 
 _SEVEN = np.uint64(7)
 _LOW = np.uint64(0x7F)
@@ -54,7 +54,7 @@ class Padded:
 
 
 Piece = Padded | pa.BinaryArray
-"""What each row's bytes consist of, in order; a column has no nulls."""
+"""The pieces of each row's bytes, in order; a column has no nulls."""
 
 
 def varints(numbers: npt.NDArray[np.signedinteger], rows: Rows | None = None) -> Padded:
@@ -89,7 +89,7 @@ def constant(content: bytes, count: int, rows: Rows | None = None) -> Padded:
 
 
 def sized(texts: pa.BinaryArray, rows: Rows | None = None) -> tuple[Piece, Piece]:
-    """Byte strings behind their lengths; nothing in rows that do not count or are null."""
+    """Byte strings after their lengths; nothing in rows that do not count or are null."""
     chosen = bare(texts, rows)
     lengths = pc.binary_length(chosen).to_numpy(zero_copy_only=False)
     return varints(lengths, rows), chosen
@@ -133,7 +133,7 @@ def _unpadded(matrices: Sequence[Padded]) -> pa.BinaryArray:
         kept = np.concatenate([_all_kept(each) for each in matrices], axis=1)
         np.cumsum(np.count_nonzero(kept, axis=1), out=borders[1:])
         octets = octets[kept]
-    # 64-bit offsets, so that Arrow and not a wrapped number says when 2 GB are exceeded.
+    # 64-bit offsets, so that Arrow reports more than 2 GB instead of an overflow of the offsets.
     buffers = [None, pa.py_buffer(borders), pa.py_buffer(np.ascontiguousarray(octets))]
     return pa.Array.from_buffers(pa.large_binary(), count, buffers).cast(pa.binary())
 
@@ -213,7 +213,7 @@ def _places(schema: Schema, values: pa.Array, rows: Rows | None) -> np.ndarray:
     symbols = enum_symbols(schema)
     found = pc.index_in(values.cast(pa.utf8()), pa.array(symbols, pa.utf8()))
     unknown = pc.and_(found.is_null(), values.is_valid()).to_numpy(zero_copy_only=False)
-    _refuse(_both(rows, unknown), f"A value is none of the symbols {', '.join(symbols)}.")
+    _refuse(_both(rows, unknown), f"A value is not one of the symbols {', '.join(symbols)}.")
     return found.fill_null(0).to_numpy(zero_copy_only=False)
 
 
@@ -227,7 +227,7 @@ def _structs(schema: Schema, values: pa.Array, rules: AvroRules, rows: Rows | No
 
 
 def _unions(schema: Schema, values: pa.Array, rules: AvroRules, rows: Rows | None) -> Pieces:
-    """The bytes of the first field that is set, behind the number of its branch."""
+    """The bytes of the first field that is set, after the number of its branch."""
     first = 1 if schema.optional else 0
     nothing = len(schema.fields)
     chosen = np.full(len(values), nothing)
@@ -240,7 +240,7 @@ def _unions(schema: Schema, values: pa.Array, rules: AvroRules, rows: Rows | Non
     pieces: Pieces = (varints(np.where(chosen == nothing, 0, chosen + first), rows),)
     for place, (each, column) in enumerate(members):
         with in_field(each.name):
-            # The branch is told already, so what is left of an optional field is its value.
+            # The branch is written already, so only the value of an optional field is left.
             counting = _both(rows, chosen == place)
             check_type(each.schema, column)
             pieces += _present(each.schema, column, rules, counting)
@@ -274,7 +274,7 @@ def _maps(schema: Schema, values: pa.Array, rules: AvroRules, rows: Rows | None)
 
 
 def _block(borders: np.ndarray, items: pa.BinaryArray, rows: Rows | None) -> Pieces:
-    """Each row's items as one block behind their number, and the zero that ends the blocks."""
+    """Each row's items as one block after their number, and the zero that ends the blocks."""
     counts = np.diff(borders)
     lists = pa.ListArray.from_arrays(pa.array(borders), items)
     texts = pc.binary_join(lists, b"")
@@ -301,7 +301,7 @@ def _with_default(schema: Schema, values: pa.Array) -> pa.Array:
 
 
 def _nulled(values: pa.Array, rows: Rows | None) -> pa.Array:
-    """*values* with nulls in the rows that do not count, so that their elements are out of the way."""
+    """*values* with nulls in the rows that do not count, so that their elements are ignored."""
     if rows is None or rows.all():
         return values
     return values.take(pa.array(np.arange(len(values)), mask=~rows))

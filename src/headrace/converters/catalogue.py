@@ -1,4 +1,4 @@
-"""Which converters there are, by their own names and by the names of Kafka Connect's classes."""
+"""The available converters, by their own names and by the names of Kafka Connect's classes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TYPED = frozenset({"json", "string", "bytes", *_NUMBERS})
 _TYPE = Setting(
     name="converter.type",
     importance="low",
-    doc="What the converter is used for, which the worker says: key, value or header.",
+    doc="The use of the converter, which the worker sets: key, value or header.",
     limits=Limits(one_of=("key", "value", "header")),
     display_name="converter.type",
 )
@@ -46,7 +46,7 @@ JAVA_NAMES: Final[Mapping[str, str]] = {
     "io.confluent.connect.avro.AvroConverter": "avro",
     **{f"{_CONVERTERS}.{name.title()}Converter": name for name in _NUMBERS},
 }
-"""Our name for each of Connect's classes that we have."""
+"""Our name for each supported class of Connect's."""
 
 _NOT_YET = (
     "io.confluent.connect.json.JsonSchemaConverter",
@@ -74,7 +74,7 @@ def converter_class(class_name: str) -> str | None:
 
 
 def converter_settings(class_name: str) -> tuple[Setting, ...]:
-    """The own settings of a converter, without its role's prefix; none for a name of none. Pure."""
+    """The own settings of a converter, without its role's prefix; empty for an unknown name. Pure."""
     name = _KNOWN.get(class_name)
     if name is None:
         return ()
@@ -127,13 +127,13 @@ def make_header_converter(class_name: str, config: Mapping[str, str]) -> HeaderC
 
 
 def _class(name: str) -> type[Any]:
-    """A converter's class. Its module is imported only now: some bring libraries that take their time."""
+    """A converter's class. Its module is imported only now, because some modules import libraries that load slowly."""
     module, _, attribute = _PATHS.get(name, name).partition(":")
     return attrgetter(attribute)(import_module(module))
 
 
 def _placed(class_name: str) -> str | None:
-    """Our own name of a converter, or the place of somebody else's."""
+    """Our own name of a converter, or the path of another author's."""
     return _KNOWN.get(class_name, class_name if ":" in class_name else None)
 
 
@@ -144,16 +144,16 @@ def _config(name: str) -> type[Config]:
 def _unknown(role: Role, class_name: str, others: Sequence[str] = ()) -> str:
     choices = ", ".join((*(_PATHS if role == "header" else _COLUMNS), *others))
     if class_name in _NOT_YET_NAMES:
-        return f"The converter {class_name} is not supported yet; there are: {choices}."
+        return f"The converter {class_name} is not supported yet; valid ones are: {choices}."
     if _KNOWN.get(class_name) == "simple":
         return (
             f"Class class {converter_class(class_name)} does not implement the Converter interface"
         )
-    return f"Class {class_name} could not be found. There are: {choices}."
+    return f"Class {class_name} could not be found. Valid ones are: {choices}."
 
 
 def _also_called(java_name: str) -> tuple[str, ...]:
-    """The names that Connect takes for a class: in full, without packages, and without its kind's name."""
+    """The names that Connect accepts for a class: in full, without packages, and without its kind's name."""
     simple = java_name.rpartition(".")[2]
     return (
         java_name,

@@ -1,4 +1,4 @@
-"""What converters ask of a column: its kind, what Java would call its values, its bytes, where an error belongs."""
+"""Columns for converters: their kinds, Java's classes of their values, their bytes, and the rows of errors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def java_class(kind: pa.DataType) -> str:
 
 
 def refusal(reason: str, values: pa.Array) -> RecordError:
-    """An error of the first row of *values* that is not null, or else of the first."""
+    """An error about the first row of *values* that is not null, or else about the first row."""
     first = pc.index(pc.is_valid(values), True).as_py() if len(values) else 0
     return RecordError(reason, row=max(first, 0))
 
@@ -80,7 +80,7 @@ _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 
 def check_type(schema: Schema, values: pa.Array) -> None:
-    """Raise :class:`~headrace.connect.errors.RecordError` when *values* are not what *schema* says."""
+    """Raise :class:`~headrace.connect.errors.RecordError` when *values* do not have the type of *schema*."""
     kind, wanted = values.type, arrow_type(schema)
     if schema.name == _DECIMAL and pa.types.is_decimal(kind):
         if kind.scale != wanted.scale:
@@ -121,7 +121,7 @@ def unscaled_bytes(values: pa.Array) -> pa.BinaryArray:
     needed = octets != fill[:, None]
     needed[:, -1] = True
     leading = needed.argmax(axis=1)
-    # The highest bit of the first byte is the sign: one more byte where the number has set it otherwise.
+    # The highest bit of the first byte is the sign: a byte is added where the number itself needs that bit.
     leading -= (octets[np.arange(len(octets)), leading] ^ fill) >= _SIGN
     content = octets[np.arange(width) >= leading[:, None]]
     borders = np.concatenate(([0], np.cumsum(width - leading))).astype(np.int32)
@@ -132,7 +132,7 @@ def unscaled_bytes(values: pa.Array) -> pa.BinaryArray:
 
 
 def widened(values: pa.Array, unscaled: pa.BinaryArray, size: int) -> pa.BinaryArray:
-    """*unscaled*, the bytes of *values*, in *size* bytes each; what needs more is left as it is."""
+    """*unscaled*, the bytes of *values*, in *size* bytes each; numbers that need more are left as they are."""
     is_negative = pc.less(values, pa.scalar(0, values.type))
     fill = pc.if_else(is_negative, pa.scalar(b"\xff" * size), pa.scalar(b"\x00" * size))
     padded = pc.binary_slice(pc.binary_join_element_wise(fill, unscaled, pa.scalar(b"")), -size)
@@ -140,13 +140,13 @@ def widened(values: pa.Array, unscaled: pa.BinaryArray, size: int) -> pa.BinaryA
 
 
 def row_at(borders: np.ndarray) -> Callable[[int], int]:
-    """Which row holds an element, when row *i* has the elements ``borders[i] … borders[i + 1]``."""
+    """The row of an element, where row *i* has the elements ``borders[i] … borders[i + 1]``."""
     return lambda element: int(np.searchsorted(borders, element, side="right")) - 1
 
 
 @contextmanager
 def in_rows(row_of: Callable[[int], int]) -> Generator[None]:
-    """An error's row is one of elements; raise it with the row of values that holds the element."""
+    """Raise an error about the row of an element again, with the row of values that contains the element."""
     try:
         yield
     except RecordError as error:
@@ -156,7 +156,7 @@ def in_rows(row_of: Callable[[int], int]) -> Generator[None]:
 
 @contextmanager
 def in_field(name: str) -> Generator[None]:
-    """An error's advice names the innermost field."""
+    """Raise errors again with an advice that names the field, unless they name an inner one already."""
     try:
         yield
     except RecordError as error:
@@ -179,7 +179,7 @@ def last_of_each(
     if len(first) == len(entries):
         return borders, entries
     last = np.zeros(len(first), np.int64)
-    # Of several writes to one place the last one stays.
+    # The last of several writes to one place stays.
     last[inverse] = np.arange(len(entries))
     order = np.argsort(first)
     kept = np.bincount(rows[first], minlength=len(borders) - 1)

@@ -23,7 +23,7 @@ _DAY_MS = 86_400_000
 
 
 def header_text(value: object, schema: Schema | None, key: str) -> str:
-    """A value that is no string at the top, in Connect's text form; strings inside it are quoted."""
+    """A value other than a top-level string, in Connect's text form; strings inside it are quoted."""
     match value:
         case None:
             return "null"
@@ -50,7 +50,7 @@ def _contained(value: object, schema: Schema | None, key: str) -> str:
             members = _members(entries, schema) if kind is SchemaType.STRUCT else entries.items()
             return _braced(members, schema, key)
         case Sequence() if kind is SchemaType.MAP:
-            # Maps come out of Arrow as lists of pairs.
+            # Arrow returns maps as lists of pairs.
             return _braced(cast("Sequence[tuple[object, object]]", value), schema, key)
         case Sequence():
             items = cast("Sequence[object]", value)
@@ -85,8 +85,8 @@ def _inside(value: object, schema: Schema | None, key: str) -> str:
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
-    told = header_text(value, schema, key)
-    return f'"{told}"' if isinstance(value, bytes) else told
+    text = header_text(value, schema, key)
+    return f'"{text}"' if isinstance(value, bytes) else text
 
 
 def _keys_of(schema: Schema | None) -> Schema | None:
@@ -115,7 +115,7 @@ def _moment(value: dt.date | dt.time) -> dt.datetime:
         return dt.datetime.combine(_EPOCH.date(), value, tzinfo=dt.UTC)
     if not isinstance(value, dt.datetime):
         return dt.datetime.combine(value, dt.time(), tzinfo=dt.UTC)
-    # Connect's timestamps are UTC; a Python datetime without zone is taken as such.
+    # Connect's timestamps are UTC; a Python datetime without zone is taken to be UTC.
     return (value if value.tzinfo else value.replace(tzinfo=dt.UTC)).astimezone(dt.UTC)
 
 
@@ -136,9 +136,9 @@ class SimpleHeaderConverter:
         value = header.value
         if value is None:
             return None
-        told = value if isinstance(value, str) else header_text(value, header.schema, header.key)
+        text = value if isinstance(value, str) else header_text(value, header.schema, header.key)
         # As in Java, half a surrogate pair, which UTF-8 lacks, becomes a question mark.
-        return told.encode(errors="replace")
+        return text.encode(errors="replace")
 
     def encode_headers(
         self, topic: str, key: str, schema: Schema | None, values: pa.Array
@@ -162,11 +162,11 @@ class ColumnHeaderConverter:
         self._converter = converter
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Hand the settings to the converter."""
+        """Pass the settings to the converter."""
         self._converter.configure(config, is_key=False)
 
     def encode_header(self, topic: str, header: Header) -> bytes | None:
-        """What the converter makes of a column with this one value."""
+        """The converter's bytes for a column with this one value."""
         kind = None if header.schema is None else arrow_type(header.schema)
         try:
             column = pa.array([header.value], kind)
@@ -177,5 +177,5 @@ class ColumnHeaderConverter:
     def encode_headers(
         self, topic: str, key: str, schema: Schema | None, values: pa.Array
     ) -> pa.BinaryArray:
-        """What the converter makes of the column."""
+        """The converter's bytes for the column."""
         return self._converter.encode(topic, schema, values)

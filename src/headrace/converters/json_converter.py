@@ -48,14 +48,14 @@ def _properties(schema: Schema, rules: JsonRules) -> Iterator[str]:
         yield f'"doc":{json_quoted(schema.doc)}'
     if schema.parameters:
         entries = schema.parameters.items()
-        told = ",".join(f"{json_quoted(key)}:{json_quoted(value)}" for key, value in entries)
-        yield f'"parameters":{{{told}}}'
+        text = ",".join(f"{json_quoted(key)}:{json_quoted(value)}" for key, value in entries)
+        yield f'"parameters":{{{text}}}'
     if schema.default is not None:
         yield f'"default":{default_json(schema, rules).decode()}'
 
 
 def _contents(schema: Schema, rules: JsonRules) -> Iterator[str]:
-    """What a nested schema is made of."""
+    """The properties of a schema with nested ones."""
     if schema.fields or schema.type == "struct":
         members = ",".join(
             f'{schema_json(each.schema, rules)[:-1]},"field":{json_quoted(each.name)}}}'
@@ -84,7 +84,7 @@ class JsonConverterConfig(Config):
     schemas_cache_size: int = setting(
         default=1000,
         importance="high",
-        doc="Accepted as Kafka Connect's; there is one schema per batch, so there is nothing to bound.",
+        doc="Accepted for compatibility, without effect: there is one schema per batch, so there is no cache.",
         group="Schemas",
         order=1,
         width="MEDIUM",
@@ -93,7 +93,7 @@ class JsonConverterConfig(Config):
     schema_content: str | None = setting(
         default=None,
         importance="high",
-        doc="Accepted as Kafka Connect's; a schema for reading, which a source's converter does not do.",
+        doc="Accepted for compatibility, without effect: a schema for reading, which a source's converter does not do.",
         group="Schemas",
         order=2,
         width="MEDIUM",
@@ -121,7 +121,7 @@ class JsonConverterConfig(Config):
     )
 
     def check(self) -> Iterator[Problem]:
-        """A schema that is no JSON is a problem, though it is not used."""
+        """Report a schema that is not JSON, although it is not used."""
         try:
             json.loads(self.schema_content or "{}")
         except ValueError as error:
@@ -152,13 +152,13 @@ class JsonConverter:
         else:
             pieces = json_pieces(schema, values, self._rules)
         if self._config.schemas_enable:
-            told = "null" if schema is None else schema_json(schema, self._rules)
-            pieces = (f'{{"schema":{told},"payload":'.encode(), *pieces, b"}")
+            text = "null" if schema is None else schema_json(schema, self._rules)
+            pieces = (f'{{"schema":{text},"payload":'.encode(), *pieces, b"}")
         return joined(pieces, len(values))
 
 
 def _without_schema(values: pa.Array) -> pa.BinaryArray:
-    """The JSON of a column of plain values, told by its Arrow type, nulls still null."""
+    """The JSON of a column of plain values, according to its Arrow type, nulls still null."""
     kind = values.type
     if is_document(kind) or pa.types.is_null(kind):
         return as_binary(values)

@@ -35,7 +35,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 _WRITTEN_ALIKE: Final = frozenset(
     code for code, escape in _ESCAPES.items() if _ENCODER.encode(chr(code)) == b'"' + escape + b'"'
 )
-"""What the library escapes as Java does: all but control characters whose number has a letter in it."""
+"""Characters that Python's json escapes as Java does: all but control characters with a letter in their number."""
 
 
 def escaped(values: pa.Array) -> pa.BinaryArray:
@@ -50,7 +50,7 @@ def escaped(values: pa.Array) -> pa.BinaryArray:
     validity = pc.is_valid(binary) if binary.null_count else None
     starts, content = _starts_and_content(binary)
     if validity is not None and _has_four_bytes(content):
-        # What lies behind a null need not be text, nor end where its row does.
+        # The bytes under a null need not be text, and need not end where its row does.
         starts, content = _starts_and_content(pc.fill_null(binary, b""))
     moved, grown = _grown(starts, content)
     if grown is content:
@@ -60,12 +60,12 @@ def escaped(values: pa.Array) -> pa.BinaryArray:
 
 
 def _column(starts: Starts, content: bytes | memoryview) -> pa.BinaryArray:
-    """The column whose rows begin at *starts*; Arrow, and not a wrapped number, says when 2 GB are exceeded."""
+    """The column whose rows begin at *starts*; raises Arrow's error when 2 GB are exceeded."""
     fits = len(content) <= _MOST_BYTES
     kind = pa.binary() if fits else pa.large_binary()
     offsets = starts.astype(np.int32) if fits else starts
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
-    # Also where it fits the cast costs nothing, but a copy where the type is another.
+    # Casting to the same type costs nothing; to another one, a copy.
     return pa.Array.from_buffers(kind, len(starts) - 1, buffers).cast(pa.binary())
 
 
@@ -101,7 +101,7 @@ def _has_four_bytes(content: memoryview) -> bool:
 
 
 def _codes_to_escape(octets: npt.NDArray[np.uint8]) -> list[int]:
-    """The characters of one byte that are there and need an escape; the backslash, which escapes, first."""
+    """The one-byte characters in the content that need an escape; the backslash comes first, since escapes contain it."""
     codes = [code for code in (_BACKSLASH, _QUOTE) if (octets == code).any()]
     if octets.size and octets.min() < _FIRST_CONTROL_FREE:
         codes += np.unique(octets[octets < _FIRST_CONTROL_FREE]).tolist()
@@ -114,7 +114,7 @@ def _with_escapes(content: memoryview, codes: Sequence[int]) -> bytes | memoryvi
         try:
             return memoryview(_ENCODER.encode(str(content, "utf-8")))[1:-1]
         except UnicodeDecodeError:
-            # What lies behind a null need not be text.
+            # The bytes under a null need not be text.
             pass
     grown = bytes(content)
     for code in codes:

@@ -29,7 +29,7 @@ from headrace.converters.json_escaping import escaped
 from headrace.java.text import java_floats, json_quoted
 
 Pieces = tuple[bytes | pa.BinaryArray, ...]
-"""What each row's text consists of, in order. Where a column has a null, the whole row is null.
+"""The pieces of each row's text, in order. Where a column has a null, the whole row is null.
 
 Structs are joined only once, whatever their depth, because the pieces of a member are pieces of its struct.
 """
@@ -77,7 +77,7 @@ def base64_texts(values: pa.BinaryArray) -> pa.BinaryArray:
     """Each of *values* in base64 with the standard alphabet, padded; nulls stay null.
 
     Rows are laid out with zeros up to a multiple of three bytes, so that the base64 of all of them is that
-    of each, one behind the other; then only their last characters have to become padding.
+    of each, one after the other; then only their last characters have to become padding.
     """
     offsets, content = values.buffers()[1:]
     if not len(values) or offsets is None:
@@ -95,7 +95,7 @@ def base64_texts(values: pa.BinaryArray) -> pa.BinaryArray:
     ends = borders[1:] * _CHARACTERS
     text[ends[lengths % _GROUP != 0] - 1] = _PADDING
     text[ends[lengths % _GROUP == 1] - 2] = _PADDING
-    # 64-bit offsets, so that Arrow and not a wrapped number says when 2 GB are exceeded.
+    # 64-bit offsets, so that Arrow reports more than 2 GB instead of an overflow of the offsets.
     column = pa.Array.from_buffers(
         pa.large_binary(),
         len(values),
@@ -119,17 +119,17 @@ def json_numbers(values: pa.Array) -> pa.BinaryArray:
 
 
 def json_floats(values: pa.Array) -> pa.BinaryArray:
-    """Floating-point numbers as Java writes them; what is no number becomes a JSON string."""
-    told = as_binary(java_floats(values))
+    """Floating-point numbers as Java writes them; NaN and infinities become JSON strings."""
+    texts = as_binary(java_floats(values))
     odd = pc.invert(pc.is_finite(values)).fill_null(False)  # noqa: FBT003 (the value filled in)
-    quoted = pc.binary_join_element_wise(_QUOTE, told, _QUOTE, _NOTHING)
-    return pc.if_else(odd, quoted, told) if pc.any(odd).as_py() else told
+    quoted = pc.binary_join_element_wise(_QUOTE, texts, _QUOTE, _NOTHING)
+    return pc.if_else(odd, quoted, texts) if pc.any(odd).as_py() else texts
 
 
 def json_bytes(values: pa.Array) -> pa.BinaryArray:
     """Bytes as JSON strings of base64; nulls stay null."""
-    told = base64_texts(as_binary(values))
-    return pc.binary_join_element_wise(_QUOTE, told, _QUOTE, _NOTHING)
+    texts = base64_texts(as_binary(values))
+    return pc.binary_join_element_wise(_QUOTE, texts, _QUOTE, _NOTHING)
 
 
 _NULL = b"null"
@@ -137,7 +137,7 @@ _NULL = b"null"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonRules:
-    """What a converter's settings say about values."""
+    """A converter's settings about values."""
 
     numeric_decimals: bool = False
     defaults: bool = True
@@ -159,7 +159,7 @@ def json_pieces(schema: Schema, values: pa.Array, rules: JsonRules) -> Pieces:
         return (instead,)
     if schema.type is not SchemaType.STRUCT:
         return (joined(_present(schema, values, rules), len(values)).fill_null(instead),)
-    # What a null struct has as members counts for nothing, so they must not be looked at.
+    # The members of a null struct have no meaning, so they must not be checked.
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(valid)
     with in_rows(lambda row: int(rows[row])):

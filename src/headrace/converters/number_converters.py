@@ -20,9 +20,9 @@ class NumberConverterConfig(Config):
 
 
 class NumberConverter:
-    """Writes numbers of one type, and refuses any other, a wider or a narrower one, too.
+    """Writes numbers of one type, and refuses any other, also a narrower one.
 
-    As in Connect it is the values that count, and not what their schema says.
+    As in Connect, only the type of the values counts, not their schema.
     """
 
     config_class = NumberConverterConfig
@@ -97,11 +97,11 @@ class BooleanConverter:
 
 
 def _big_endian(values: pa.Array) -> pa.BinaryArray:
-    """Numbers as columns of their bytes; what lies behind a null is not looked at."""
+    """Numbers as columns of their bytes; nulls have arbitrary bytes."""
     stored = np.frombuffer(values.buffers()[1], values.type.to_pandas_dtype())
     numbers = stored[values.offset : values.offset + len(values)]
     octets = numbers.astype(numbers.dtype.newbyteorder(">")).tobytes()
-    # 64-bit offsets, so that Arrow and not a wrapped number says when 2 GB are exceeded.
+    # 64-bit offsets, so that Arrow reports more than 2 GB instead of an overflow of the offsets.
     borders = np.arange(len(values) + 1, dtype=np.int64) * numbers.itemsize
     column = pa.Array.from_buffers(
         pa.large_binary(), len(values), [None, pa.py_buffer(borders), pa.py_buffer(octets)]

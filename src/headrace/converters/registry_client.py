@@ -1,4 +1,4 @@
-"""A client of schema registries that speak Confluent's protocol: register a schema, find its id."""
+"""A client for schema registries with Confluent's protocol: registers schemas, finds their ids."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _FORBIDDEN = frozenset((401, 403))
 _CONFLICT = 409
 _OK = 200
 _SUBJECT_MISSING, _VERSION_MISSING, _SCHEMA_MISSING = 40401, 40402, 40403
-# What connecting, sending and receiving raise when the other side is away, slow, or breaks off.
+# Exceptions of connecting, sending and receiving when the other side is away, slow, or closes the connection.
 _BROKEN = (OSError, http.client.HTTPException)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryAccess:
-    """Where a registry is, who asks, and how patiently. *authorization* is a header's value, or empty."""
+    """The addresses, credentials and time-outs for a registry. *authorization* is a header's value, or empty."""
 
     urls: Sequence[str]
     authorization: str = field(default="", repr=False)
@@ -39,7 +39,7 @@ class RegistryAccess:
 
 @dataclass(frozen=True, slots=True)
 class SchemaReference:
-    """That a schema names the type *name*, which is in that *version* of another *subject*."""
+    """A schema's reference to the type *name*, which is in that *version* of another *subject*."""
 
     name: str
     subject: str
@@ -47,8 +47,8 @@ class SchemaReference:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldSchema:
-    """A *schema* as JSON text, and where the types are that it names and does not hold."""
+class SchemaText:
+    """A *schema* as JSON text, and references to the types that it names but does not contain."""
 
     schema: str
     references: Sequence[SchemaReference] = ()
@@ -56,19 +56,19 @@ class ToldSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredSchema:
-    """A version of a subject: what is *told* of its schema, and its *id*."""
+    """A version of a subject: its *schema*, and the *id* of that."""
 
     id: int
     version: int
-    told: ToldSchema
+    schema: SchemaText
 
 
 class RegistryClient:
-    """Asks one URL after the other, and again after a while. Used by one thread; holds no connection.
+    """Tries one URL after the other, and all of them again after a pause. Used by one thread; keeps no connection open.
 
     Every method raises :class:`~headrace.connect.errors.RetriableError` when no URL answered,
-    :class:`~headrace.connect.errors.TaskFailedError` when the registry does not let us in or answers
-    nonsense, and :class:`~headrace.connect.errors.RecordError`, with row 0, when it refuses the schema.
+    :class:`~headrace.connect.errors.TaskFailedError` when the registry refuses access or its answer is
+    invalid, and :class:`~headrace.connect.errors.RecordError`, with row 0, when it refuses the schema.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class RegistryClient:
     def register(self, subject: str, schema: str, *, normalize: bool = False) -> int:
         """The id of *schema*, which is a version of *subject* from now on."""
         path = f"/subjects/{quote(subject, safe='')}/versions{_normalized(normalize)}"
-        return _number(self._asked("POST", path, subject, {"schema": schema}), "id")
+        return _number(self._requested("POST", path, subject, {"schema": schema}), "id")
 
     def find(self, subject: str, schema: str, *, normalize: bool = False) -> int:
         """The id of *schema*, which must be a version of *subject* already."""
         path = f"/subjects/{quote(subject, safe='')}{_normalized(normalize)}"
-        return _number(self._asked("POST", path, subject, {"schema": schema}), "id")
+        return _number(self._requested("POST", path, subject, {"schema": schema}), "id")
 
     def latest(self, subject: str) -> RegisteredSchema:
         """The newest version of *subject*."""
@@ -95,17 +95,19 @@ class RegistryClient:
     def version(self, subject: str, version: int | str) -> RegisteredSchema:
         """One version of *subject*, by its number."""
         path = f"/subjects/{quote(subject, safe='')}/versions/{version}"
-        answer = self._asked("GET", path, subject)
+        answer = self._requested("GET", path, subject)
         return RegisteredSchema(
-            id=_number(answer, "id"), version=_number(answer, "version"), told=_told_schema(answer)
+            id=_number(answer, "id"),
+            version=_number(answer, "version"),
+            schema=_schema_text(answer),
         )
 
-    def schema(self, schema_id: int) -> ToldSchema:
+    def schema(self, schema_id: int) -> SchemaText:
         """The schema with that id."""
         path = f"/schemas/ids/{schema_id}"
-        return _told_schema(self._asked("GET", path, f"with the id {schema_id}"))
+        return _schema_text(self._requested("GET", path, f"with the id {schema_id}"))
 
-    def _asked(
+    def _requested(
         self, method: str, path: str, subject: str, body: object = None
     ) -> Mapping[str, Any]:
         reasons = list[str]()
@@ -122,10 +124,10 @@ class RegistryClient:
                 if status not in _AWAY:
                     self._prefer(url)
                     return _accepted(status, answer, subject, _shown(url))
-                reasons.append(f"{_shown(url)} answered {status} {_told(answer)}")
+                reasons.append(f"{_shown(url)} answered {status} {_error_text(answer)}")
         raise RetriableError(
-            f"The schema registry does not answer ({'; '.join(reasons)}). It is tried again; if this "
-            "stays, look at schema.registry.url."
+            f"The schema registry does not answer ({'; '.join(reasons)}). The request is sent again; if this "
+            "persists, check schema.registry.url."
         )
 
     def _waits(self) -> Iterator[float]:
@@ -135,7 +137,7 @@ class RegistryClient:
             yield min(wait, self._access.longest_wait_seconds)
 
     def _prefer(self, url: SplitResult) -> None:
-        """Ask the one that answered first the next time."""
+        """Try *url*, which has answered, first the next time."""
         self._urls.sort(key=lambda each: each != url)
 
     def _exchange(
@@ -178,8 +180,8 @@ def _accepted(status: int, answer: bytes, subject: str, url: str) -> Mapping[str
         return _parsed(answer, url)
     if status in _FORBIDDEN:
         raise TaskFailedError(
-            f"The schema registry {url} does not let us in ({status} {_told(answer)}). Look at "
-            "basic.auth.user.info and at what that user may do."
+            f"The schema registry {url} refuses access ({status} {_error_text(answer)}). Check "
+            "basic.auth.user.info and the permissions of that user."
         )
     raise _refusal(status, answer, subject, url)
 
@@ -187,9 +189,9 @@ def _accepted(status: int, answer: bytes, subject: str, url: str) -> Mapping[str
 def _refusal(status: int, answer: bytes, subject: str, url: str) -> Exception:
     code = _code(answer)
     if status == _CONFLICT:
-        reason = f"The schema is not compatible with what the subject {subject} has"
+        reason = f"The schema is not compatible with the versions of the subject {subject}"
         advice = (
-            "Make the change a compatible one, change the subject's compatibility, or send to another "
+            "Change the schema in a compatible way, change the subject's compatibility, or send to another "
             "topic."
         )
     elif code in (_SUBJECT_MISSING, _VERSION_MISSING):
@@ -200,12 +202,12 @@ def _refusal(status: int, answer: bytes, subject: str, url: str) -> Exception:
         advice = "Register it, or set auto.register.schemas=true or use.latest.version=true."
     elif status in (404, 405):
         return TaskFailedError(
-            f"{url} answers {status}, as no schema registry does. Look at schema.registry.url."
+            f"{url} answers {status}, so it is not a schema registry. Check schema.registry.url."
         )
     else:
         reason = f"The schema registry refused the schema of the subject {subject}"
-        advice = "Look at the schema, and at the registry's log."
-    return RecordError(f"{reason} ({status} {_told(answer)}).", row=0, advice=advice)
+        advice = "Check the schema and the registry's log."
+    return RecordError(f"{reason} ({status} {_error_text(answer)}).", row=0, advice=advice)
 
 
 def _parsed(answer: bytes, url: str) -> Mapping[str, Any]:
@@ -215,20 +217,22 @@ def _parsed(answer: bytes, url: str) -> Mapping[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise TaskFailedError(
-            f"{url} did not answer as a schema registry does. Look at schema.registry.url."
+            f"{url} did not answer as a schema registry does. Check schema.registry.url."
         )
     return cast("dict[str, Any]", found)
 
 
 def _number(answer: Mapping[str, Any], key: str) -> int:
     if not isinstance(answer.get(key), int):
-        raise TaskFailedError(f"The schema registry's answer has no {key}. Is it one?")
+        raise TaskFailedError(
+            f"The schema registry's answer has no {key}. Check schema.registry.url."
+        )
     return answer[key]
 
 
-def _told_schema(answer: Mapping[str, Any]) -> ToldSchema:
+def _schema_text(answer: Mapping[str, Any]) -> SchemaText:
     if answer.get("schemaType", "AVRO") != "AVRO" or not isinstance(answer.get("schema"), str):
-        raise TaskFailedError("The schema registry's answer holds no Avro schema.")
+        raise TaskFailedError("The schema registry's answer has no Avro schema.")
     try:
         references = [
             SchemaReference(str(each["name"]), str(each["subject"]), int(each["version"]))
@@ -236,9 +240,9 @@ def _told_schema(answer: Mapping[str, Any]) -> ToldSchema:
         ]
     except (TypeError, KeyError, ValueError) as error:
         raise TaskFailedError(
-            f"The schema registry's answer holds references that are none: {answer['references']!r}."
+            f"The schema registry's answer has invalid references: {answer['references']!r}."
         ) from error
-    return ToldSchema(answer["schema"], references)
+    return SchemaText(answer["schema"], references)
 
 
 def _code(answer: bytes) -> object:
@@ -249,15 +253,15 @@ def _code(answer: bytes) -> object:
     return cast("dict[str, object]", found).get("error_code") if isinstance(found, dict) else None
 
 
-def _told(answer: bytes) -> str:
-    """What the registry said, short."""
+def _error_text(answer: bytes) -> str:
+    """The registry's error message, shortened."""
     try:
         found = json.loads(answer)
-        said = str(cast("dict[str, object]", found)["message"])
+        text = str(cast("dict[str, object]", found)["message"])
     except (ValueError, KeyError, TypeError):
-        said = answer.decode(errors="replace")
+        text = answer.decode(errors="replace")
     most = 300
-    return " ".join(said.split())[:most]
+    return " ".join(text.split())[:most]
 
 
 def _normalized(normalize: bool) -> str:  # noqa: FBT001 (a query's only word)
@@ -265,5 +269,5 @@ def _normalized(normalize: bool) -> str:  # noqa: FBT001 (a query's only word)
 
 
 def _shown(url: SplitResult) -> str:
-    """*url* without what is secret in it."""
+    """*url* without its secrets."""
     return urlunsplit(url._replace(netloc=url.netloc.rpartition("@")[2], query="", fragment=""))

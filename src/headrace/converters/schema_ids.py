@@ -1,4 +1,4 @@
-"""The ids that a registry gives schemas: asked for once, then remembered; schemas that refer to others."""
+"""The ids of schemas in a registry: requested once, then cached; schemas that refer to others."""
 
 from __future__ import annotations
 
@@ -14,57 +14,57 @@ from fastavro.schema import SchemaParseException, UnknownType, expand_schema, pa
 
 from headrace.connect.errors import RecordError
 from headrace.converters.avro_schema import AvroJson
-from headrace.converters.registry_client import RegistryClient, SchemaReference, ToldSchema
+from headrace.converters.registry_client import RegistryClient, SchemaReference, SchemaText
 
 
-def referred_schemas(client: RegistryClient, told: ToldSchema, name: str) -> list[object]:
-    """All that *told*, which is called *name*, refers to, as JSON: each behind what it refers to itself.
+def referred_schemas(client: RegistryClient, schema: SchemaText, name: str) -> list[object]:
+    """All schemas that *schema*, which is called *name*, refers to, as JSON: each after those that it refers to itself.
 
     Of several versions under one name the first one counts, as in Confluent's client. Raises what *client*
-    does, :class:`~headrace.connect.errors.RecordError` where what is referred to is not there, and
-    ``ValueError`` for what is no JSON.
+    does, :class:`~headrace.connect.errors.RecordError` for a reference to a schema that does not exist, and
+    ``ValueError`` for invalid JSON.
     """
-    return list(_behind(client, told.references, name, set()))
+    return list(_referred(client, schema.references, name, set()))
 
 
-def _behind(
+def _referred(
     client: RegistryClient, references: Sequence[SchemaReference], name: str, seen: set[str]
 ) -> Iterator[object]:
     for each in references:
         if each.name in seen:
             continue
         seen.add(each.name)
-        found = _asked(client, each, name)
-        yield from _behind(
+        found = _fetched(client, each, name)
+        yield from _referred(
             client, found.references, f"{each.subject}, version {each.version}", seen
         )
         yield json.loads(found.schema)
 
 
-def _asked(client: RegistryClient, reference: SchemaReference, name: str) -> ToldSchema:
+def _fetched(client: RegistryClient, reference: SchemaReference, name: str) -> SchemaText:
     try:
-        return client.version(reference.subject, reference.version).told
+        return client.version(reference.subject, reference.version).schema
     except RecordError as error:
         raise RecordError(
             f"The schema {name}, refers to {reference.name} as version {reference.version} of the subject "
-            f"{reference.subject}, which cannot be had: {error.reason}",
+            f"{reference.subject}, which cannot be fetched: {error.reason}",
             row=0,
-            advice="Register a version that refers to what is there, or holds all of its types.",
+            advice="Register a version whose references exist, or that contains all of its types.",
         ) from error
 
 
 UNFIT: Final = (SchemaParseException, UnknownType, KeyError, TypeError, ValueError, RecursionError)
-"""What a schema that cannot be understood raises."""
+"""The exceptions for a schema that cannot be understood."""
 
 
 def layout_difference(ours: object, theirs: object, referred: Sequence[object] = ()) -> str | None:
-    """Where the bytes of *ours* would not be what *theirs* says, in words; ``None`` if they are the same.
+    """Where data of *ours* has other bytes than data of *theirs*, in words; ``None`` if they are the same.
 
-    *referred* are schemas that hold types which *theirs* only names, each behind those that it needs itself.
+    *referred* are schemas with the types that *theirs* only names, each after those that it needs itself.
 
     Names of types, docs, defaults and annotations do not count: they are not in the bytes. Fields must
-    have the same names, because else one would be read as another. A logical type that only *theirs* has
-    is taken as what the number was all along. Pure; raises one of ``UNFIT`` for what is no schema.
+    have the same names, because otherwise one would be read as another. A logical type that only *theirs* has
+    is accepted: it only gives the number a meaning. Pure; raises one of ``UNFIT`` for an invalid schema.
     """
     return _difference(expand_schema(cast("Any", ours)), _expanded(theirs, referred), "")
 
@@ -84,7 +84,7 @@ def _difference(ours: Any, theirs: Any, place: str) -> str | None:  # noqa: ANN4
     kinds = _kind(ours), _kind(theirs)
     where = place or "the value"
     if kinds[0] != kinds[1]:
-        return f"{where} is written as {kinds[0]}, and {kinds[1]} there"
+        return f"{where} is written as {kinds[0]}, but is {kinds[1]} there"
     if kinds[0] == "union":
         return _of_union(ours, theirs, place)
     if kinds[0] == "record":
@@ -97,28 +97,30 @@ def _difference(ours: Any, theirs: Any, place: str) -> str | None:  # noqa: ANN4
 
 def _of_leaf(ours: Any, theirs: Any, where: str) -> str | None:  # noqa: ANN401
     for key in ("symbols", "size"):
-        if _told(ours, key) != _told(theirs, key):
+        if _property(ours, key) != _property(theirs, key):
             return f"{where} has other {key} there"
-    logical = _told(ours, "logicalType")
-    if logical and logical != _told(theirs, "logicalType"):
-        return f"{where} is of the logical type {logical}, and not there"
-    if logical == "decimal" and (_told(ours, "scale") or 0) != (_told(theirs, "scale") or 0):
+    logical = _property(ours, "logicalType")
+    if logical and logical != _property(theirs, "logicalType"):
+        return f"{where} is of the logical type {logical}, but not there"
+    if logical == "decimal" and (_property(ours, "scale") or 0) != (
+        _property(theirs, "scale") or 0
+    ):
         return f"{where} has another scale there"
     return None
 
 
 def _of_union(ours: list[Any], theirs: list[Any], place: str) -> str | None:
     if len(ours) != len(theirs):
-        return f"{place or 'the value'} is one of {len(ours)} types, and of {len(theirs)} there"
+        return f"{place or 'the value'} is one of {len(ours)} types, but of {len(theirs)} there"
     pairs = zip(ours, theirs, strict=True)
     return next(filter(None, (_difference(one, other, place) for one, other in pairs)), None)
 
 
 def _of_record(ours: dict[str, Any], theirs: dict[str, Any], place: str) -> str | None:
-    names = [[each["name"] for each in told["fields"]] for told in (ours, theirs)]
+    names = [[each["name"] for each in schema["fields"]] for schema in (ours, theirs)]
     if names[0] != names[1]:
         where = f" of {place}" if place else ""
-        return f"the fields{where} are {', '.join(names[0])}, and {', '.join(names[1])} there"
+        return f"the fields{where} are {', '.join(names[0])}, but {', '.join(names[1])} there"
     pairs = zip(ours["fields"], theirs["fields"], strict=True)
     found = (
         _difference(one["type"], other["type"], f"{place}.{one['name']}".lstrip("."))
@@ -127,19 +129,19 @@ def _of_record(ours: dict[str, Any], theirs: dict[str, Any], place: str) -> str 
     return next(filter(None, found), None)
 
 
-def _kind(told: Any) -> str:  # noqa: ANN401
-    if isinstance(told, list):
+def _kind(schema: Any) -> str:  # noqa: ANN401
+    if isinstance(schema, list):
         return "union"
-    kind = told["type"] if isinstance(told, dict) else told
+    kind = schema["type"] if isinstance(schema, dict) else schema
     return kind if isinstance(kind, str) else _kind(kind)
 
 
-def _told(told: Any, key: str) -> object:  # noqa: ANN401
-    return told.get(key) if isinstance(told, dict) else None
+def _property(schema: Any, key: str) -> object:  # noqa: ANN401
+    return schema.get(key) if isinstance(schema, dict) else None
 
 
 def cannot_be_read(error: Exception) -> RecordError:
-    """The error for a schema from the registry that is none."""
+    """The error for an invalid schema from the registry."""
     return RecordError(
         f"The schema in the registry cannot be understood: {type(error).__name__}: {error}",
         row=0,
@@ -148,21 +150,21 @@ def cannot_be_read(error: Exception) -> RecordError:
 
 
 REFUSED_SECONDS: Final = 5.0
-"""How long a refusal is remembered: else each record that is passed over would be a question of its own."""
+"""How long a refusal is remembered: otherwise each skipped record would be a request of its own."""
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
 class Bounded(Generic[_Key, _Value]):
-    """A mapping that forgets what was not asked for the longest, once it is full."""
+    """A mapping that drops its least recently used entry when it is full."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._known: OrderedDict[_Key, _Value] = OrderedDict()
 
     def get(self, key: _Key) -> _Value | None:
-        """What is known of *key*."""
+        """The value of *key*, if it is known."""
         if key in self._known:
             self._known.move_to_end(key)
         return self._known.get(key)
@@ -176,7 +178,7 @@ class Bounded(Generic[_Key, _Value]):
 
 
 class Origin(Enum):
-    """Where the id comes from."""
+    """How the id of a schema is found."""
 
     REGISTERED = auto()
     FOUND = auto()
@@ -186,7 +188,7 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdChoice:
-    """How ids are found; *given* is the id to use when the origin says so."""
+    """How ids are found; *given* is the id to use with ``Origin.GIVEN``."""
 
     origin: Origin = Origin.REGISTERED
     normalize: bool = False
@@ -194,7 +196,7 @@ class IdChoice:
 
 
 class SchemaIds:
-    """Knows the ids of schemas by subject. Made in the slot, used by its thread."""
+    """Finds and caches the ids of schemas by subject. Made in the slot, used by its thread."""
 
     def __init__(
         self,
@@ -210,11 +212,11 @@ class SchemaIds:
         self._known: Bounded[tuple[str, str], int] = Bounded(most)
         self._refused: Bounded[tuple[str, str], tuple[float, RecordError]] = Bounded(most)
 
-    def id_of(self, subject: str, told: AvroJson, text: str) -> int:
-        """The id of the schema *told*, which is *text*, under *subject*; raises what :class:`RegistryClient` does.
+    def id_of(self, subject: str, avro: AvroJson, text: str) -> int:
+        """The id of the schema *avro*, which is *text*, under *subject*; raises what :class:`RegistryClient` does.
 
-        Asks the registry the first time only. Raises :class:`~headrace.connect.errors.RecordError` when
-        the schema that is to be used would not describe the bytes.
+        Sends a request the first time only. Raises :class:`~headrace.connect.errors.RecordError` when
+        the schema that is to be used does not describe the bytes.
         """
         known = self._known.get((subject, text))
         if known is not None:
@@ -223,25 +225,25 @@ class SchemaIds:
         if refused is not None and self._clock() < refused[0]:
             raise RecordError(refused[1].reason, row=0, advice=refused[1].advice)
         try:
-            return self._known.put((subject, text), self._asked(subject, told, text))
+            return self._known.put((subject, text), self._requested(subject, avro, text))
         except RecordError as error:
             self._refused.put((subject, text), (self._clock() + REFUSED_SECONDS, error))
             raise
 
-    def _asked(self, subject: str, told: AvroJson, text: str) -> int:
+    def _requested(self, subject: str, avro: AvroJson, text: str) -> int:
         choice = self._choice
         if choice.origin is Origin.REGISTERED:
             return self._client.register(subject, text, normalize=choice.normalize)
         if choice.origin is Origin.FOUND:
             return self._client.find(subject, text, normalize=choice.normalize)
         if choice.origin is Origin.GIVEN:
-            self._check(told, self._client.schema(choice.given), f"with the id {choice.given}")
+            self._check(avro, self._client.schema(choice.given), f"with the id {choice.given}")
             return choice.given
         latest = self._client.latest(subject)
-        self._check(told, latest.told, f"{subject}, version {latest.version}")
+        self._check(avro, latest.schema, f"{subject}, version {latest.version}")
         return latest.id
 
-    def _check(self, ours: AvroJson, theirs: ToldSchema, name: str) -> None:
+    def _check(self, ours: AvroJson, theirs: SchemaText, name: str) -> None:
         try:
             referred = referred_schemas(self._client, theirs, name)
             difference = layout_difference(ours, json.loads(theirs.schema), referred)

@@ -64,16 +64,16 @@ def _text(value: Any, kind: pa.DataType) -> str:  # noqa: ANN401
 def _nested(value: Any, kind: pa.DataType) -> str:  # noqa: ANN401
     if pa.types.is_struct(kind):
         members = ((each.name, value[each.name], each.type) for each in kind)
-        told = (f"{name}={_text(each, of)}" for name, each, of in members if each is not None)
-        return f"Struct{{{','.join(told)}}}"
+        text = (f"{name}={_text(each, of)}" for name, each, of in members if each is not None)
+        return f"Struct{{{','.join(text)}}}"
     if pa.types.is_map(kind):
         return f"{{{', '.join(_entries(value, kind))}}}"
     return f"[{', '.join(_text(each, kind.value_type) for each in value)}]"
 
 
 def _entries(pairs: Iterable[tuple[Any, Any]], kind: pa.MapType) -> Iterator[str]:
-    """Of several entries of one key the last, in the place of the first, as in a Java map."""
-    # Known by what Python prints of it, since a key may be a list; two may have the same text in Java.
+    """The last of several entries with one key, in the place of the first, as in a Java map."""
+    # Compared by repr, since a key may be a list; two different keys may have the same text in Java.
     last = {repr(key): (key, value) for key, value in pairs}
     for key, value in last.values():
         yield f"{_text(key, kind.key_type)}={_text(value, kind.item_type)}"
@@ -88,7 +88,7 @@ def _date(value: dt.datetime | dt.date | dt.time) -> str:
 
 
 def _calendar(day: dt.date) -> tuple[int, int, int]:
-    """Year, month and day; those of the Julian calendar where Java takes it."""
+    """Year, month and day; in the Julian calendar where Java uses that."""
     if day >= _FIRST_GREGORIAN:
         return day.year, day.month, day.day
     # Days since a first of March that follows a leap day, and years of 365.25 days, months of 30.6.
@@ -113,7 +113,7 @@ def _moment(value: dt.datetime | dt.date | dt.time) -> dt.datetime:
 
 
 _UTF_8 = codecs.lookup("utf-8").name
-# Java's UTF-16 is big-endian behind a byte order mark; Python's follows the machine.
+# Java's UTF-16 has a byte order mark and is big-endian; Python's has the byte order of the machine.
 _JAVA_UTF_16 = codecs.lookup("utf-16").name
 
 
@@ -130,7 +130,7 @@ class StringConverterConfig(Config):
     )
 
     def check(self) -> Iterator[Problem]:
-        """An encoding that Python does not know is a problem."""
+        """Report an encoding that Python does not know."""
         try:
             codecs.lookup(self.encoding)
         except LookupError:
@@ -138,7 +138,7 @@ class StringConverterConfig(Config):
 
 
 class StringConverter:
-    """Writes values as Java prints them; strings in UTF-8, bytes and JSON documents are not touched."""
+    """Writes values as Java prints them; strings in UTF-8, bytes and JSON documents stay as they are."""
 
     config_class = StringConverterConfig
 

@@ -1,1 +1,1 @@
-"""What Java's classes mean: text of numbers, regular expressions, date patterns."""
+"""The behaviour of Java's classes: text of numbers, regular expressions, date patterns."""

@@ -26,7 +26,7 @@ SHORT_CLASSES: Final[Mapping[str, str]] = {
     "v": _VERTICAL,
     "V": f"[^{_VERTICAL[1:]}",
 }
-"""What a backslash and one letter stand for, in patterns that are compiled as ASCII."""
+"""The classes that a backslash and one letter stand for, in patterns that are compiled as ASCII."""
 
 _POSIX: Final[Mapping[str, str]] = {
     "Lower": "[a-z]",
@@ -43,7 +43,7 @@ _POSIX: Final[Mapping[str, str]] = {
     "XDigit": "[0-9a-fA-F]",
     "Space": r"[ \t\n\x0b\f\r]",
 }
-# Characters that Unicode counts in besides, mostly marks, are none that a name in Kafka can have.
+# Unicode includes further characters, mostly marks, which names in Kafka cannot contain.
 _BINARY: Final[Mapping[str, tuple[str, ...]]] = {
     "ALPHABETIC": ("L", "Nl"),
     "LETTER": ("L",),
@@ -69,7 +69,7 @@ _CODE_POINTS = 0x110000
 
 
 def complement(one: str) -> str:
-    """Any character that the class *one* has not."""
+    """Any character outside the class *one*."""
     return f"(?:(?!{one}){ANY})"
 
 
@@ -94,7 +94,7 @@ def _categories(name: str) -> tuple[str, ...]:
         return (name.removeprefix("Is"),)
     if name.startswith("Is") and name[2:].upper() in _BINARY:
         return _BINARY[name[2:].upper()]
-    raise ValueError(f"\\p{{{name}}} is no class of characters that is known here")
+    raise ValueError(f"\\p{{{name}}} is not a supported class of characters")
 
 
 @functools.cache
@@ -120,7 +120,7 @@ _QUOTED = re.compile(r"(\\[^Q])|\\Q(.*?)(?:\\E|\Z)", re.DOTALL)
 
 
 class RegexText:
-    r"""A pattern, with what stands in ``\Q…\E`` as escapes; *place* and *flags* change as it is read."""
+    r"""A pattern, with the text in ``\Q…\E`` escaped; *place* and *flags* change as it is read."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = _unquoted(pattern)
@@ -128,15 +128,15 @@ class RegexText:
         self.flags = frozenset[str]()
 
     def problem(self, what: str) -> ValueError:
-        """An error that says *what* is wrong at this place."""
+        """An error with *what* is wrong, and this place."""
         return ValueError(f"{what} near index {self.place}")
 
     def peek(self, length: int = 1) -> str:
-        """What comes next, as many characters as there are up to *length*."""
+        """The next characters, at most *length*."""
         return self.pattern[self.place : self.place + length]
 
     def take(self, expression: re.Pattern[str], otherwise: str) -> re.Match[str]:
-        """Go on behind what *expression* finds here. Raises ``ValueError``, saying *otherwise*, where it finds nothing."""
+        """Match *expression* here and advance past the match. Raises ``ValueError`` with *otherwise* without a match."""
         found = expression.match(self.pattern, self.place)
         if found is None:
             raise self.problem(otherwise)
@@ -145,7 +145,7 @@ class RegexText:
 
 
 def _unquoted(pattern: str) -> str:
-    r"""*pattern* with what stands in ``\Q…\E`` as escapes."""
+    r"""*pattern* with the text in ``\Q…\E`` escaped."""
 
     def escaped(found: re.Match[str]) -> str:
         if found.group(1):
@@ -163,7 +163,7 @@ _LAST_CODE_POINT = 0x10FFFF
 
 
 def shared_escape(text: RegexText) -> str:
-    """What a backslash begins inside and outside of classes of characters."""
+    """The translation of an escape, inside or outside of a class of characters."""
     character = text.peek()
     if character in SHORT_CLASSES:
         text.place += 1
@@ -217,7 +217,7 @@ def character_class(text: RegexText) -> str:
 
 
 def _union(text: RegexText) -> str:
-    """What stands between ``&&``."""
+    """One operand of ``&&``."""
     members, nested = list[str](), list[str]()
     while text.place < len(text.pattern) and text.peek(2) != "&&":
         if text.peek() == "]" and (members or nested):

@@ -28,7 +28,7 @@ def narrowed(value: int, bits: int) -> int:
 
 
 def truncated(value: float, bits: int) -> int:
-    """*value* without its fraction, as near as 64 or 32 bits hold it; where *bits* are fewer, their lowest."""
+    """*value* without its fraction, limited to 64 or 32 bits; where *bits* are fewer, the lowest of these."""
     if math.isnan(value):
         return 0
     half = 1 << (max(bits, _NARROW_BITS) - 1)
@@ -37,7 +37,7 @@ def truncated(value: float, bits: int) -> int:
 
 
 def parsed_int(text: str, bits: int) -> int:
-    """The number that *text* is; raises ``ValueError`` for anything else, and where *bits* are too few."""
+    """The integer in *text*; raises ``ValueError`` if it is not one, or does not fit into *bits*."""
     if not _INT.fullmatch(text):
         raise ValueError(text)
     value = int(text)
@@ -47,7 +47,7 @@ def parsed_int(text: str, bits: int) -> int:
 
 
 def parsed_float(text: str, bits: int) -> float:
-    """The nearest number of 32 or 64 *bits* to *text*; raises ``ValueError`` where it is none."""
+    """The nearest number of 32 or 64 *bits* to *text*; raises ``ValueError`` if *text* is not a number."""
     trimmed = text.strip(_BLANK)
     plain = _FLOAT.fullmatch(trimmed)
     if plain:
@@ -64,14 +64,14 @@ def parsed_float(text: str, bits: int) -> float:
 
 
 def parsed_decimal(text: str) -> Decimal:
-    """*text* with all its digits; raises ``ValueError`` where it is no number."""
+    """*text* with all its digits; raises ``ValueError`` if it is not a number."""
     if not _DECIMAL.fullmatch(text):
         raise ValueError(text)
     return Decimal(text)
 
 
 def as_single(value: float) -> float:
-    """*value* rounded to 32 bits: from an ``int`` of 64 bits at once, as Java does."""
+    """*value* rounded to 32 bits; an ``int`` of 64 bits is rounded only once, as in Java."""
     held = np.int64(narrowed(value, _LONG_BITS)) if isinstance(value, int) else np.float64(value)
     with np.errstate(over="ignore"):
         return float(held.astype(np.float32))
@@ -81,7 +81,7 @@ def decimal_int(value: Decimal, bits: int) -> int:
     """The lowest *bits*, at most 64, of *value* without its fraction."""
     exponent = value.as_tuple().exponent
     if isinstance(exponent, str) or exponent >= _LONG_BITS or value.adjusted() < 0:
-        # 10^64 has no lower bits; and a large exponent would take all memory.
+        # The 64 lowest bits of 10^64 are zeros; a large exponent would take all memory.
         return 0
     return narrowed(int(value), bits)
 

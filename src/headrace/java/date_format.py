@@ -1,4 +1,4 @@
-"""Patterns of Java's ``SimpleDateFormat``: what they are made of, and times as text. English, UTC."""
+"""Patterns of Java's ``SimpleDateFormat``: their tokens, and times as text. English, UTC."""
 
 from __future__ import annotations
 
@@ -77,38 +77,38 @@ _ISO_ZONE_LETTERS = 3
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A letter of a pattern as often as it stands there, or text that stands for itself (no letter)."""
+    """A letter of a pattern with its repetitions, or literal text (without a letter)."""
 
     letter: str
     text: str
 
     @property
     def count(self) -> int:
-        """How often the letter stands there."""
+        """How often the letter is repeated."""
         return len(self.text)
 
 
 class PatternError(ValueError):
-    """A pattern that is none, in Java's words."""
+    """A pattern is invalid; the message is Java's."""
 
 
 def tokens(pattern: str) -> tuple[Token, ...]:
-    """What *pattern* is made of. Pure. Raises :class:`PatternError`."""
+    """The tokens of *pattern*. Pure. Raises :class:`PatternError`."""
     return tuple(_joined(_tokens(pattern)))
 
 
 def text_of(token: Token, millis: int) -> str:
-    """What *token* is at *millis* since 1970. Pure."""
+    """The text of *token* at *millis* since 1970. Pure."""
     return _LETTERS[token.letter].text(token, millis) if token.letter else token.text
 
 
 def unit_millis(token: Token) -> tuple[int, int | None]:
-    """Within how many milliseconds the text of *token* stays the same, and after how many of these it comes again."""
+    """For how many milliseconds the text of *token* stays the same, and after how many such units it repeats."""
     return _LETTERS[token.letter].unit if token.letter else _NEVER
 
 
 def unchanging_millis(pattern: tuple[Token, ...]) -> int:
-    """Within how many milliseconds the text of *pattern* stays the same. Pure."""
+    """For how many milliseconds the text of *pattern* stays the same. Pure."""
     return min((unit_millis(token)[0] for token in pattern), default=DAY_MILLIS)
 
 
@@ -141,7 +141,7 @@ def _tokens(pattern: str) -> Iterator[Token]:
 
 
 def _quoted(pattern: str, place: int) -> tuple[str, int]:
-    """The text of a quotation that begins before *place*, and the place behind it."""
+    """The text of a quotation that begins before *place*, and the place after it."""
     if pattern[place : place + 1] == "'":
         return "'", place + 1
     text = ""

@@ -19,7 +19,7 @@ from headrace.java.gregorian_calendar import (
 
 
 class DateField(Enum):
-    """What a text can name of a time."""
+    """The fields of a time that a text can name."""
 
     ERA = auto()
     YEAR = auto()
@@ -103,7 +103,7 @@ class DateFields:
         weeks = self._value(DateField.WEEK_OF_YEAR, 1) - 1
         wanted = self._value(DateField.DAY_OF_WEEK, SUNDAY)
         if not 0 <= wanted <= _SATURDAY:
-            # Of such a number, Java thinks as of a day in weeks from Monday.
+            # Java treats such a number as a day in weeks from Monday.
             further, wanted = wanted // 7, (wanted + 1) % 7 if wanted < 0 else wanted % 7 + 1
             weeks, wanted = weeks + further, wanted % 7
         start = first_week(day_number(self._value(DateField.WEEK_YEAR, _EPOCH_YEAR), 0, 1))
@@ -176,7 +176,7 @@ _NAMES = sorted(ZONES, key=len, reverse=True)
 
 
 def read_iso_zone(text: str, place: int, letters: int) -> tuple[int, int] | None:
-    """The minutes from UTC and the place behind them, for as many *letters* ``X``; ``None`` where there are none. Pure."""
+    """The minutes from UTC and the place after them, for so many *letters* ``X``; ``None`` where there are none. Pure."""
     return _offset(_ISO[letters].match(text, place))
 
 
@@ -318,7 +318,7 @@ class _Reading:
         if token.letter in "yY" and token.count <= _SHORT_YEAR:
             value = self._full_year(field, found.group(), value)
         elif token.letter == "u":
-            # Java counts weekdays from 1 on Sunday and leaves what is none of the week as it is.
+            # Java counts weekdays from 1 on Sunday, and leaves numbers outside the week as they are.
             value = value % 7 if 1 <= value <= len(WEEKDAYS) else value - 1
         elif field is DateField.MONTH:
             value -= 1
@@ -360,7 +360,7 @@ class _Reading:
 
 
 def _int32(number: re.Match[str]) -> int:
-    """*number* as Java's ``intValue`` has it: what 64 bits hold is cut to 32, what is larger is the largest."""
+    """*number* as Java's ``intValue``: numbers of 64 bits are cut to 32, larger ones become the largest."""
     digits, power = number.groups()
     value = _bounded(digits, _BEYOND_LONG)
     exponent = _bounded(power or "0", _MOST_EXPONENT)
@@ -374,7 +374,7 @@ def _int32(number: re.Match[str]) -> int:
 
 
 def _bounded(digits: str, limit: int) -> int:
-    """The number that *digits* are, within *limit* on either side; Python reads no number of thousands of digits."""
+    """The number in *digits*, clamped to *limit* on either side; Python does not parse thousands of digits."""
     sign = -1 if digits.startswith("-") else 1
     held = digits.lstrip("-0")
     return sign * (limit if len(held) > len(str(limit)) else min(int(held or "0"), limit))

@@ -21,7 +21,7 @@ _FOUR_CENTURIES = 146_097
 
 
 def day_number(year: int, month: int, day: int) -> int:
-    """The day of a date; a *month* or *day* beyond its end goes on in the next one. Pure."""
+    """The day of a date; a *month* or *day* beyond its maximum carries over. Pure."""
     year, month = year + month // _MONTHS, month % _MONTHS
     gregorian = _gregorian(year, month, day)
     if year >= _FIRST_GREGORIAN_YEAR and gregorian >= _FIRST_GREGORIAN_DAY:
@@ -68,7 +68,7 @@ def _gregorian(year: int, month: int, day: int) -> int:
 
 
 def _from_march(year: int, month: int) -> tuple[int, int]:
-    """The year that begins in March, and how many days of it are over when *month* begins."""
+    """The year, counted from March, and how many of its days are before *month*."""
     shifted = (month + 10) % _MONTHS
     return year - (month < 2), (153 * shifted + 2) // 5  # noqa: PLR2004 (January and February)
 

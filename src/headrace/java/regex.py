@@ -1,4 +1,4 @@
-"""Java's regular expressions, as far as Python's can say the same; anything else is refused, never misread."""
+"""Java's regular expressions, as far as Python's can express them; anything else is refused, never misinterpreted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def translated(pattern: str) -> str:
 
 
 class _Translation:
-    """One pattern on its way; *flags* are those that hold at its place."""
+    """Translates one pattern; *flags* are those in effect at the current place."""
 
     def __init__(self, pattern: str) -> None:
         self._text = RegexText(pattern)
@@ -31,7 +31,7 @@ class _Translation:
         self._names = set[str]()
 
     def whole(self) -> str:
-        """All of it."""
+        """The whole pattern for Python."""
         written = self._alternatives()
         if self._text.place < len(self._text.pattern):
             raise self._text.problem("Unmatched closing ')'")
@@ -49,7 +49,7 @@ class _Translation:
         return "".join(written)
 
     def _skip(self) -> bool:
-        """Pass over white space and comments where these do not count; whether anything is left."""
+        """Skip white space and comments where flags say so; returns whether anything is left."""
         while "x" in self._text.flags and self._text.place < len(self._text.pattern):
             if self._text.peek() == "#":
                 end = self._text.pattern.find("\n", self._text.place)
@@ -61,7 +61,7 @@ class _Translation:
         return self._text.place < len(self._text.pattern)
 
     def _repeated(self) -> str:
-        """One thing, and how often."""
+        """One element with its quantifier."""
         if self._text.peek() in "*+?{":
             what = "Illegal repetition" if self._text.peek() == "{" else "Dangling meta character"
             raise self._text.problem(f"{what} '{self._text.peek()}'")
@@ -95,7 +95,7 @@ class _Translation:
         return None
 
     def _line_start(self, ends: str) -> str:
-        # Java finds no beginning of a line at the end of a text, not even in an empty one.
+        # In Java, no line begins at the end of a text, not even of an empty one.
         if ends == LINE_ENDS:
             return rf"(?:\A|(?<=[{ends}])(?<!\r(?=\n)))(?!\Z)"
         return r"(?:\A|(?<=\n))(?!\Z)"
@@ -106,7 +106,7 @@ class _Translation:
         return rf"(?:(?=\r\n{then}|[\r\u0085\u2028\u2029]{then}|\Z)|(?<!\r)(?=\n{then}))"
 
     def _cased(self, one: str) -> str:
-        """*one*, in whatever case where that does not count."""
+        """*one*, in any case if the flag says so."""
         return f"(?i:{one})" if "i" in self._text.flags else one
 
     def _group(self) -> str:
@@ -144,7 +144,7 @@ class _Translation:
         return f"(?P<{name}>"
 
     def _closed(self, opening: str, flags: frozenset[str]) -> str:
-        """The rest of a group, behind which *flags* hold again."""
+        """The rest of a group, after which *flags* apply again."""
         written = self._alternatives()
         if self._text.peek() != ")":
             raise self._text.problem("Unclosed group")
@@ -185,7 +185,7 @@ _ANCHORS = {
     "A": r"\A",
     "z": r"\Z",
     "b": r"\b",
-    # Python's own finds nothing in an empty text.
+    # Python's own does not match in an empty text.
     "B": r"(?!\b)",
     "R": f"(?:{_LINE_END})",
 }
@@ -193,7 +193,7 @@ _ANCHORS = {
 
 @functools.cache
 def java_regex(pattern: str) -> re.Pattern[str]:
-    """*pattern* for Python. Pure. Raises ``ValueError`` with a sentence for what is no pattern, or has no equal."""
+    """*pattern* for Python. Pure. Raises ``ValueError`` with a sentence for an invalid or untranslatable pattern."""
     try:
         return re.compile(translated(pattern), re.ASCII)
     except (re.error, ValueError, OverflowError, RecursionError) as error:
@@ -214,12 +214,12 @@ _PART = re.compile(r"\\(.)|\$([0-9]+)|\$\{([a-zA-Z][a-zA-Z0-9]*)\}|([^\\$]+)", r
 
 @dataclass(frozen=True, slots=True)
 class JavaReplacement:
-    """Texts, and the groups of a pattern by their numbers; immutable."""
+    """A parsed replacement: texts, and groups of a pattern by their numbers; immutable."""
 
     parts: tuple[str | int, ...]
 
     def of(self, match: re.Match[str]) -> str:
-        """What *match* is replaced with; a group that took no part is empty. Pure."""
+        """The text that replaces *match*; a group without a match is empty. Pure."""
         return "".join(
             (match.group(part) or "") if isinstance(part, int) else part for part in self.parts
         )
@@ -252,7 +252,7 @@ def java_replacement(replacement: str, pattern: re.Pattern[str]) -> JavaReplacem
 
 
 def _group(digits: str, pattern: re.Pattern[str]) -> tuple[int, str]:
-    """The number of the group that *digits* begin with, as long as there is such a group, and the other digits."""
+    """The longest number at the start of *digits* that is the number of a group, and the remaining digits."""
     length = 1
     while length < len(digits) and int(digits[: length + 1]) <= pattern.groups:
         length += 1

@@ -22,17 +22,17 @@ SHORT_ESCAPES: Final = {
 }
 """Characters that a JSON string holds as a backslash and one letter."""
 
-# Jackson writes UTF-8 from UTF-16 units: what needs two of them leaves as two escapes.
+# Jackson writes UTF-8 from UTF-16 units: a character that needs two of them becomes two escapes.
 _ESCAPED = re.compile(r'["\\\x00-\x1f\U00010000-\U0010ffff]')
 FIRST_SCIENTIFIC: Final = 1e7
-"""From here on numbers have a power of ten in Java."""
+"""From here on Java writes numbers with a power of ten."""
 LAST_SCIENTIFIC: Final = 1e-3
-"""Below this they have one, too."""
+"""Below this, too."""
 
 
 def java_double(value: float) -> str:
     """*value* as ``Double.toString`` writes it: ``1.0``, ``1.0E10``, ``NaN``."""
-    # Java takes the nearest of two digits over a single one: the smallest double is 4.9E-324.
+    # Java prefers the nearest number with two digits over one with a single digit: the smallest double is 4.9E-324.
     two_digits = f"{value:.1e}"
     return _java_form(value, two_digits if float(two_digits) == value else repr(value))
 
@@ -88,7 +88,7 @@ def _escape(match: re.Match[str]) -> str:
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
-# What Arrow writes of a number: plain up to so many digits, otherwise with a power of ten.
+# Arrow's form of a number: plain up to so many digits, otherwise with a power of ten.
 _PARTS: Final = (
     r"^(?P<sign>-?)(?P<whole>[0-9]+)\.?(?P<fraction>[0-9]*)(?:e\+?(?P<power>-?[0-9]+))?$"
 )
@@ -118,7 +118,7 @@ def java_floats(values: pa.Array) -> pa.StringArray:
 
 
 def _rare(values: pa.Array) -> pa.StringArray:
-    """Numbers that Java writes with a power of ten, and what is no number; none is null."""
+    """Numbers that Java writes with a power of ten, NaN and infinities; none is null."""
     size = pc.abs(values)
     is_single = values.type == pa.float32()
     smallest = float(np.finfo(np.float32 if is_single else np.float64).tiny)
@@ -128,8 +128,8 @@ def _rare(values: pa.Array) -> pa.StringArray:
     write: Callable[[float], str] = java_float if is_single else java_double
     odd = _invert(normal)
     alone = pa.array([write(row) for row in values.filter(odd).to_pylist()], pa.utf8())
-    told = pc.replace_with_mask(pa.nulls(len(values), pa.utf8()), odd, alone)
-    return pc.replace_with_mask(told, normal, _scientific(values.filter(normal)))
+    texts = pc.replace_with_mask(pa.nulls(len(values), pa.utf8()), odd, alone)
+    return pc.replace_with_mask(texts, normal, _scientific(values.filter(normal)))
 
 
 def _scientific(values: pa.Array) -> pa.StringArray:
@@ -142,12 +142,12 @@ def _scientific(values: pa.Array) -> pa.StringArray:
     zeros = pc.subtract(pc.binary_length(digits), pc.binary_length(leading))
     point = pc.subtract(pc.subtract(pc.binary_length(whole), 1), zeros)
     digits = pc.ascii_rtrim(leading, "0")
-    behind = pc.utf8_slice_codeunits(digits, 1)
+    rest = pc.utf8_slice_codeunits(digits, 1)
     return pc.binary_join_element_wise(
         sign,
         pc.utf8_slice_codeunits(digits, 0, 1),
         ".",
-        pc.if_else(pc.equal(behind, _NOTHING), "0", behind),
+        pc.if_else(pc.equal(rest, _NOTHING), "0", rest),
         "E",
         pc.add(point, written).cast(pa.utf8()),
         _NOTHING,
@@ -155,5 +155,5 @@ def _scientific(values: pa.Array) -> pa.StringArray:
 
 
 def _invert(chosen: pa.BooleanArray) -> pa.BooleanArray:
-    """The others; null is none of them."""
+    """The rows where *chosen* is false, without its nulls."""
     return pc.invert(chosen).fill_null(False)  # noqa: FBT003 (the value filled in)

@@ -1,4 +1,4 @@
-"""The folder for what can be fetched or made again: jars, trust stores, a Java home."""
+"""The folder for files that can be fetched or made again: jars, trust stores, a Java home."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def cache_folder(name: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConnectError(
-            f"The cache folder {folder} cannot be made: {error.strerror}. "
-            "Set HEADRACE_CACHE to a folder that may be written."
+            f"The cache folder {folder} cannot be created: {error.strerror}. "
+            "Set HEADRACE_CACHE to a folder that can be written."
         ) from error
     return folder
 
 
 def cache_root() -> Path:
-    """Where all cached folders are, whether it exists or not."""
+    """The parent of all cache folders, which need not exist."""
     chosen = os.environ.get("HEADRACE_CACHE")
     if chosen:
         return Path(chosen).expanduser().absolute()
@@ -39,7 +39,7 @@ def cache_root() -> Path:
 
 @contextmanager
 def locked(path: Path) -> Generator[None]:
-    """Hold the lock file *path*; waits while another process holds it, which its death ends too."""
+    """Hold the lock file *path*; waits while another process holds it. The lock ends with its process."""
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

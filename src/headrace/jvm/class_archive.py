@@ -1,8 +1,8 @@
-"""Class archives: what a JVM has loaded and checked once, in a file that its next starts map into memory.
+"""Class archives: classes that a JVM has loaded and checked once, in a file that its next starts map into memory.
 
-An archive fits one Java runtime and one list of jars, and is never needed: without one a JVM starts as it
-always did. Java 17 to 24 have dynamic class-data archives, newer ones AOT caches. An archive holds code, so it lies in
-a folder that only its owner may enter, is renamed into place when it is whole, and its name has its checksum.
+An archive fits one Java runtime and one list of jars, and is never required: without one a JVM just starts more slowly.
+Java 17 to 24 have dynamic class-data archives, newer ones AOT caches. An archive holds code, so it is kept in
+a folder that only its owner may enter, is renamed into place when it is complete, and has its checksum in its name.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from headrace.connect.errors import ConnectError
 from headrace.jvm.cache import cache_folder
 from headrace.jvm.java import Java
 
-# The first version whose cache is better than a class-data archive: it needs no archive of Java's own classes beneath
-# it, which trimmed runtimes lack, and is of use to every collector.
+# The first version whose cache is better than a class-data archive: it does not build on an archive of Java's own
+# classes, which trimmed runtimes lack, and works with every collector.
 _FIRST_WITH_AOT = 25
-# Counts what goes into an archive: another number makes new ones.
+# The version of what goes into an archive: with another number, new archives are made.
 _RECIPE = 1
 _CHUNK_BYTES = 1 << 20
-# A failure is the same at each try; a disk that was full, or memory that was short, deserves another one.
+# Most failures happen again at each attempt; a full disk or too little memory may be gone a day later.
 _RETRY_SECONDS = 24 * 3600.0
-# Of a Java or a Spark that is not used any more. Each archive has 150 MB and more.
+# An archive that is unused for so long is of a Java or a Spark that was replaced. Each has 150 MB and more.
 _UNUSED_SECONDS = 30 * 24 * 3600.0
 
 
 class ClassArchive:
-    """The archive of one Java runtime and the jars in one folder, whether it is there or not.
+    """The archive of one Java runtime and the jars in one folder, whether or not it exists.
 
-    Raises ConnectError where there can be none: the cache folder cannot be written, or others can.
+    Raises ConnectError where there can be none: the cache folder cannot be written or made private.
     """
 
     def __init__(self, java: Java, jars: Path) -> None:
@@ -47,29 +47,29 @@ class ClassArchive:
         self._ending = "aot" if self._has_aot else "jsa"
 
     def options(self) -> Sequence[str]:
-        """What a JVM needs to start from the archive; nothing where none is there.
+        """A JVM's options to start from the archive; empty if there is none.
 
-        One whose content has changed is removed.
+        An archive whose content has changed is removed.
         """
         for file in self._files():
             if _is_ours(file) and file == self._named(file):
-                # Whoever clears away archives that are not used any more looks at this.
+                # The removal of unused archives goes by this time.
                 with suppress(OSError):
                     os.utime(file)
                 option = "AOTCache" if self._has_aot else "SharedArchiveFile"
-                # Java's own checks go on: it starts without an archive that does not fit, and need not say so.
+                # Java checks by itself whether the archive fits, starts without it if not, and need not log that.
                 return [f"-XX:{option}={shlex.quote(str(file))}", "-Xlog:disable"]
             file.unlink(missing_ok=True)
         return []
 
     def discard(self, reason: str) -> None:
-        """Remove the archive, because of *reason*; another one is not made for a day."""
+        """Remove the archive, because of *reason*; no other one is made for a day."""
         for file in self._files():
             file.unlink(missing_ok=True)
         self.failed(reason)
 
     def is_wanted(self) -> bool:
-        """Whether there is none, and it is worth a try to make one."""
+        """Whether there is none, and the last failure to make one is long enough ago."""
         if any(self._files()):
             return False
         with suppress(OSError):
@@ -78,16 +78,16 @@ class ClassArchive:
 
     @property
     def folder(self) -> Path:
-        """Where archives are. Only its owner may enter it."""
+        """The folder of all archives. Only its owner may enter it."""
         return self._folder
 
     @contextmanager
     def making(self) -> Generator[Path | None]:
-        """The file to write, for the one process that makes it now; ``None`` for every other, and where it is not wanted.
+        """The file to write, for the one process that makes it now; ``None`` for others, and if no archive is wanted.
 
-        That file is the archive when the block ends; when the block raises, or has written nothing, which raises ConnectError, it is
-        removed, and :meth:`failed`. A second process that is killed in the block counts as a failure, too: where memory is
-        short, each would be.
+        When the block ends, the file becomes the archive. When the block raises, the file is removed and :meth:`failed`
+        is called; so it is when the block has written nothing, which raises ConnectError. When a second process is
+        killed in the block, that counts as a failure, too: with too little memory, every process would be.
         """
         with (self._folder / "lock").open("a") as lock:
             try:
@@ -112,12 +112,12 @@ class ClassArchive:
                 raise
 
     def recording(self, file: Path) -> Sequence[str]:
-        """What a JVM needs to write *file* when it ends."""
+        """A JVM's options to write *file* when it ends."""
         option = "AOTCacheOutput" if self._has_aot else "ArchiveClassesAtExit"
         return [f"-XX:{option}={shlex.quote(str(file))}", "-Xlog:disable"]
 
     def failed(self, reason: str) -> None:
-        """It could not be made, or not be started from, and is not made for a day."""
+        """Record that the archive could not be made, or a JVM not be started from it; none is made for a day."""
         self._failure.write_text(f"{reason}\n")
         self._begun.unlink(missing_ok=True)
 
@@ -125,7 +125,7 @@ class ClassArchive:
         interrupted = self._begun.exists()
         self._begun.touch()
         if interrupted:
-            self._failure.write_text("It was killed twice while it was made.\n")
+            self._failure.write_text("Two processes were killed while they made it.\n")
 
     def _put(self, file: Path) -> None:
         if not file.is_file() or not file.stat().st_size:
@@ -173,19 +173,19 @@ def _is_ours(file: Path) -> bool:
 
 
 def _identity(java: Java, jars: Path) -> str:
-    """What an archive has to fit, in one short name. Java itself compares most of it, too."""
+    """A short hash of everything that an archive has to fit. Java itself compares most of it, too."""
     home = java.executable.parent.parent
-    told = [str(_RECIPE), str(java.major), str(home), str(jars), *_files_in(jars)]
+    parts = [str(_RECIPE), str(java.major), str(home), str(jars), *_files_in(jars)]
     modules = home / "lib" / "modules"
-    told += [_told(modules)] if modules.is_file() else []
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+    parts += [_stamp(modules)] if modules.is_file() else []
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def _files_in(folder: Path) -> Iterator[str]:
-    yield from (_told(each) for each in sorted(folder.iterdir()))
+    yield from (_stamp(each) for each in sorted(folder.iterdir()))
 
 
-def _told(file: Path) -> str:
+def _stamp(file: Path) -> str:
     found = file.stat()
     return f"{file.name} {found.st_size} {found.st_mtime_ns}"
 

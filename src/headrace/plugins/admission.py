@@ -1,4 +1,4 @@
-"""Judges configurations, lists plugins, and makes connectors: what a herder asks for."""
+"""Validates configurations, lists plugins, and makes connectors for a herder."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _WRAPPED: Final = "org.apache.kafka.connect.runtime.rest.errors.BadRequestExcept
 class ConnectorAdmission:
     """See :class:`~headrace.herder.services.Admission`. Any thread may call.
 
-    *group_id* is the worker's name in Kafka, which specifications need. *sql* says what is wrong with expressions
-    of Spark SQL, as far as that can be told at once.
+    *group_id* is the worker's name in Kafka, which specifications need. *sql* checks expressions of Spark SQL, as far
+    as that is possible without waiting for Spark.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class ConnectorAdmission:
     def plugin_settings(self, name: str, version: str | None = None) -> Sequence[Setting]:
         """See :class:`~headrace.herder.services.Admission`.
 
-        The plugin's own come first. Raises ``NotFoundError`` for a name of none, ``BadRequestError`` for a
-        version that is not there, and ``ServerError`` for a class that is no plugin.
+        The plugin's own come first. Raises ``NotFoundError`` for an unknown name, ``BadRequestError`` for a
+        version that is not there, and ``ServerError`` for a class that is not a plugin.
         """
         converters = self._plugins.converters
         if converters.has(name):
@@ -102,7 +102,7 @@ class ConnectorAdmission:
     def admitted(self, config: Mapping[str, str]) -> RunSpec:
         """See :class:`~headrace.herder.services.Admission`.
 
-        What has no effect is told in the log, once for as long as it stays the same.
+        Warnings about settings without effect are logged once, and again only when they change.
         """
         made = checked_connector(config, self._worker, self._plugins)
         if self._warned.get(made.name) != made.warnings:
@@ -134,7 +134,7 @@ class ConnectorAdmission:
             raise self._no_plugin(name) from error
 
     def _no_plugin(self, name: str) -> RequestError:
-        # It may be loaded, and yet it is none.
+        # A class that can be loaded need not be a plugin.
         if self._plugins.may_load(name):
             return ServerError("Instantiation error")
         return NotFoundError(f"Unknown plugin {name}.")
@@ -156,7 +156,7 @@ def _normal(name: str) -> str:
 
 
 def _shown(config: Mapping[str, str | None]) -> str:
-    """*config* as Java shows a map. Nothing defines its keys, so those that look like secrets are hidden."""
+    """*config* as Java shows a map. No setting defines its keys, so values are hidden by the names of keys."""
     texts = (
         f"{key}={HIDDEN if is_secret_key(key) else 'null' if value is None else value}"
         for key, value in config.items()

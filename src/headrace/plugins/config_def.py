@@ -1,4 +1,4 @@
-"""The keys that a validation lists beside a connector's own, in Kafka Connect's order, groups and places."""
+"""The keys that a validation lists besides a connector's own, in Kafka Connect's order, groups and places."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.herder.answers import CheckedKey, ConfigValue, value_text
 from headrace.plugins.converter_plugins import Converters
 from headrace.plugins.validation_errors import ValidationErrors, reading
 
-# Kafka Connect's own numbers in the group, which moved with the versions of plugins.
+# Kafka Connect's own numbers in the group, which it shifted when it added the versions of plugins (KIP-891).
 _PLACES: Mapping[str, int] = {
     "tasks.max": 4,
     "key.converter": 6,
@@ -45,12 +45,14 @@ _ORDER = (
     "transaction.boundary.interval.ms",
     "offsets.storage.topic",
 )
+_TYPE = "converter.type"
+_CONVERTERS = ("header.converter", "key.converter", "value.converter")
 
 
 def framework_settings(connector_version: str | None = None) -> tuple[Setting, ...]:
-    """Every setting that connectors have whatever their class, in Kafka Connect's order; then our own.
+    """Every setting that connectors of any class have, in Kafka Connect's order; then our own.
 
-    *connector_version* is the one that is asked for when none is.
+    *connector_version* is the default of ``connector.plugin.version``.
     """
     known = {each.name: each for each in ConnectorConfig.settings()}
     ordered = (known.pop(name) for name in _ORDER)
@@ -67,10 +69,10 @@ def framework_settings(connector_version: str | None = None) -> tuple[Setting, .
 def in_worker(
     setting: Setting, props: Mapping[str, str], worker: WorkerConfig, converters: Converters
 ) -> Setting:
-    """*setting* of a connector with *props* in *worker*.
+    """*setting* as it is for a connector with *props* in *worker*.
 
-    The worker's converters are the defaults of the connector's, *converters* what may be set, and the version of
-    the chosen one is the default of the version.
+    A connector's converter defaults to the worker's, *converters* are the recommended values, and the version of
+    a converter defaults to that of the chosen one.
     """
     role = _role(setting.name)
     if role is None:
@@ -84,7 +86,7 @@ def in_worker(
 
 
 def versioned(setting: Setting, version: str | None) -> Setting:
-    """*setting*, which asks for a version, of a plugin that is there in *version*; ``None`` if it is not."""
+    """*setting*, which asks for a version, for a plugin whose only version is *version*; ``None`` if there is none."""
     return replace(setting, default=version, recommended=() if version is None else (version,))
 
 
@@ -93,19 +95,15 @@ def _role(name: str) -> Role | None:
     return next((role for role in ROLES if name in [each.format(role) for each in keys]), None)
 
 
-_TYPE = "converter.type"
-_CONVERTERS = ("header.converter", "key.converter", "value.converter")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Keys with one *prefix*, and the settings that define some of them; those have the prefix already."""
+    """Keys with one *prefix*, and the *settings* that define some of them, whose names include the prefix."""
 
     prefix: str
     settings: tuple[Setting, ...] = ()
 
     def completed(self, given: Mapping[str, str | None]) -> Mapping[str, str | None]:
-        """*given*, with what a worker sets for its converters itself: the role that each of them has."""
+        """*given*, with the role of a converter, which the worker sets itself."""
         if self.prefix in OVERRIDES:
             return given
         return {**given, f"{self.prefix}{_TYPE}": self.prefix.partition(".")[0]}
@@ -127,7 +125,7 @@ def sections(props: Mapping[str, str], converters: Converters) -> tuple[Section,
 
 
 def section_problems(section: Section, given: Mapping[str, str | None]) -> Iterator[Problem]:
-    """What is wrong with each defined key of *section* by itself; sentences have it without the prefix. Pure."""
+    """What is wrong with each defined key of *section* by itself; sentences name it without the prefix. Pure."""
     prefix = section.prefix
     mine = {
         key.removeprefix(prefix): value
@@ -136,16 +134,16 @@ def section_problems(section: Section, given: Mapping[str, str | None]) -> Itera
     }
     for each in section.settings:
         bare = replace(each, name=each.name.removeprefix(prefix))
-        for told in reading(bare, mine).errors:
-            yield each.name, told
+        for message in reading(bare, mine).errors:
+            yield each.name, message
 
 
 def section_keys(
-    section: Section, given: Mapping[str, str | None], complaints: ValidationErrors
+    section: Section, given: Mapping[str, str | None], errors: ValidationErrors
 ) -> Iterator[CheckedKey]:
-    """The keys of *section*: those that are defined, and others that were given or complained of. Pure."""
+    """The keys of *section*: those that are defined, and others that were given or have errors. Pure."""
     defined = {each.name: each for each in section.settings}
-    others = dict.fromkeys((*_with(section.prefix, given), *complaints.all_keys()))
+    others = dict.fromkeys((*_with(section.prefix, given), *errors.all_keys()))
     for name, setting in defined.items():
         value = value_text(reading(setting, section.completed(given)).value, setting.type)
         yield CheckedKey(
@@ -153,18 +151,18 @@ def section_keys(
             value=ConfigValue(
                 name=name,
                 value=value,
-                errors=complaints.of(name),
+                errors=errors.of(name),
                 recommended=setting.recommended,
             ),
         )
     for name in others:
         is_other = name.startswith(section.prefix) and name not in defined
-        # Of converters, what nothing defines is passed on unseen; overrides are all shown.
-        if is_other and (section.prefix in OVERRIDES or complaints.of(name)):
-            value = complaints.value_of(name) if given.get(name) is not None else None
+        # Undefined keys of a converter are passed on without being listed; overrides are all listed.
+        if is_other and (section.prefix in OVERRIDES or errors.of(name)):
+            value = errors.value_of(name) if given.get(name) is not None else None
             yield CheckedKey(
                 definition=None,
-                value=ConfigValue(name=name, value=value, errors=complaints.of(name)),
+                value=ConfigValue(name=name, value=value, errors=errors.of(name)),
             )
 
 

@@ -47,8 +47,8 @@ class Plugins:
     def connector_class(self, name: str) -> type[SourceConnector]:
         """The class that *name* stands for.
 
-        Raises :class:`~headrace.config.aliases.UnknownConnectorError`, with the same words each time, for
-        what is no connector, or one that cannot be imported or made.
+        Raises :class:`~headrace.config.aliases.UnknownConnectorError`, with the same message each time, for
+        a class that is not a connector or cannot be imported or created.
         """
         path = self._path(name)
         try:
@@ -68,7 +68,7 @@ class Plugins:
         try:
             made = found()
         except Exception as error:  # (authors write constructors)
-            raise UnknownConnectorError(f"{name} could not be made: {error}") from error
+            raise UnknownConnectorError(f"{name} could not be created: {error}") from error
         if getattr(made, "config_class", None) is None:
             path = f"{found.__module__}.{found.__qualname__}"
             # Kafka Connect's sentence; here it is config_class that is missing.
@@ -78,17 +78,17 @@ class Plugins:
         return made
 
     def full_name(self, name: str) -> str:
-        """What is shown for *name*: Java's name of a class that we have, another connector's path, any other name."""
+        """The name to show for *name*: Java's for a class that we have, another connector's path, else *name* itself."""
         return connector_name(self._path(name)) if self.may_load(name) else name
 
     def any_plugin(self, name: str) -> str | None:
-        """The full name of the plugin that *name* stands for, of whatever kind; ``None`` for a name of none."""
+        """The full name of the plugin of any kind that *name* stands for; ``None`` when there is none."""
         if self.converters.has(name):
             return self.converters.full_name(name)
         return self.transforms.known(name) or self.predicates.known(name) or self._known(name)
 
     def may_load(self, name: str) -> bool:
-        """Whether *name* stands for a place in a module that may be imported, whatever lies there."""
+        """Whether *name* stands for a path into a module that may be imported, whether or not a connector is there."""
         try:
             self._path(name)
         except UnknownConnectorError:
@@ -103,7 +103,7 @@ class Plugins:
         """Why the function at *path* cannot be used, if it cannot; imports its module if that may be imported."""
         module, _ = module_and_name(path)
         if not self._search.may_import(module):
-            return f"The module {module} may not be imported here. Name it in plugin.modules of the worker."
+            return f"This worker may not import the module {module}. Add it to the worker's plugin.modules."
         try:
             function_at(path)
         except TaskFailedError as error:
@@ -111,7 +111,7 @@ class Plugins:
         return None
 
     def listed(self) -> tuple[Plugin, ...]:
-        """All of them, each once, in Kafka Connect's order: by kind, then by class."""
+        """All plugins, each once, in Kafka Connect's order: by kind, then by class."""
         sources = {each.path: self._source(each) for each in self._found}
         ordered = sorted(sources.values(), key=lambda each: each.class_name)
         stages = (*self.transforms.listed(), *self.predicates.listed())
@@ -138,7 +138,7 @@ class Plugins:
 
     @cached_property
     def _found(self) -> tuple[Found, ...]:
-        """Every connector, found once. One that has two names is there twice."""
+        """Every connector. One that has two names is there twice."""
         own = (Found(path=path, alias=alias) for alias, path in CONNECTORS.items())
         return (*own, *self._search.found(GROUP, _is_connector), *self._search.broken())
 

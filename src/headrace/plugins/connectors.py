@@ -1,4 +1,4 @@
-"""Connectors' configurations, checked, and the connectors made of them, ready to run."""
+"""Checks connectors' configurations and makes the connectors, ready to run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headrace.connect.setting import Setting
 from headrace.offsets.target import DriverStore, OffsetTarget, OffsetTopic
 from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.exactly_once_preflight import promise_problems
-from headrace.plugins.sql_step import between_of, between_problems, sql_problems, sql_warnings
+from headrace.plugins.sql_step import sql_problems, sql_stage, sql_stage_problems, sql_warnings
 from headrace.plugins.transforms import (
     chain_problems,
     chain_settings,
@@ -66,7 +66,7 @@ class Admitted:
 
     @property
     def plugins(self) -> tuple[PluginChoice, ...]:
-        """All that its slots make besides tasks."""
+        """Everything that its slots instantiate besides tasks."""
         return (*self.converters, *(one for each in self.transforms for one in each.plugins))
 
     @property
@@ -80,7 +80,7 @@ def all_admitted(
 ) -> list[Admitted]:
     """The connectors whose configurations *configs* read, in their order, none of them started.
 
-    Raises one ``ConfigError`` with all problems of all of them; a name that is there already is one.
+    Raises one ``ConfigError`` with the problems of all of them; a duplicate name is one of these.
     """
     connectors = dict[str, Admitted]()
     errors = list[ConfigError]()
@@ -88,8 +88,8 @@ def all_admitted(
         try:
             one = admitted(read(), worker)
             if one.name in connectors:
-                told = f"Connector {one.name} already exists"
-                errors.append(ConfigError([("name", told)], where=_where(one.props)))
+                message = f"Connector {one.name} already exists"
+                errors.append(ConfigError([("name", message)], where=_where(one.props)))
             connectors.setdefault(one.name, one)
         except ConfigError as error:
             errors.append(error)
@@ -99,7 +99,7 @@ def all_admitted(
 
 
 def admitted(given: Mapping[str, object], worker: WorkerConfig) -> Admitted:
-    """The connector that *given* describes, its warnings told in the log; raises ``ConfigError``."""
+    """The connector that *given* describes, with its warnings logged; raises ``ConfigError``."""
     made = checked_connector(given, worker, Plugins(worker))
     for warning in made.warnings:
         _log.warning("Connector %s: %s", made.name, warning)
@@ -122,13 +122,13 @@ def checked_connector(
     with submitted.kept_secret():
         connector, problems = _judged(props, worker, plugins)
     if connector is None or problems:
-        # A key that was not given may be made of a secret, by an author's class.
-        told = [
+        # An author's class may report a key that was not given and that contains a secret.
+        shown = [
             (key if key in texts else submitted.masked(key), submitted.masked(sentence))
             for key, sentence in problems
         ]
         unknown = () if connector is None else _unknown(connector, props, plugins)
-        raise ConfigError(told, where=where, warnings=[submitted.masked(each) for each in unknown])
+        raise ConfigError(shown, where=where, warnings=[submitted.masked(each) for each in unknown])
     config = ConnectorConfig.parse(props)
     chosen = (config.converter(role, worker) for role in ROLES)
     return Admitted(
@@ -149,7 +149,7 @@ def checked_connector(
 def _judged(
     props: Mapping[str, str], worker: WorkerConfig, plugins: Plugins
 ) -> tuple[SourceConnector | None, list[Problem]]:
-    """The connector, if there is one, and all that is wrong with it."""
+    """The connector, if there is one, and everything that is wrong with its configuration."""
     problems = [
         *connector_problems(props, worker, plugins.converters.problems),
         *setting_problems(props, plugins),
@@ -166,7 +166,7 @@ def _judged(
         config = ConnectorConfig.parse(props)
         problems.extend(promise_problems(connector, props, config, worker, plugins=plugins))
     if not problems:
-        problems.extend(between_problems(connector, props, chosen_stages(props, plugins)))
+        problems.extend(sql_stage_problems(connector, props, chosen_stages(props, plugins)))
     return connector, problems
 
 
@@ -235,7 +235,7 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
         value_converter=value,
         header_converter=header,
         transforms=admitted.transforms,
-        between=between_of(admitted.connector, admitted.props, admitted.transforms),
+        between=sql_stage(admitted.connector, admitted.props, admitted.transforms),
         boundary=config.boundary if worker.exactly_once else BoundaryKind.INTERVAL,
         commit_seconds=config.commit_seconds(worker),
         records_per_second=config.max_records_per_second,

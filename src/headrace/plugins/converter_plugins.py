@@ -34,7 +34,7 @@ GROUP: Final = "headrace.converters"
 """The group of entry points that name converters, of keys and values as well as of headers."""
 
 _VERSION: Final = "plugin.version"
-# What any converter may be given: Kafka Connect's own, and what stays behind when another one is chosen.
+# Keys that any converter may be given: Kafka Connect's own, and those that often remain after another one was chosen.
 _OF_ANY: Final = frozenset((_VERSION, "converter.type", "schemas.cache.size", "schemas.enable"))
 _OWN: Final[Mapping[PluginKind, tuple[str, ...]]] = {
     PluginKind.CONVERTER: converter_classes(),
@@ -47,7 +47,7 @@ def _is_of_columns(found: type[Any]) -> bool:
 
 
 def _is_of_headers(found: type[Any]) -> bool:
-    """A converter of columns does for headers, too."""
+    """A converter of columns can convert headers, too."""
     return has_methods(found, "configure", "encode_header") or _is_of_columns(found)
 
 
@@ -61,9 +61,9 @@ class Converters:
     """What a configuration may name as a converter. Any thread may call.
 
     An author's is a class that is a :class:`~headrace.connect.converting.Converter` or a
-    :class:`~headrace.connect.converting.HeaderConverter`; one of the former does for headers, too. Its settings are
-    those of its ``config_class``, if it has one, and its version is its ``version``. *any_plugin* knows the full names
-    of plugins of all kinds.
+    :class:`~headrace.connect.converting.HeaderConverter`; a Converter can convert headers, too. Its settings are
+    those of its ``config_class``, if it has one, and its version is its ``version``. *any_plugin* returns the full
+    name of a plugin of any kind.
     """
 
     def __init__(self, search: PluginSearch, any_plugin: Callable[[str], str | None]) -> None:
@@ -81,11 +81,11 @@ class Converters:
         return converter_class(name) is not None or self._class(name) is not None
 
     def path(self, name: str) -> str:
-        """What a slot makes for *name*: an author's class by where it lies, our own as they are called."""
+        """What a slot instantiates for *name*: the path of an author's class, or *name* for our own."""
         return name if converter_class(name) else self._authored.path(name) or name
 
     def full_name(self, name: str) -> str:
-        """What is shown for *name*: Java's name of our own, an author's path; what is neither as it is."""
+        """The name to show for *name*: Java's for our own, the path of an author's, else *name* itself."""
         return converter_class(name) or self._authored.path(name) or self._any_plugin(name) or name
 
     def recommended(self, role: Role) -> tuple[str, ...]:
@@ -95,12 +95,12 @@ class Converters:
         return tuple(sorted((*own, *self._usable(kind))))
 
     def settings(self, name: str) -> tuple[Setting, ...]:
-        """The own settings of a converter, without its role's prefix; none for a name of none."""
+        """The own settings of a converter, without its role's prefix; empty for an unknown name."""
         config = declared_config(self._class(name))
         return converter_settings(name) if config is None else config.settings()
 
     def version(self, name: str) -> str | None:
-        """The version of a converter; ``None`` when its author does not tell."""
+        """The version of a converter; ``None`` when its author declares none."""
         return (
             headrace.__version__ if converter_class(name) else declared_version(self._class(name))
         )
@@ -111,13 +111,13 @@ class Converters:
         """What is wrong with a converter, its own settings and its version; the key of the class itself is empty."""
         found = tuple(self._problems(role, class_name, config))
         full = self.full_name(class_name)
-        told = version_problem(full, config.get(_VERSION), self.version(class_name))
-        return found if told is None or ("" in dict(found)) else (*found, (_VERSION, told))
+        message = version_problem(full, config.get(_VERSION), self.version(class_name))
+        return found if message is None or ("" in dict(found)) else (*found, (_VERSION, message))
 
     def unknown_key_warnings(self, props: Mapping[str, str]) -> Iterator[str]:
-        """Of each key of *props*, a worker's or a connector's, that the converter which they name does not know.
+        """Warnings about each key of *props*, a worker's or a connector's, that the converter named there does not know.
 
-        None of a class that tells of no settings.
+        None for a class that declares no settings.
         """
         for role in ROLES:
             prefix = f"{role}.converter."
@@ -128,7 +128,7 @@ class Converters:
                 yield from unknown_key_warnings((key for key in given if key not in names), names)
 
     def listed(self) -> tuple[Plugin, ...]:
-        """All of them, those of keys and values first, sorted by class."""
+        """All converters, those of keys and values first, sorted by class."""
         return tuple(each for kind in _OWN for each in self._of_kind(kind))
 
     def _of_kind(self, kind: PluginKind) -> list[Plugin]:
@@ -143,8 +143,8 @@ class Converters:
         return sorted((*own, *usable, *broken), key=lambda each: each.class_name)
 
     def _broken(self) -> Iterator[Plugin]:
-        for path, told in self._authored.broken():
-            yield Plugin(class_name=path, kind=PluginKind.CONVERTER, problem=told)
+        for path, message in self._authored.broken():
+            yield Plugin(class_name=path, kind=PluginKind.CONVERTER, problem=message)
 
     def _usable(self, kind: PluginKind) -> dict[str, type[Any]]:
         found = self._authored.usable()
@@ -160,15 +160,15 @@ class Converters:
         if path is None:
             yield from converter_problems(role, name, config, others=self._others(role, name))
             return
-        told = unusable(path, _INTERFACES[kind])
-        if told is not None:
-            yield "", told
+        message = unusable(path, _INTERFACES[kind])
+        if message is not None:
+            yield "", message
             return
         config_class = declared_config(self._class(path))
         yield from () if config_class is None else config_class.problems(config)
 
     def _others(self, role: Role, name: str) -> tuple[str, ...]:
-        """What to offer beside our own in place of *name*, which may be one of them."""
+        """What to suggest besides our own in place of *name*."""
         if converter_class(name):
             return ()
         return tuple(each for each in self.recommended(role) if ":" in each)

@@ -1,4 +1,4 @@
-"""Where plugins are looked for: ``plugin.path``, modules, entry points; and why one that was found cannot be used."""
+"""Looks for plugins in ``plugin.path``, modules and entry points, and says why one that was found cannot be used."""
 
 from __future__ import annotations
 
@@ -21,10 +21,18 @@ from headrace.config.worker_config import WorkerConfig
 from headrace.connect.config import Config
 from headrace.connect.errors import TaskFailedError
 
-# Where plugins of Java lie: bare, in a folder of their own, and as archives of plugins are unpacked.
+# Where Java plugins are: directly in a folder, in a folder of their own, and where archives of plugins unpack to.
 _JARS: Final = ("*.jar", "*/*.jar", "*/*/*.jar")
 _NAMED_FOLDERS: Final = 3
 _DISTRIBUTION: Final = ".dist-info"
+_SHADOWED: Final = "another installed module has this name and takes precedence over plugin.path"
+ABSTRACT: Final = "This class is abstract and cannot be created."
+"""What Kafka Connect says of an abstract class."""
+
+WRONG_KIND: Final = "Class class "
+"""How Kafka Connect's sentence about a class of the wrong kind begins."""
+
+_EXTEND: Final = "Name a class that extends {}."
 
 
 def absolute_path(text: str, folder: Path) -> str:
@@ -48,7 +56,7 @@ class PluginPath:
         self.folders: Final = tuple(modules)
         """Where modules are imported from, absolute."""
         self.modules: Final = tuple(chain.from_iterable(modules.values()))
-        """Top-level modules of no installed distribution, so that nothing else tells what is in them."""
+        """Top-level modules of no installed distribution, so that no metadata lists their plugins."""
 
     def holds(self, module: str) -> bool:
         """Whether an import of *module* would load it from one of the folders; imports nothing."""
@@ -58,21 +66,21 @@ class PluginPath:
         try:
             spec = importlib.util.find_spec(top)
         except ValueError:
-            # What the interpreter itself has made has no place.
+            # Modules that the interpreter itself creates have no spec.
             return False
         return spec is not None and all(map(self._is_inside, _places(spec)))
 
     def warnings(self) -> Iterator[str]:
         """Sentences about what cannot be used."""
         for root, problem in self._problems.items():
-            yield f"plugin.path: nothing is found in {root}: {problem}."
+            yield f"plugin.path: {root} cannot be read: {problem}."
         jars = list(islice(dict.fromkeys(self._jars()), _NAMED_FOLDERS + 1))
         if jars:
             named = ", ".join(map(str, jars[:_NAMED_FOLDERS]))
             more = " and others" if len(jars) > _NAMED_FOLDERS else ""
             yield (
-                f"plugin.path: the jars in {named}{more} are passed over: Java's plugins cannot run here, "
-                "only Python's."
+                f"plugin.path: the jars in {named}{more} are ignored: Java plugins cannot run here, only "
+                "Python plugins."
             )
 
     def _folders(self, root: Path) -> Iterator[tuple[Path, Sequence[str]]]:
@@ -105,7 +113,7 @@ class PluginPath:
 
 
 def _owned(folder: Path) -> frozenset[str]:
-    """The names in *folder* that installed distributions have brought, as modules are called."""
+    """The names in *folder* that belong to installed distributions, as modules are called."""
     return frozenset(
         file.parts[0].removesuffix(".py")
         for each in distributions(path=[str(folder)])
@@ -114,20 +122,20 @@ def _owned(folder: Path) -> frozenset[str]:
 
 
 def _modules(inner: Sequence[Path], owned: frozenset[str]) -> Sequence[str]:
-    """The modules among *inner*, what lies in a folder, that no distribution has brought."""
+    """The modules among *inner*, the content of a folder, that belong to no distribution."""
     return [name for each in inner if (name := _module_name(each)) and name not in owned]
 
 
 def _module_name(place: Path) -> str | None:
-    """What the file or folder at *place* is imported as; ``None`` for what is no module."""
-    # What may not be looked into is none.
+    """What the file or folder at *place* is imported as; ``None`` if it is not a module."""
+    # os.path.isfile, because Path.is_file raises for a folder that may not be read.
     is_module = place.suffix == ".py" or os.path.isfile(place / "__init__.py")  # noqa: PTH113
     name = place.name.removesuffix(".py")
     return name if is_module and name.isidentifier() and not name.startswith("__") else None
 
 
 def _may_be_plugin(place: Path) -> bool:
-    """Whether *place* may be the folder of a plugin, and is no package itself."""
+    """Whether *place* may be the folder of a plugin, and is not a package itself."""
     is_hidden = place.name.startswith((".", "__"))
     return place.is_dir() and not is_hidden and _module_name(place) is None
 
@@ -139,8 +147,6 @@ def _places(spec: ModuleSpec) -> Sequence[str]:
 
 Registered = Callable[[str], Iterable[EntryPoint]]
 """The entry points of a group."""
-
-_HIDDEN: Final = "another module of this name is installed, and comes before those of plugin.path"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +184,7 @@ class PluginSearch:
         return any(_within(module, each) for each in self._modules) or self._path.holds(module)
 
     def found(self, group: str, fits: Callable[[object], bool]) -> Iterator[Found]:
-        """What is registered in *group*, and every class that *fits*; one that has two names is there twice."""
+        """Plugins registered in *group*, and every class that *fits*; one that has two names is there twice."""
         for each in self._registered(group):
             yield Found(path=f"{each.module}:{each.attr}", alias=each.name)
         for name, module in self._looked_into.items():
@@ -196,7 +202,7 @@ class PluginSearch:
         """Modules by their names; in place of one that cannot be imported, the reason."""
         inside = self._path.modules if self._looks_inside else ()
         return {
-            **{name: _imported(name) if self._path.holds(name) else _HIDDEN for name in inside},
+            **{name: _imported(name) if self._path.holds(name) else _SHADOWED for name in inside},
             **{name: _imported(name) for name in self._modules},
         }
 
@@ -211,7 +217,7 @@ def _imported(name: str) -> ModuleType | str:
 
 
 def _classes(module: ModuleType, name: str) -> Iterator[type]:
-    """The classes that are defined in *module* or below it, and not only imported."""
+    """The classes that are defined in *module* or below it, not only imported there."""
     for value in vars(module).values():
         if isinstance(value, type) and f"{value.__module__}.".startswith(f"{name}."):
             yield value
@@ -225,15 +231,6 @@ def _within(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
-ABSTRACT: Final = "This class is abstract and cannot be created."
-"""What Kafka Connect says of a class that only others can be made of."""
-
-WRONG_KIND: Final = "Class class "
-"""What Kafka Connect begins with where a class is of another kind than is asked for."""
-
-_EXTEND: Final = "Name a class that extends {}."
-
-
 @dataclass(frozen=True, slots=True)
 class Interface:
     """What a class needs to be a plugin of one kind: *name* is Kafka Connect's, *fits* looks for the methods."""
@@ -245,7 +242,7 @@ class Interface:
 class AuthoredPlugins:
     """Classes that are registered in *group*, and those in ``plugin.modules`` and ``plugin.path`` that fit *interface*.
 
-    Their simple names may be said without one of *suffixes*. Any thread may call.
+    Their simple names may be given without one of *suffixes*. Any thread may call.
     """
 
     def __init__(
@@ -257,7 +254,7 @@ class AuthoredPlugins:
         self._suffixes = suffixes
 
     def path(self, name: str) -> str | None:
-        """Where the class lies that *name* stands for, whatever it is; ``None`` when it may not be loaded."""
+        """The path that *name* stands for, whether or not it can be used; ``None`` when it may not be loaded."""
         called = {each.path for each in self._found if each.is_called(name, *self._suffixes)}
         # An ambiguous alias stands for nothing.
         if len(called) == 1:
@@ -271,26 +268,26 @@ class AuthoredPlugins:
         return None if path is None or unusable(path, self._interface) else _loaded(path)
 
     def usable(self) -> dict[str, type[Any]]:
-        """Those that were found and can be used, by their paths."""
+        """The classes that were found and can be used, by their paths."""
         classes = {each.path: self.class_of(each.path) for each in self._found}
         return {path: found for path, found in classes.items() if found is not None}
 
     def broken(self) -> Iterator[tuple[str, str]]:
-        """The paths of those that cannot be used, each with the reason."""
+        """The paths of classes that cannot be used, each with the reason."""
         for path in dict.fromkeys(each.path for each in self._found):
-            told = unusable(path, self._interface)
-            if told is not None:
-                yield path, told
+            message = unusable(path, self._interface)
+            if message is not None:
+                yield path, message
 
     @cached_property
     def _found(self) -> tuple[Found, ...]:
         return tuple(self._search.found(self._group, self._is_one))
 
     def _is_one(self, found: object) -> bool:
-        """Whether *found*, which is in a module that is looked through, is one of them."""
+        """Whether *found*, a name in a scanned module, is such a plugin."""
         if not isinstance(found, type) or getattr(found, "_is_protocol", False):
             return False
-        # Classes that only others are made of, or that a plugin makes for itself, are no plugins.
+        # Abstract classes, and those that a plugin creates itself with arguments, are not plugins.
         is_part = inspect.isabstract(found) or _needs_arguments(found)
         return not is_part and self._interface.fits(found)
 
@@ -311,24 +308,24 @@ def unusable(path: str, interface: Interface) -> str | None:
 
 
 def wrong_kind(name: str, interface: Interface) -> str:
-    """That the class *name* is not what *interface* says, in Kafka Connect's words. Pure."""
+    """Kafka Connect's sentence that the class *name* does not implement *interface*. Pure."""
     return f"{WRONG_KIND}{name} does not implement the {interface.name} interface"
 
 
 def has_methods(found: object, *names: str) -> bool:
-    """Whether *found* can be called by all of *names*."""
+    """Whether *found* has methods with all of *names*."""
     return all(callable(getattr(found, each, None)) for each in names)
 
 
 def declared_config(found: object) -> type[Config] | None:
-    """The settings that an author's class declares, if it does."""
+    """The ``config_class`` of an author's class, if it declares one."""
     declared = getattr(found, "config_class", None)
     is_config = isinstance(declared, type) and issubclass(declared, Config)
     return declared if is_config else None
 
 
 def declared_version(found: object) -> str | None:
-    """The version that an author's class tells, if it does."""
+    """The version of an author's class, if it declares one."""
     version = getattr(found, "version", None)
     return None if version is None else str(version)
 
@@ -339,7 +336,7 @@ def _needs_arguments(found: type[Any]) -> bool:
     except TypeError:
         return True
     except ValueError:
-        # What is written in C need not tell.
+        # Classes written in C need not have a signature.
         return False
     return False
 

@@ -1,4 +1,4 @@
-"""What a connector itself says of exactly-once, transaction boundaries and schemas, against what is asked."""
+"""Compares what a connector supports (exactly-once, transaction boundaries, schemas) with what its configuration requires."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ _T = TypeVar("_T")
 
 _SUPPORT = "exactly.once.support"
 _BOUNDARY = "transaction.boundary"
-_CANNOT_SAY = (
+_UNKNOWN = (
     "The connector does not implement the API required for preflight validation of exactly-once "
     "source support. Please consult the documentation for the connector to determine whether it "
     "supports exactly-once semantics, and then consider reconfiguring the connector to use the value "
     '"requested" for this property (which will disable this preflight check and allow the connector to '
     "be created)."
 )
-_CANNOT = "The connector does not support exactly-once semantics with the provided configuration."
+_UNSUPPORTED = (
+    "The connector does not support exactly-once semantics with the provided configuration."
+)
 _NO_BOUNDARIES = (
     "The connector does not support connector-defined transaction boundaries with the given "
     "configuration. Please reconfigure it to use a different transaction boundary definition."
@@ -50,51 +52,51 @@ def promise_problems(
     *,
     plugins: Plugins,
 ) -> Iterator[Problem]:
-    """What is asked of *connector* that it does not promise with *props*, which are valid for its settings.
+    """What *props* require of *connector* that it does not support; *props* are valid for its settings.
 
-    Calls the connector's hooks, which are pure; one that raises is told as a problem.
+    Calls the connector's hooks, which are pure; one that raises is reported as a problem.
     """
     if config.requires_exactly_once:
         yield from _support_problems(connector, props)
     if config.boundary is BoundaryKind.CONNECTOR:
-        said, problem = _asked(lambda: connector.can_define_transaction_boundaries(props))
-        if problem or not said:
-            yield _BOUNDARY, problem or (_NULL_BOUNDARIES if said is None else _NO_BOUNDARIES)
+        can, problem = _called(lambda: connector.can_define_transaction_boundaries(props))
+        if problem or not can:
+            yield _BOUNDARY, problem or (_NULL_BOUNDARIES if can is None else _NO_BOUNDARIES)
     named = config.converter("value", worker).class_name
     if needs_schema(named) and not makes_values(props, plugins):
         yield from _schema_problems(connector, props, named)
 
 
 def _support_problems(connector: SourceConnector, props: Mapping[str, str]) -> Iterator[Problem]:
-    said, problem = _asked(lambda: connector.exactly_once_support(props))
+    support, problem = _called(lambda: connector.exactly_once_support(props))
     if problem:
         yield _SUPPORT, problem
-    elif said is None:
-        yield _SUPPORT, _CANNOT_SAY
-    elif said is ExactlyOnceSupport.UNSUPPORTED:
-        yield _SUPPORT, _CANNOT
+    elif support is None:
+        yield _SUPPORT, _UNKNOWN
+    elif support is ExactlyOnceSupport.UNSUPPORTED:
+        yield _SUPPORT, _UNSUPPORTED
 
 
-def _asked(hook: Callable[[], _T]) -> tuple[_T | None, str | None]:
-    """What *hook* says, and the problem if it raises."""
+def _called(hook: Callable[[], _T]) -> tuple[_T | None, str | None]:
+    """What *hook* returns, and the problem if it raises."""
     try:
         return hook(), None
     except Exception as error:  # noqa: BLE001 (authors write hooks)
         _log.exception("A connector's hook failed during validation.")
-        told = str(error)
+        message = str(error)
         return (
             None,
-            f"An unexpected error occurred during validation: {told}" if told else _SEE_LOGS,
+            f"An unexpected error occurred during validation: {message}" if message else _SEE_LOGS,
         )
 
 
 def _schema_problems(
     connector: SourceConnector, props: Mapping[str, str], named: str
 ) -> Iterator[Problem]:
-    """The converter of values that is *named* would refuse each of them."""
+    """Values without a schema are a problem, because the converter *named* refuses each of them."""
     schemaless = connector.schemaless(props)
     if schemaless is not None:
-        told = (
+        message = (
             f"The converter {named} needs values with a schema, and there is none for {schemaless}."
         )
-        yield "value.converter", f"{told} Set value.converter to json, string or bytes."
+        yield "value.converter", f"{message} Set value.converter to json, string or bytes."

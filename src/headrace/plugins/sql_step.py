@@ -1,4 +1,4 @@
-"""A SQL step in a connector's configuration: which records it gets, and what is wrong with where it stands."""
+"""A SQL step in a connector's configuration: the types of the records that reach it, and what is wrong with the step."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ from headrace.transforms.spark_sql import SPARK_SQL
 _log = logging.getLogger(__name__)
 
 SqlJudge = Callable[[SqlStage], Sequence[Problem]]
-"""Says what is wrong with a SQL step on such records: settings of SparkSql, each with a sentence."""
+"""Returns what is wrong with a SQL step on records of its types: settings of SparkSql, each with a sentence."""
+
+# The settings that replace the value that was read.
+_OF_VALUES: Final = ("select", "function")
 
 
 def no_judge(_: SqlStage) -> Sequence[Problem]:
-    """Where no one knows expressions: Spark says it when the connector starts."""
+    """For callers without Spark: it reports wrong expressions when the connector starts."""
     return ()
 
 
-def between_of(
+def sql_stage(
     connector: SourceConnector, props: Mapping[str, str], stages: Sequence[StageChoice]
 ) -> SqlStage | None:
-    """What is done between the *stages* before the SQL step and those behind it; ``None`` where there is none.
+    """What Spark does between the *stages* before the SQL step and those after it; ``None`` without such a step.
 
-    Raises :class:`~headrace.connect.errors.TaskFailedError` when it cannot be told of which types records are.
+    Raises :class:`~headrace.connect.errors.TaskFailedError` when the types of records cannot be determined.
     """
     step = sql_step(stages)
     if step is None:
@@ -46,15 +49,15 @@ def between_of(
     return SqlStage(step=replace(step, prefix=_prefix(props, stages)), carries=carries)
 
 
-def between_problems(
+def sql_stage_problems(
     connector: SourceConnector,
     props: Mapping[str, str],
     stages: Sequence[StageChoice],
     judge: SqlJudge = no_judge,
 ) -> Iterator[Problem]:
-    """Why a SQL step cannot be done where it stands, in a configuration that is valid otherwise."""
+    """Why the SQL step of a configuration that is valid otherwise cannot work on the records that reach it."""
     try:
-        between = between_of(connector, props, stages)
+        between = sql_stage(connector, props, stages)
         found = () if between is None else judge(between)
     except Exception as error:  # noqa: BLE001 (authors write hooks)
         if not isinstance(error, ConnectError):
@@ -67,10 +70,6 @@ def between_problems(
 def _prefix(props: Mapping[str, str], stages: Sequence[StageChoice]) -> str:
     place = [is_sql(each) for each in stages].index(True)
     return f"{TRANSFORMS}.{aliases(TRANSFORMS, props)[place]}."
-
-
-# The settings that ask for a value other than the one that was read.
-_OF_VALUES: Final = ("select", "function")
 
 
 def sql_problems(
@@ -88,16 +87,16 @@ def sql_problems(
 def sql_warnings(
     props: Mapping[str, str], plugins: Plugins, config: ConnectorConfig
 ) -> Iterator[str]:
-    """What somebody may expect of a SQL step that it does not do."""
+    """Sentences about what a user may expect of a SQL step, but it does not do."""
     if config.errors_tolerance == "all" and _steps(props, plugins):
         yield (
-            "errors.tolerance=all does not reach into SparkSql: a value that one of its expressions cannot take fails "
-            "the task. Use try_cast and the like."
+            "errors.tolerance=all does not apply to SparkSql: a value that one of its expressions rejects fails the "
+            "task. Use try_cast and similar functions."
         )
 
 
 def makes_values(props: Mapping[str, str], plugins: Plugins) -> bool:
-    """Whether values become what Spark makes of them, which always has a schema; *props* need not be valid. Pure."""
+    """Whether Spark computes the values, which then always have a schema; *props* need not be valid. Pure."""
     return any(
         props.get(f"{each.prefix}{key}", "").strip()
         for each in _steps(props, plugins)
@@ -118,7 +117,7 @@ def _of_places(steps: Sequence[AliasClass], connector: SourceConnector) -> Itera
         yield (
             f"{each.prefix}type",
             (
-                f"A chain has at most one SparkSql, and {steps[0].alias} is one already. Ask for all of it in "
+                f"A chain can have only one SparkSql, and {steps[0].alias} is one already. Combine them into "
                 "one select, where and function."
             ),
         )
@@ -136,10 +135,10 @@ def _of_step(step: AliasClass, props: Mapping[str, str], plugins: Plugins) -> It
     if props.get(f"{step.prefix}predicate", "").strip():
         yield (
             f"{step.prefix}predicate",
-            "SparkSql takes no predicate: say in where which records stay, and use CASE WHEN in select.",
+            "SparkSql takes no predicate: filter records with where, and use CASE WHEN in select.",
         )
     function = props.get(f"{step.prefix}function", "").strip()
-    # What has no place in a module is told by the setting itself.
-    told = plugins.function_problem(function) if ":" in function else None
-    if told is not None:
-        yield f"{step.prefix}function", told
+    # A value without a colon is reported by the setting itself.
+    message = plugins.function_problem(function) if ":" in function else None
+    if message is not None:
+        yield f"{step.prefix}function", message

@@ -59,7 +59,7 @@ PREDICATES: Final = StageKind(
 
 
 class NoConfig(Config):
-    """The settings of a class that declares none: whatever it is given is its own to judge."""
+    """The settings of a class that declares none: it alone checks what it is given."""
 
 
 class StagePlugins:
@@ -67,7 +67,7 @@ class StagePlugins:
 
     An author's is a class that is a :class:`~headrace.connect.transforming.Transform` or a
     :class:`~headrace.connect.transforming.Predicate`. Its settings are those of its ``config_class``, if it has one,
-    and its version is its ``version``. *any_plugin* knows the full names of plugins of all kinds.
+    and its version is its ``version``. *any_plugin* returns the full name of a plugin of any kind.
     """
 
     def __init__(
@@ -78,36 +78,37 @@ class StagePlugins:
         self._authored = AuthoredPlugins(search, kind.group, kind.interface, *kind.suffixes)
 
     def config(self, name: str) -> type[Config] | None:
-        """The settings of what *name* stands for; ``None`` when that cannot be used."""
+        """The settings of the class that *name* stands for; ``None`` when that cannot be used."""
         if self._own(name):
             return self._kind.own_config(name)
         found = self._authored.class_of(name)
         return None if found is None else declared_config(found) or NoConfig
 
     def version(self, name: str) -> str | None:
-        """The version of what *name* stands for; ``None`` when its author does not tell."""
+        """The version of the class that *name* stands for; ``None`` when its author declares none."""
         if self._own(name):
             return headrace.__version__
         return declared_version(self._authored.class_of(name))
 
     def full_name(self, name: str) -> str:
-        """What is shown for *name* and what a slot makes of it: Java's name of our own, an author's path."""
+        """The name to show for *name*, by which a slot makes it as well: Java's for our own, else an author's path."""
         return self._own(name) or self._authored.path(name) or self._any_plugin(name) or name
 
     def known(self, name: str) -> str | None:
-        """The full name of what *name* stands for, if it can be used."""
+        """The full name of the class that *name* stands for, if it can be used."""
         return self.full_name(name) if self.config(name) is not None else None
 
     def problem(self, name: str) -> str | None:
-        """Why what *name* stands for cannot be used, if it cannot, in Kafka Connect's words, which name no key."""
+        """Why the class that *name* stands for cannot be used, if it cannot; Kafka Connect's sentence, without the key."""
         if self._own(name):
             return None
         path = self._authored.path(name)
         if path is not None:
             return unusable(path, self._kind.interface)
-        sides = [each for each in self._kind.own if name in _names(each.partition("$")[0])]
-        if sides:
-            return f"{ABSTRACT} Did you mean {', '.join(sides)}?"
+        # ReplaceField is abstract in Java: only ReplaceField$Key and ReplaceField$Value can be used.
+        nested = [each for each in self._kind.own if name in _names(each.partition("$")[0])]
+        if nested:
+            return f"{ABSTRACT} Did you mean {', '.join(nested)}?"
         other = self._any_plugin(name)
         if other is not None:
             return wrong_kind(other, self._kind.interface)
@@ -118,7 +119,7 @@ class StagePlugins:
         return tuple(sorted((*self._kind.own, *self._authored.usable())))
 
     def listed(self) -> tuple[Plugin, ...]:
-        """All of them, sorted by class."""
+        """All plugins of this kind, sorted by class."""
         return tuple(sorted(self._all(), key=lambda each: each.class_name))
 
     def _all(self) -> Iterator[Plugin]:
@@ -127,11 +128,11 @@ class StagePlugins:
             yield Plugin(class_name=each, kind=kind, version=headrace.__version__)
         for path, found in self._authored.usable().items():
             yield Plugin(class_name=path, kind=kind, version=declared_version(found))
-        for path, told in self._authored.broken():
-            yield Plugin(class_name=path, kind=kind, problem=told)
+        for path, message in self._authored.broken():
+            yield Plugin(class_name=path, kind=kind, problem=message)
 
     def _own(self, name: str) -> str | None:
-        """Java's name of the one of ours that *name* stands for."""
+        """Java's name of our own class that *name* stands for, if it is one."""
         return next((each for each in self._kind.own if name in _names(each)), None)
 
 

@@ -1,4 +1,4 @@
-"""Transformations and predicates in a connector's configuration: the keys of their aliases, and what is wrong with them."""
+"""Transformations and predicates in a connector's configuration: the keys of their aliases, and their errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AliasClass:
         return self.plugins.config(self.name)
 
     def own_settings(self) -> Iterator[Setting]:
-        """The settings of the class, as the configuration has them."""
+        """The settings of the class, with the alias's prefix and group."""
         config = self.config()
         for each in () if config is None else config.settings():
             yield replace(each, name=f"{self.prefix}{each.name}", group=self.group)
@@ -71,9 +71,9 @@ def alias_classes(props: Mapping[str, str], plugins: Plugins) -> Iterator[AliasC
 
 
 def chain_props(submitted: Resolution) -> dict[str, str]:
-    """What the functions below are asked about: resolved, but for the lists of aliases. Pure.
+    """The properties for the functions below: resolved, except for the lists of aliases. Pure.
 
-    Names of keys, groups and texts are made of aliases, and would show what a placeholder stands for.
+    Keys, groups and sentences contain aliases, and would show what a placeholder stands for.
     """
     props = submitted.props()
     lists = {key: submitted.given.get(key) for key in KEYS}
@@ -83,7 +83,7 @@ def chain_props(submitted: Resolution) -> dict[str, str]:
 
 
 def chain_settings(props: Mapping[str, str], plugins: Plugins) -> Iterator[Setting]:
-    """The settings of every alias in *props*; those beside its class only where there is such a class. Pure."""
+    """The settings of every alias in *props*; those of its class only where the class can be used. Pure."""
     for each in alias_classes(props, plugins):
         of_class = tuple(_class_settings(each))
         yield from of_class
@@ -107,7 +107,7 @@ def chosen_stages(props: Mapping[str, str], plugins: Plugins) -> tuple[StageChoi
 
 
 def is_passed_on(key: str, props: Mapping[str, str], plugins: Plugins) -> bool:
-    """Whether *key* is for a class that tells of no settings, and may know it all the same. Pure."""
+    """Whether *key* is for a class that declares no settings, and so may know any key. Pure."""
     return any(
         key.startswith(each.prefix) and each.config() is NoConfig
         for each in alias_classes(props, plugins)
@@ -115,7 +115,7 @@ def is_passed_on(key: str, props: Mapping[str, str], plugins: Plugins) -> bool:
 
 
 def shown_class(key: str, props: Mapping[str, str], plugins: Plugins) -> str | None:
-    """How the class at *key* of *props* is shown; ``None`` when *key* is for no class of an alias. Pure."""
+    """How the class at *key* of *props* is shown; ``None`` when *key* does not name the class of an alias. Pure."""
     return next(
         (
             each.plugins.full_name(each.name)
@@ -127,7 +127,7 @@ def shown_class(key: str, props: Mapping[str, str], plugins: Plugins) -> str | N
 
 
 def in_chains(key: str, props: Mapping[str, str]) -> bool:
-    """Whether what there is to say about *key* is said at the class of an alias that *props* have. Pure."""
+    """Whether errors of *key* are reported with the aliases that *props* list. Pure."""
     return any(
         (key == list_key and bool(aliases(list_key, props)))
         or any(key.startswith(f"{list_key}.{alias}.") for alias in aliases(list_key, props))
@@ -179,7 +179,7 @@ def _condition_settings(of: AliasClass) -> Iterator[Setting]:
 
 
 def _place(setting: Setting) -> tuple[bool, int, str]:
-    """Kafka's order of settings that say none: what must be given first, then by importance and by name."""
+    """Kafka's order of settings that have no order of their own: required ones first, then by importance and name."""
     return not setting.required, ("high", "medium", "low").index(setting.importance), setting.name
 
 
@@ -190,13 +190,13 @@ def _placed(choice: PluginChoice, plugins: StagePlugins) -> PluginChoice:
 def chain_problems(props: Mapping[str, str], plugins: Plugins) -> Iterator[Problem]:
     """What is wrong with the aliases in *props*, their classes, and across the settings of these.
 
-    Single settings, a missing class among them, are told by :func:`setting_problems`.
+    :func:`setting_problems` reports single settings, among them a missing class.
     """
     for key in KEYS:
         listed = aliases(key, props)
         if len(set(listed)) < len(listed):
-            told = f"Invalid value [{', '.join(listed)}] for configuration {key}"
-            yield key, f"{told}: Duplicate alias provided."
+            message = f"Invalid value [{', '.join(listed)}] for configuration {key}"
+            yield key, f"{message}: Duplicate alias provided."
     for each in alias_classes(props, plugins):
         if each.name:
             yield from _class_problems(each, props)
@@ -207,8 +207,8 @@ def chain_problems(props: Mapping[str, str], plugins: Plugins) -> Iterator[Probl
 def setting_problems(props: Mapping[str, str], plugins: Plugins) -> Iterator[Problem]:
     """What is wrong with each setting of an alias by itself."""
     for setting in chain_settings(props, plugins):
-        for told in reading(setting, props).errors:
-            yield setting.name, told
+        for message in reading(setting, props).errors:
+            yield setting.name, message
 
 
 def _class_problems(of: AliasClass, props: Mapping[str, str]) -> Iterator[Problem]:
@@ -217,15 +217,18 @@ def _class_problems(of: AliasClass, props: Mapping[str, str]) -> Iterator[Proble
         yield from _problems_across(of, config, props)
         yield from _version_problems(of, props)
     else:
-        told = of.plugins.problem(of.name) or ""
-        as_it_is = told.startswith((ABSTRACT, WRONG_KIND))
-        yield key, told if as_it_is else f"Invalid value {of.name} for configuration {key}: {told}"
+        message = of.plugins.problem(of.name) or ""
+        as_is = message.startswith((ABSTRACT, WRONG_KIND))
+        yield (
+            key,
+            message if as_is else f"Invalid value {of.name} for configuration {key}: {message}",
+        )
 
 
 def _problems_across(
     of: AliasClass, config: type[Config], props: Mapping[str, str]
 ) -> Iterator[Problem]:
-    """What is wrong between settings that are right for themselves."""
+    """What is wrong across settings that are each valid."""
     if any(reading(each, props).errors for each in of.own_settings()):
         return
     for name, sentence in config.problems(own_settings(of.key, of.alias, props)):
@@ -235,16 +238,16 @@ def _problems_across(
 def _version_problems(of: AliasClass, props: Mapping[str, str]) -> Iterator[Problem]:
     key = f"{of.prefix}plugin.version"
     name = of.plugins.full_name(of.name)
-    told = version_problem(name, props.get(key), of.plugins.version(of.name))
-    if told is not None:
-        yield key, told
+    message = version_problem(name, props.get(key), of.plugins.version(of.name))
+    if message is not None:
+        yield key, message
 
 
 def _condition_problems(alias: str, props: Mapping[str, str]) -> Iterator[Problem]:
     negate, predicate = f"{TRANSFORMS}.{alias}.negate", f"{TRANSFORMS}.{alias}.predicate"
     if negate in props and predicate not in props:
         yield (
-            # Kafka Connect says it where it checks the class.
+            # Kafka Connect reports it at the class.
             f"{TRANSFORMS}.{alias}.type",
             (
                 f"Config '{negate}' was provided but there is no config '{predicate}' defining a "

@@ -1,4 +1,4 @@
-"""Everything there is to say about a connector's configuration."""
+"""Validates a connector's configuration: every key with its value and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from headrace.plugins.config_def import (
 )
 from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.exactly_once_preflight import promise_problems
-from headrace.plugins.sql_step import SqlJudge, between_problems, no_judge, sql_problems
+from headrace.plugins.sql_step import SqlJudge, no_judge, sql_problems, sql_stage_problems
 from headrace.plugins.transforms import (
     chain_problems,
     chain_props,
@@ -34,7 +34,7 @@ from headrace.plugins.transforms import (
     shown_class,
 )
 from headrace.plugins.validation_errors import Reading, ValidationErrors, reading, refused_null
-from headrace.plugins.versions import asking_key, connector_version_problems
+from headrace.plugins.versions import connector_version_problems, version_key
 
 _CLASS = "connector.class"
 _NAME = "name"
@@ -50,7 +50,7 @@ def validation(
 ) -> ConfigInfos:
     """What is wrong with *submitted* for *connector* in *worker*, with every key and its value.
 
-    *sql* knows expressions. Asks the connector's hooks, which are pure, and no broker; raises what they raise.
+    *sql* checks expressions. Calls the connector's hooks, which are pure, but no broker; raises what they raise.
     """
     return _Validation(submitted, connector, worker, plugins, sql=sql).infos()
 
@@ -92,17 +92,17 @@ class _Validation:
             name: Reading() if name in self._accepted else reading(setting, submitted.resolved)
             for name, setting in self._settings.items()
         }
-        self._complaints = ValidationErrors(defined, submitted)
+        self._errors = ValidationErrors(defined, submitted)
 
     def infos(self) -> ConfigInfos:
-        """The answer."""
-        self._complain()
+        """Run all checks; called once."""
+        self._check_all()
         own = [*self._undefined(), *map(self._checked, self._settings)]
-        given, complaints = self._submitted.resolved, self._complaints
+        given, errors = self._submitted.resolved, self._errors
         appended = [
             each
             for part in self._sections
-            for each in section_keys(part, given, complaints)
+            for each in section_keys(part, given, errors)
             if each.value.name not in self._settings
         ]
         shown = (
@@ -119,67 +119,69 @@ class _Validation:
             configs=[self._unresolved(each) for each in (*own, *appended)],
         )
 
-    def _complain(self) -> None:
-        props, complaints = self._props, self._complaints
-        complaints.add(self._submitted.problems)
-        read = ((name, told) for name, found in self._readings.items() for told in found.errors)
-        complaints.add_new(self._hinted(read))
+    def _check_all(self) -> None:
+        props, errors = self._props, self._errors
+        errors.add(self._submitted.problems)
+        read = (
+            (name, message) for name, found in self._readings.items() for message in found.errors
+        )
+        errors.add_new(self._hinted(read))
         for part in self._sections:
-            complaints.add_new(section_problems(part, self._submitted.resolved))
+            errors.add_new(section_problems(part, self._submitted.resolved))
         refused = (key for key in self._submitted.nulls() if key not in self._accepted)
-        complaints.add_new((key, refused_null(key)) for key in refused)
-        complaints.add(chain_problems(self._chains, self._plugins), as_they_are=True)
-        complaints.add(sql_problems(self._chains, self._plugins, self._connector), as_they_are=True)
+        errors.add_new((key, refused_null(key)) for key in refused)
+        errors.add(chain_problems(self._chains, self._plugins), as_is=True)
+        errors.add(sql_problems(self._chains, self._plugins, self._connector), as_is=True)
         known = frozenset(each.name for each in ConnectorConfig.settings())
-        complaints.add_new(
-            (key, told)
-            for key, told in connector_refusals(props, known | self._own_names())
+        errors.add_new(
+            (key, message)
+            for key, message in connector_refusals(props, known | self._own_names())
             if not in_chains(key, self._chains)
         )
-        self._complain_across()
-        self._complain_of_connector()
-        self._complain_of_versions()
+        self._check_across()
+        self._check_connector()
+        self._check_versions()
 
-    def _complain_across(self) -> None:
-        """What is wrong between the settings that every connector has, with converters, and with clients.
+    def _check_across(self) -> None:
+        """Check the settings that every connector has across each other, converters, and clients.
 
-        Some of it hides the rest: so it is asked again without what is wrong, until there is no more.
+        Some problems hide others, so the checks run again without the wrong keys until they find no more.
         """
         known = -1
-        while known < len(self._complaints.all_keys()):
-            known = len(self._complaints.all_keys())
+        while known < len(self._errors.all_keys()):
+            known = len(self._errors.all_keys())
             problems = connector_problems(self._usable(), self._worker, self._converters.problems)
-            self._complaints.add_new(map(_as_connect, problems))
+            self._errors.add_new(map(_as_connect, problems))
 
-    def _complain_of_connector(self) -> None:
-        self._complaints.add_new(connector_version_problems(self._connector, self._props))
+    def _check_connector(self) -> None:
+        self._errors.add_new(connector_version_problems(self._connector, self._props))
         own = tuple(self._hinted(self._connector.problems(self._props)))
-        told = {key for key, _ in self._submitted.problems} | {*self._submitted.nulls()}
-        self._complaints.add((key, sentence) for key, sentence in own if key not in told)
+        reported = {key for key, _ in self._submitted.problems} | {*self._submitted.nulls()}
+        self._errors.add((key, sentence) for key, sentence in own if key not in reported)
         if not own:
             config = ConnectorConfig.parse(self._usable())
-            asked = promise_problems(
+            promised = promise_problems(
                 self._connector, self._props, config, self._worker, plugins=self._plugins
             )
-            self._complaints.add(asked, as_they_are=True)
-            self._complain_of_sql()
+            self._errors.add(promised, as_is=True)
+            self._check_sql()
 
-    def _complain_of_versions(self) -> None:
-        """Report at the class, too, that it is not there in the version that is asked for."""
+    def _check_versions(self) -> None:
+        """Report at the class, too, that it is not available in the required version."""
         classes = (key for key, each in self._settings.items() if each.type is SettingType.CLASS)
         for key in (*classes, _CLASS):
-            for told in self._complaints.of(asking_key(key)):
+            for message in self._errors.of(version_key(key)):
                 # Kafka Connect reports a range that cannot be read at the class of a transformation, not of a converter.
-                if not key.endswith(".converter") or told.startswith("Plugin "):
-                    self._complaints.add([(key, told)], as_they_are=True)
+                if not key.endswith(".converter") or message.startswith("Plugin "):
+                    self._errors.add([(key, message)], as_is=True)
 
-    def _complain_of_sql(self) -> None:
-        # An example of a record goes through the chain, and Spark is asked: both have to be valid otherwise.
-        if not self._complaints.all_keys():
+    def _check_sql(self) -> None:
+        # An example record goes through the chain, and Spark checks the step: all else has to be valid.
+        if not self._errors.all_keys():
             stages = chosen_stages(self._chains, self._plugins)
             props = {**self._props, **self._chains}
-            problems = between_problems(self._connector, props, stages, self._sql)
-            self._complaints.add(problems, as_they_are=True)
+            problems = sql_stage_problems(self._connector, props, stages, self._sql)
+            self._errors.add(problems, as_is=True)
 
     def _framework_settings(self) -> dict[str, Setting]:
         settings = (
@@ -195,7 +197,7 @@ class _Validation:
         return frozenset(each.name for each in self._connector.config_class.settings())
 
     def _hinted(self, problems: Iterable[Problem]) -> Iterator[Problem]:
-        """*problems*, with the keys that no setting has and that may be meant; most of those are misspelt."""
+        """*problems*, each with the unknown key, most likely misspelt, that may have been meant for it."""
         given = self._submitted.given
         prefixes = tuple(part.prefix for part in self._sections)
         unknown = (
@@ -204,30 +206,30 @@ class _Validation:
         return hinted(problems, given, unknown)
 
     def _usable(self) -> dict[str, str]:
-        """What is left without what is wrong, so that the rest can be judged in the same answer."""
-        wrong = frozenset(self._complaints.all_keys())
+        """The properties without the wrong ones, so that one answer can have the errors of the rest, too."""
+        wrong = frozenset(self._errors.all_keys())
         usable = {
             key: value
             for key, value in self._props.items()
             if key not in wrong and not in_chains(key, self._chains)
         }
-        # Whatever stands for these: only that they are there counts.
+        # Placeholders: these two only have to be present.
         return {_NAME: "it", _CLASS: "its", **usable}
 
     def _undefined(self) -> Iterator[CheckedKey]:
         prefixes = tuple(part.prefix for part in self._sections)
-        for key in self._complaints.all_keys():
+        for key in self._errors.all_keys():
             if key not in self._settings and not key.startswith(prefixes):
                 there = self._submitted.given.get(key) is not None
-                value = self._complaints.value_of(key) if there else None
-                yield _checked(None, key, value, self._complaints)
+                value = self._errors.value_of(key) if there else None
+                yield _checked(None, key, value, self._errors)
 
     def _checked(self, name: str) -> CheckedKey:
         setting = self._settings[name]
         text = self._text(setting, self._readings[name])
         if name in self._framework and self._is_lost(name):
             text = None
-        return _checked(setting, name, text, self._complaints)
+        return _checked(setting, name, text, self._errors)
 
     def _text(self, setting: Setting, found: Reading) -> str | None:
         text = value_text(found.value, setting.type)
@@ -238,13 +240,13 @@ class _Validation:
         return shown_class(setting.name, self._chains, self._plugins) or text
 
     def _is_lost(self, name: str) -> bool:
-        """Whether a class that cannot be found has no value."""
+        """Whether *name* is a class that cannot be found, which Kafka Connect shows without a value."""
         return self._settings[name].type is SettingType.CLASS and any(
-            each.endswith("could not be found.") for each in self._complaints.of(name)
+            each.endswith("could not be found.") for each in self._errors.of(name)
         )
 
     def _unresolved(self, checked: CheckedKey) -> CheckedKey:
-        """What was put in place of a placeholder is a secret: shown is what was submitted."""
+        """Show the submitted text in place of a resolved placeholder, which is a secret."""
         value = checked.value
         given = self._submitted.given.get(value.name)
         if given == self._submitted.resolved.get(value.name) or value.value in (None, HIDDEN):
@@ -253,25 +255,23 @@ class _Validation:
 
 
 def _with_groups_as_given(submitted: Resolution) -> dict[str, str]:
-    """Resolved, but for the names of groups: keys are made of them, and would show what a placeholder stands for."""
+    """Resolved, except for the names of groups: keys contain them, and would show what a placeholder stands for."""
     props, given = submitted.props(), submitted.given.get(GROUPS)
     return props if given is None or GROUPS not in props else {**props, GROUPS: given}
 
 
 def _checked(
-    setting: Setting | None, name: str, text: str | None, complaints: ValidationErrors
+    setting: Setting | None, name: str, text: str | None, errors: ValidationErrors
 ) -> CheckedKey:
     recommended = () if setting is None else setting.recommended
     return CheckedKey(
         definition=setting,
-        value=ConfigValue(
-            name=name, value=text, errors=complaints.of(name), recommended=recommended
-        ),
+        value=ConfigValue(name=name, value=text, errors=errors.of(name), recommended=recommended),
     )
 
 
 def _as_connect(problem: Problem) -> Problem:
-    """Without the choices behind Kafka Connect's own sentence: they are the key's recommended values."""
+    """Without the choices after Kafka Connect's own sentence: they are the key's recommended values."""
     key, sentence = problem
-    told, found, _ = sentence.partition(" could not be found.")
-    return key, f"{told}{found}" if told.startswith("Class ") else sentence
+    before, found, _ = sentence.partition(" could not be found.")
+    return key, f"{before}{found}" if before.startswith("Class ") else sentence

@@ -1,4 +1,4 @@
-"""Errors of a validation, by their keys: each sentence once; and one key, read as Kafka Connect's validation reads it."""
+"""The errors of a validation by key, each sentence once; and reading one key as Kafka Connect's validation does."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from headrace.connect.config import Problem
 from headrace.connect.setting import HIDDEN, Setting, SettingType, parsed
 from headrace.plugins.discovery import ABSTRACT, WRONG_KIND
 
-# Their sentences are Kafka Connect's, which has no key in them.
-_AS_THEY_ARE = frozenset({"exactly.once.support", "transaction.boundary"})
+# Kafka Connect's sentences for these do not name the key.
+_AS_IS = frozenset({"exactly.once.support", "transaction.boundary"})
 _VERSION = "plugin.version"
 _OF_CLASSES = (ABSTRACT, WRONG_KIND)
+NULL = "Null value can not be supplied as the configuration value."
+# Kafka Connect also validates null for these when the number does not parse.
+_ALSO_VALIDATED_AS_NULL = frozenset({"tasks.max"})
 
 
 class ValidationErrors:
     """What is wrong with each key, in the order in which it was found. Belongs to the thread that made it.
 
     Values are shown as they were *submitted*, with their placeholders; those of passwords and of keys that
-    look like secrets are never told.
+    look like secrets are never shown.
     """
 
     def __init__(self, definitions: Mapping[str, Setting], submitted: Resolution) -> None:
@@ -30,24 +33,24 @@ class ValidationErrors:
         self._found = dict[str, list[str]]()
 
     def of(self, key: str) -> tuple[str, ...]:
-        """What is wrong with *key*."""
+        """The errors of *key*."""
         return tuple(self._found.get(key, ()))
 
     def all_keys(self) -> tuple[str, ...]:
-        """The keys with which something is wrong."""
+        """The keys that have errors."""
         return tuple(self._found)
 
-    def add(self, problems: Iterable[Problem], *, as_they_are: bool = False) -> None:
-        """Take *problems* in; *as_they_are* where the sentences tell their place, or are Kafka Connect's."""
+    def add(self, problems: Iterable[Problem], *, as_is: bool = False) -> None:
+        """Add *problems*; *as_is* where the sentences name their keys, or are Kafka Connect's."""
         for key, sentence in problems:
-            whole = sentence if as_they_are else self._located(key, sentence)
-            told = self._submitted.masked(whole)
+            whole = sentence if as_is else self._located(key, sentence)
+            masked = self._submitted.masked(whole)
             known = self._found.setdefault(self._shown_key(key), [])
-            if told not in known:
-                known.append(told)
+            if masked not in known:
+                known.append(masked)
 
     def add_new(self, problems: Iterable[Problem]) -> None:
-        """Take those of *problems* in whose keys nothing was said of before this call."""
+        """Add those of *problems* whose keys had no errors before this call."""
         before = frozenset(self._found)
         self.add((key, sentence) for key, sentence in problems if key not in before)
 
@@ -58,25 +61,19 @@ class ValidationErrors:
         return HIDDEN if hidden else str(self._shown.get(key) or "").strip()
 
     def _shown_key(self, key: str) -> str:
-        """One that neither the request nor a setting has may be made of a secret, by an author's class."""
+        """*key*, masked when it is neither the request's nor a setting's: an author's class may put a secret into it."""
         known = key in self._shown or key in self._definitions
         return key if known else self._submitted.masked(key)
 
     def _located(self, key: str, sentence: str) -> str:
-        # A sentence stands alone in the answer to a creation, where no one sees its key.
-        # Converters know their keys without the prefix.
+        # The answer to a creation shows sentences without their keys, so each has to name its key.
+        # Converters name their keys without the prefix.
         named = key.partition(".converter.")[2] or key
-        as_it_is = key in _AS_THEY_ARE or key.endswith(_VERSION) or sentence.startswith(_OF_CLASSES)
-        if named in sentence or as_it_is:
+        as_is = key in _AS_IS or key.endswith(_VERSION) or sentence.startswith(_OF_CLASSES)
+        if named in sentence or as_is:
             return sentence
         shown = "null" if self._shown.get(key) is None else self.value_of(key)
         return f"Invalid value {shown} for configuration {key}: {sentence}"
-
-
-NULL = "Null value can not be supplied as the configuration value."
-
-# Kafka Connect also validates null for these when the number does not parse.
-_ALSO_VALIDATED_AS_NULL = frozenset({"tasks.max"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +87,8 @@ class Reading:
 def reading(setting: Setting, given: Mapping[str, str | None]) -> Reading:
     """What *given* holds for *setting*. Pure.
 
-    A value that is refused but of the right type is still shown. Of a null it is also said that there must be a value,
-    where the setting has limits: Kafka's validators are asked about null.
+    A value that is refused but of the right type is still shown. A null has two errors where the setting has limits,
+    because Kafka Connect runs its validators on null, too.
     """
     text = given.get(setting.name, "")
     if text is None:
@@ -99,27 +96,27 @@ def reading(setting: Setting, given: Mapping[str, str | None]) -> Reading:
     try:
         return Reading(value=setting.read({setting.name: text} if setting.name in given else {}))
     except ValueError as error:
-        told = str(error)
+        message = str(error)
     try:
         value = parsed(text, setting.type) if setting.name in given else None
     except ValueError:
         value = None
     asks_again = value is None and setting.name in _ALSO_VALIDATED_AS_NULL
-    return Reading(value=value, errors=(told, *(_about_null(setting) if asks_again else ())))
+    return Reading(value=value, errors=(message, *(_about_null(setting) if asks_again else ())))
 
 
 def refused_null(key: str) -> str:
-    """That *key* may not be null: Kafka Connect's sentence, with the key. Pure."""
+    """Kafka Connect's sentence that *key* may not be null, with the key. Pure."""
     return f"Invalid value null for configuration {key}: {NULL}"
 
 
 def _about_null(setting: Setting) -> tuple[str, ...]:
     limits = setting.limits
     if limits.at_least is not None or limits.at_most is not None:
-        complaint = "Value must be non-null"
+        message = "Value must be non-null"
     elif limits.one_of:
         how = " (case insensitive)" if limits.ignore_case else ""
-        complaint = f"String must be one of{how}: {', '.join(limits.one_of)}"
+        message = f"String must be one of{how}: {', '.join(limits.one_of)}"
     else:
         return ()
-    return (f"Invalid value null for configuration {setting.name}: {complaint}",)
+    return (f"Invalid value null for configuration {setting.name}: {message}",)

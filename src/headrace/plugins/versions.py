@@ -1,4 +1,4 @@
-"""Versions of plugins, asked for in Maven's notation of ranges, against the one that there is (KIP-891)."""
+"""Versions of plugins: required ones in Maven's notation of ranges, compared with the available one (KIP-891)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LATEST: Final = "latest"
 
 _ALIASES: Final = {"a": "alpha", "b": "beta", "m": "milestone", "cr": "rc"}
 _RELEASES: Final = ("ga", "final", "release")
-# Maven's order: what comes before a release, the release itself, what comes behind it, other words, numbers.
+# Maven's order: what comes before a release, the release itself, service packs, other words, numbers.
 _BEFORE: Final = ("alpha", "beta", "milestone", "rc", "snapshot")
 _THE_RELEASE: Final = len(_BEFORE)
 _SERVICE_PACK: Final = _THE_RELEASE + 1
@@ -28,10 +28,11 @@ _NUMBER: Final = _THE_RELEASE + 3
 
 _Part = tuple[int, int, str]
 Order = tuple[_Part, ...]
+_OF_CONNECTOR: Final = "connector.plugin.version"
 
 
 def version_order(version: str) -> Order:
-    """What versions are compared by: ``1.0-rc1`` is before ``1.0``, which is ``1``, and before ``1.0.1``."""
+    """The key by which versions are compared: ``1.0-rc1`` is before ``1.0``, which equals ``1``, and before ``1.0.1``."""
     parts = list[_Part]()
     for each in _PART.findall(version.lower()):
         part = _part(each)
@@ -81,14 +82,14 @@ class VersionRange:
 def version_ranges(spec: str | None) -> tuple[VersionRange, ...]:
     """The ranges that *spec* allows: a version, or ranges such as ``[1.0,2.0),[3.0,)``.
 
-    Empty when any version will do: for nothing and for ``latest``. Raises ``ValueError`` with Maven's words, which
-    Kafka Connect passes on.
+    Empty when any version will do: for ``None``, an empty text and ``latest``. Raises ``ValueError`` with Maven's
+    message, as Kafka Connect does.
     """
-    asked = (spec or "").strip()
-    if asked in ("", _LATEST):
+    wanted = (spec or "").strip()
+    if wanted in ("", _LATEST):
         return ()
     # Without brackets it is one version.
-    enclosed = asked if asked.startswith(_BEGINNINGS) else f"[{asked}]"
+    enclosed = wanted if wanted.startswith(_BEGINNINGS) else f"[{wanted}]"
     ranges, rest = list[VersionRange](), enclosed
     while rest.startswith(_BEGINNINGS):
         end = min((place for place in map(rest.find, ")]") if place >= 0), default=None)
@@ -130,14 +131,11 @@ def _overlap(one: VersionRange, following: VersionRange) -> bool:
     return not following.low or version_order(following.low) < version_order(one.high)
 
 
-_OF_CONNECTOR: Final = "connector.plugin.version"
-
-
 def version_problem(name: str, wanted: str | None, available: str | None) -> str | None:
-    """Why the plugin *name* does not do for who wants a version, in Kafka Connect's words.
+    """Kafka Connect's sentence that the plugin *name* has no version that is *wanted*, if so.
 
-    *wanted* is a version, or ranges such as ``[1.0,2.0)``; nothing and ``latest`` mean any. *available* is its only
-    version, ``None`` when its author does not tell. Pure.
+    *wanted* is a version, or ranges such as ``[1.0,2.0)``; ``None``, an empty text and ``latest`` mean any. *available*
+    is its only version, ``None`` when its author declares none. Pure.
     """
     try:
         ranges = version_ranges(wanted)
@@ -145,9 +143,9 @@ def version_problem(name: str, wanted: str | None, available: str | None) -> str
         return str(error)
     if not ranges or (available is not None and any(each.holds(available) for each in ranges)):
         return None
-    told = ",".join(map(str, ranges))
+    shown = ",".join(map(str, ranges))
     return (
-        f"Plugin {name} not found that matches the version range {told}, "
+        f"Plugin {name} not found that matches the version range {shown}, "
         f"available versions: [{available or 'undefined'}]"
     )
 
@@ -155,7 +153,7 @@ def version_problem(name: str, wanted: str | None, available: str | None) -> str
 def connector_version_problems(
     connector: SourceConnector, props: Mapping[str, str]
 ) -> Iterator[Problem]:
-    """What is wrong with the version of *connector*, at the key of *props* that asks for one. Pure."""
+    """The problem with the version of *connector*, if *props* require another one. Pure."""
     kind = type(connector)
     name = connector_name(f"{kind.__module__}:{kind.__qualname__}")
     problem = version_problem(name, props.get(_OF_CONNECTOR), connector_version(kind))
@@ -164,7 +162,7 @@ def connector_version_problems(
 
 
 def check_version(name: str, wanted: str | None, available: str | None) -> None:
-    """Raise :class:`~headrace.herder.errors.BadRequestError` when *name* is not there as *wanted*. Pure."""
+    """Raise :class:`~headrace.herder.errors.BadRequestError` when *name* is not available as *wanted*. Pure."""
     try:
         version_ranges(wanted)
     except ValueError as error:
@@ -174,8 +172,8 @@ def check_version(name: str, wanted: str | None, available: str | None) -> None:
         raise BadRequestError(problem)
 
 
-def asking_key(class_key: str) -> str:
-    """The key by which a version of the class at *class_key* is asked for. Pure."""
+def version_key(class_key: str) -> str:
+    """The key that requires a version of the class at *class_key*. Pure."""
     if class_key == "connector.class":
         return _OF_CONNECTOR
     return f"{class_key.removesuffix('.type')}.plugin.version"

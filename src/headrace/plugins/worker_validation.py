@@ -1,4 +1,4 @@
-"""Workers' configurations, checked."""
+"""Checks workers' configurations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def checked_worker(
     folder: Path | None = None,
     also: Callable[[Mapping[str, str]], Iterable[Problem]] | None = None,
 ) -> WorkerConfig:
-    """The worker's configuration; *where* it was read, such as a file's path, is told with its problems.
+    """The worker's configuration; *where* it was read, such as a file's path, is reported with its problems.
 
     Numbers and booleans are taken as text, and placeholders of its providers resolved. Relative folders of
     ``plugin.path`` lie in *folder*, by default the working directory; from then on they are imported from. Raises
@@ -44,17 +44,17 @@ def checked_worker(
         *spark_problems(texts, submitted.props()),
         *servers_problems(texts),
     ]
-    told = {key for key, _ in problems}
+    reported = {key for key, _ in problems}
     given = _placed(submitted.props(), folder or Path.cwd())
-    # What stands for a placeholder that cannot be resolved is wrong only because of that.
+    # An unresolved placeholder fails other checks only because it is unresolved.
     found = (*every_worker_problem(given, _converter_check), *(also(given) if also else ()))
-    problems += [(key, submitted.masked(what)) for key, what in found if key not in told]
+    problems += [(key, submitted.masked(what)) for key, what in found if key not in reported]
     if problems:
         raise ConfigError(problems, where=where, warnings=worker_warnings(texts))
     config = WorkerConfig.parse(given)
     if _SERVERS not in texts:
         servers = ",".join(config.bootstrap_servers)
-        _log.info("%s is not set: Kafka is looked for at %s, the default.", _SERVERS, servers)
+        _log.info("%s is not set: the default, %s, is used.", _SERVERS, servers)
     plugin_path = PluginPath(config.plugin_path)
     for warning in (
         *worker_warnings(texts),
@@ -67,7 +67,7 @@ def checked_worker(
 
 
 def _converter_check(worker: WorkerConfig) -> ConverterCheck:
-    """What judges the converters of *worker*, among them those of its plugins."""
+    """The check of the converters of *worker*, among them those of its plugins."""
     make_importable(PluginPath(worker.plugin_path).folders)
     return Plugins(worker).converters.problems
 

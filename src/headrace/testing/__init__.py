@@ -3,7 +3,7 @@
 import sys
 
 if "pytest" in sys.modules:
-    # So that who fails a suite sees the values that differ. The suites themselves are not imported yet.
+    # So that a failed assertion of a suite shows the values that differ. The suites are not imported before.
     sys.modules["pytest"].register_assert_rewrite(
         *(
             f"{__name__}.{suite}"

@@ -1,4 +1,4 @@
-"""What every store of offsets' changes must do: subclass the suite, give it its fixture, inherit its tests."""
+"""The conformance suite of stores of offset changes: subclass it, define its fixture, and inherit its tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeStorage:
-    """A store of changes and what it writes besides its own."""
+    """A store of changes, and the other stores that it writes to."""
 
     changes: ChangeStore
     offsets: OffsetStore
@@ -53,7 +53,7 @@ def intent(
 
 
 class ChangeStoreSuite:
-    """For a :class:`~headrace.storage.protocols.ChangeStore`; ``storage`` is empty and new each time."""
+    """Tests a :class:`~headrace.storage.protocols.ChangeStore`; ``storage`` is empty and new each time."""
 
     @pytest.fixture
     def storage(self) -> ChangeStorage:
@@ -61,12 +61,12 @@ class ChangeStoreSuite:
         raise NotImplementedError
 
     def test_nothing_is_no_history(self, storage: ChangeStorage) -> None:
-        """A connector that no one changed has no history and no intent."""
+        """A connector without changes has no history and no intent."""
         assert list(storage.changes.entries("c")) == []
         assert list(storage.changes.open_intents()) == []
 
     def test_an_intent_comes_back_as_it_was(self, storage: ChangeStorage) -> None:
-        """Types of values, the configuration and who asked survive; the entry has a number."""
+        """Types of values, the configuration and the requester survive; the entry has a number."""
         values: SourceOffset = {"i": 2**62, "f": 1.0, "b": True, "s": "\u2603\ud83d", "n": None}
         stored = StoredConnector(name="c", config={"a": "1"}, target_state="PAUSED")
 
@@ -79,7 +79,7 @@ class ChangeStoreSuite:
         assert repr(found.after) == repr({PARTITION: values})
 
     def test_a_finished_change_is_done(self, storage: ChangeStorage) -> None:
-        """It has no intent any more, and its connector is stored with it."""
+        """The intent is gone, and its connector is stored in the same transaction."""
         stored = StoredConnector(name="c", config={"a": "1"}, target_state="STOPPED")
         begun = storage.changes.begin(intent(stored=stored), Retention())
         assert storage.configs.connectors() == {}
@@ -104,7 +104,7 @@ class ChangeStoreSuite:
         assert storage.offsets.known("c") == {PARTITION: {"position": 7}}
 
     def test_an_abandoned_change_stays_in_the_history(self, storage: ChangeStorage) -> None:
-        """It is not done, and nothing else was stored."""
+        """The change stays undone, and nothing else is stored."""
         stored = StoredConnector(name="c", config={})
         begun = storage.changes.begin(intent(stored=stored), Retention())
         storage.changes.abandon(begun)
@@ -123,16 +123,16 @@ class ChangeStoreSuite:
         assert moved.phase is Phase.WIPING
         assert [moved, second] == list(storage.changes.open_intents())
 
-    def test_histories_are_told_apart_newest_first(self, storage: ChangeStorage) -> None:
-        """Connectors do not see each other's changes, and numbers count up."""
+    def test_each_connector_has_its_own_history_newest_first(self, storage: ChangeStorage) -> None:
+        """Connectors do not see each other's changes, and numbers rise."""
         begun = [storage.changes.begin(intent(name), Retention()) for name in ("c", "d", "c")]
 
         numbers = [each.entry.id for each in begun]
         assert sorted(set(numbers)) == numbers
         assert [numbers[2], numbers[0]] == [each.id for each in storage.changes.entries("c")]
 
-    def test_changes_of_a_deleted_connector_are_told_apart(self, storage: ChangeStorage) -> None:
-        """Those from before the deletion are marked, those of the next connector of that name are not."""
+    def test_changes_of_a_deleted_connector_are_marked(self, storage: ChangeStorage) -> None:
+        """Changes from before the deletion are marked; those of the next connector of that name are not."""
         for name in ("c", "d"):
             storage.changes.finish(storage.changes.begin(intent(name), Retention()))
         storage.configs.delete_connector("c")
@@ -142,7 +142,7 @@ class ChangeStoreSuite:
         assert [each.of_deleted for each in storage.changes.entries("d")] == [False]
 
     def test_history_is_bounded_by_count(self, storage: ChangeStorage) -> None:
-        """The newest of a connector stay; another connector's are not pushed out, nor is what goes on."""
+        """The newest of a connector stay; another connector's stay, too, and so do changes in progress."""
         keep = Retention(entries=2)
         going_on = storage.changes.begin(intent(), keep)
         storage.changes.finish(storage.changes.begin(intent("d"), keep))
@@ -156,7 +156,7 @@ class ChangeStoreSuite:
         assert len(storage.changes.entries("d")) == 1
 
     def test_history_is_bounded_by_age(self, storage: ChangeStorage) -> None:
-        """What is older than the days that are kept goes, whosever it is."""
+        """Changes older than the retention are removed, of any connector."""
         keep = Retention(days=30)
         old = storage.changes.begin(intent("gone", at_ms=10 * _DAY_MS), keep)
         storage.changes.finish(old)

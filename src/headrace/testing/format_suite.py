@@ -1,4 +1,4 @@
-"""What every format must do, as checks that its author runs on contents of their own."""
+"""The conformance checks of formats, which an author runs on contents of their own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHOLE = Span()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A record as it was read: its value as Python sees it, and the place behind it."""
+    """A record as it was read: its value in Python, and the place after it."""
 
     value: object
     place: Resume
@@ -60,11 +60,11 @@ def records_of(reader: ObjectReader) -> list[Found]:
 
 
 def check_resume(made: Format, content: bytes, *, rows: Sequence[int] = (1, 2, 1000)) -> int:
-    """Assert that reading goes on behind every record of *content*; returns how many there are.
+    """Assert that reading resumes after every record of *content*; returns how many there are.
 
-    Whatever the size of chunks (*rows*), the same records come with the same places; behind each of them, a
-    new reader finds all that follow and nothing else; so it does with a count alone; and the place after
-    the end is behind the last record.
+    Whatever the size of chunks (*rows*), the same records come with the same places; after each of them, a
+    new reader finds all that follow and nothing else, also with a count alone; and the place at the end is
+    after the last record.
     """
     reader = reader_of(made, content)
     records = records_of(reader)
@@ -77,18 +77,18 @@ def check_resume(made: Format, content: bytes, *, rows: Sequence[int] = (1, 2, 1
             counted = Found(
                 value=None, place=Resume(skip=index + 1, record_count=index + 1), constants={}
             )
-            for behind in (record, counted):
-                _assert_rest(_behind(made, content, behind), again[index + 1 :], index + 2)
+            for last in (record, counted):
+                _assert_rest(_after(made, content, last), again[index + 1 :], index + 2)
     end = Found(value=None, place=reader.place, constants=reader.constants())
-    assert _behind(made, content, end) == [], "nothing is behind the end"
+    assert _after(made, content, end) == [], "nothing follows the end"
     return len(records)
 
 
 def check_ranges(made: Format, content: bytes, cuts: Sequence[int], *, rows: int = 1000) -> None:
     """Assert that ranges of *content* between *cuts*, which are bytes, hold each record once, in their order.
 
-    Each range reads on behind every record that it has, and behind a count of its records alone. What ranges are
-    made of stays where it is when others are cut again, so that a caller tries more than one set of *cuts*.
+    Reading of each range resumes after every one of its records, and after a count of its records alone. Resuming must
+    not depend on where the other ranges are cut, so a caller tries more than one set of *cuts*.
     """
     assert made.splits, "the format says that it can be read in ranges"
     limits = dataclasses.replace(LIMITS, rows=rows)
@@ -103,24 +103,24 @@ def check_ranges(made: Format, content: bytes, cuts: Sequence[int], *, rows: int
 def _checked_range(
     made: Format, content: bytes, borders: tuple[int, int], limits: ReadLimits
 ) -> list[object]:
-    """The values of a range, with all its places tried."""
+    """The values of a range, after resuming at each of its places."""
     start, stop = borders
     begun = Span(start=start, stop=stop, seek_row=made.sealed or start > 0)
     reader = reader_of(made, content, resume=Resume(anchor=start), limits=limits, span=begun)
     records = records_of(reader)
-    assert not reader.cut_short, "a range ends behind its last record"
+    assert not reader.cut_short, "a range ends after its last record"
     assert reader.place.record_count == len(records), "a range counts its own records"
     for index, record in enumerate(records):
-        behind = dataclasses.replace(begun, seek_row=False)
+        resumed = dataclasses.replace(begun, seek_row=False)
         counted = Resume(anchor=start, skip=index + 1, record_count=index + 1)
-        for span, resume in ((behind, record.place), (begun, counted)):
-            known = record.constants if span is behind else None
+        for span, resume in ((resumed, record.place), (begun, counted)):
+            known = record.constants if span is resumed else None
             again = reader_of(made, content, resume=resume, constants=known, span=_at(span, resume))
             _assert_rest(records_of(again), records[index + 1 :], index + 2)
     end = reader.place
     after = _at(dataclasses.replace(begun, seek_row=False), end)
     again = reader_of(made, content, resume=end, constants=reader.constants(), span=after)
-    assert not records_of(again), "nothing of a range is behind its end"
+    assert not records_of(again), "nothing of a range follows its end"
     return [each.value for each in records]
 
 
@@ -134,15 +134,16 @@ Piece = Found | UnreadableRecordError
 def check_passing_over(
     made: Format, content: bytes, *, rows: Sequence[int] = (1, 2, 1000)
 ) -> list[Piece]:
-    """Assert that reading goes on behind everything in *content*, bad records included; returns it in order.
+    """Assert that reading resumes after every record of *content*, good or bad; returns them in order.
 
-    Whatever the size of chunks (*rows*), behind each record and each bad one a new reader finds all that
-    follow and nothing else, told the same way; so it does with a count alone.
+    Whatever the size of chunks (*rows*), after each record and each bad one a new reader finds all that
+    follow and nothing else, with the same errors, also with a count alone.
     """
     pieces = pieces_of(reader_of(made, content))
     for few in rows:
         limits = dataclasses.replace(LIMITS, rows=few)
-        assert _told(pieces_of(reader_of(made, content, limits=limits))) == _told(pieces)
+        again = pieces_of(reader_of(made, content, limits=limits))
+        assert _comparable(again) == _comparable(pieces)
     for index, piece in enumerate(pieces):
         place, constants = (
             (piece.place, piece.constants)
@@ -153,7 +154,7 @@ def check_passing_over(
         counted = Resume(skip=index + 1, record_count=index + 1)
         for resume, known in ((place, constants), (counted, dict[str, OffsetValue]())):
             rest = pieces_of(reader_of(made, content, resume=resume, constants=known))
-            assert _told(rest) == _told(pieces[index + 1 :]), "reading goes on behind it"
+            assert _comparable(rest) == _comparable(pieces[index + 1 :]), "reading resumes after it"
     return pieces
 
 
@@ -172,21 +173,21 @@ def pieces_of(reader: ObjectReader) -> list[Piece]:
         found += _found(chunk)
 
 
-def _told(pieces: Sequence[Piece]) -> list[object]:
+def _comparable(pieces: Sequence[Piece]) -> list[object]:
     return [
         each.value if isinstance(each, Found) else (str(each), each.record.raw, each.record.behind)
         for each in pieces
     ]
 
 
-def _behind(made: Format, content: bytes, record: Found) -> list[Found]:
+def _after(made: Format, content: bytes, record: Found) -> list[Found]:
     return records_of(reader_of(made, content, resume=record.place, constants=record.constants))
 
 
 def _assert_rest(found: list[Found], rest: list[Found], first: int) -> None:
-    assert [each.value for each in found] == [each.value for each in rest], "values go on"
+    assert [each.value for each in found] == [each.value for each in rest], "the values that follow"
     counts = [each.place.record_count for each in found]
-    assert counts == list(range(first, first + len(rest))), "counts go on"
+    assert counts == list(range(first, first + len(rest))), "the counts that follow"
 
 
 def _found(chunk: Chunk) -> list[Found]:

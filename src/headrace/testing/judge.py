@@ -12,7 +12,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka import KafkaConsumer, TopicPartition  # pyright: ignore[reportAttributeAccessIssue]
 
 _WAIT_MS = 20
-# Of a busy machine: whoever is through returns at once.
+# Long enough for a busy machine; a reader that has reached the end returns at once.
 _SECONDS = 180.0
 
 
@@ -39,7 +39,7 @@ def judged(
     *,
     form: Callable[[bytes], bytes] = bytes,
 ) -> Verdict:
-    """Compare *topic*'s committed values, in the *form* that makes equal ones equal, with the *expected* ones.
+    """Compare *topic*'s committed values, each normalised by *form*, with the *expected* ones.
 
     As multisets; null counts as no bytes.
     """
@@ -71,8 +71,8 @@ def committed_records(
         deadline = time.monotonic() + seconds
         while not _is_read(consumer, partitions, ends):
             if time.monotonic() > deadline:
-                told = ", ".join(topics)
-                raise TimeoutError(f"{told} was not read to its end: a transaction is still open.")
+                named = ", ".join(topics)
+                raise TimeoutError(f"{named} was not read to its end: a transaction is still open.")
             for records in consumer.poll(timeout_ms=_WAIT_MS).values():
                 yield from records
     finally:
@@ -86,7 +86,7 @@ def _is_read(
 ) -> bool:
     """Whether each partition was read to where its log ended when it was fetched first; *ends* keeps that."""
     for each in partitions:
-        # What lies behind an open transaction counts, too: it is the end of the log, not that of the committed part.
+        # The end of the log, not of its committed part: records after an open transaction count, too.
         end = consumer.highwater(each)
         if end is not None:
             ends.setdefault(each, end)
@@ -116,7 +116,7 @@ def _consumer(bootstrap: str) -> KafkaConsumer:
         max_poll_records=20_000,
         fetch_max_bytes=64 * 1024 * 1024,
         max_partition_fetch_bytes=16 * 1024 * 1024,
-        # The broker's answer that there is nothing more is not waited for longer than this.
+        # The broker waits at most this long before it answers that there is nothing more.
         fetch_max_wait_ms=_WAIT_MS,
         retry_backoff_ms=_WAIT_MS,
     )

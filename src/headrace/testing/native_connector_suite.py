@@ -1,4 +1,4 @@
-"""What every connector of a native source must do: subclass the suite, say ``connector`` and ``props``."""
+"""The conformance suite of connectors of native sources: subclass it, and define ``connector`` and ``props``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_RECORDS = 100
 
 
 class NativeConnectorSuite:
-    """For a connector with at least two objects that do not change, and at most a hundred records in all.
+    """Tests a connector with at least two objects that do not change, and at most a hundred records in all.
 
     Runs it in this process, without Spark and Kafka, and ends it wherever a process may die.
     """
@@ -36,7 +36,7 @@ class NativeConnectorSuite:
     def test_its_configuration_is_right(
         self, connector: Callable[[], SourceConnector], props: Mapping[str, str]
     ) -> None:
-        """Nothing is wrong with it, and what the connector fixes cannot be set."""
+        """The configuration is valid, and settings that the connector fixes cannot be set."""
         made = connector()
         assert not made.problems(props)
         assert issubclass(made.config_class, SourceConfig)
@@ -65,7 +65,7 @@ class NativeConnectorSuite:
         props: Mapping[str, str],
         look_back: str | None,
     ) -> None:
-        """After every record, and again after the next; at least once where objects cannot be gone on with."""
+        """After every record, and again after the next; at least once where reading of an object cannot be resumed."""
         props = _with_look_back(connector(), props, look_back)
         expected = _counted(LocalRun(connector(), props, {}).until_idle())
         assert 0 < expected.total() <= _MOST_RECORDS, "the suite needs one to a hundred records"

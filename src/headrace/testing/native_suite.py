@@ -1,4 +1,4 @@
-"""What every native source must do: subclass the suite, give it a ``source`` fixture, and inherit its tests."""
+"""The conformance suite of native sources: subclass it, define its fixtures, and inherit its tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FEW = ReadLimits(rows=3, chunk_bytes=64 * 1024, record_bytes=1024 * 1024)
 
 
 class NativeSourceSuite:
-    """For a :class:`~headrace.sources.source.NativeSource` with at least two objects that do not change.
+    """Tests a :class:`~headrace.sources.source.NativeSource` with at least two objects that do not change.
 
     Every test lists the source; nothing is written to it.
     """
@@ -43,7 +43,7 @@ class NativeSourceSuite:
 
     @pytest.fixture
     def extractor(self) -> Extractor:
-        """What reads the items; a subclass replaces this."""
+        """The extractor that reads the items; a subclass replaces this."""
         raise NotImplementedError
 
     def test_objects_come_in_the_order_of_their_keys_each_time(
@@ -59,7 +59,7 @@ class NativeSourceSuite:
         assert all(one < other for one, other in itertools.pairwise(keys)), "keys rise"
 
     def test_a_listing_begins_at_any_key(self, source: NativeSource[Any]) -> None:
-        """All that follow are there, page by page; the key itself may be.
+        """All following keys are listed, page by page; the key itself may be.
 
         No earlier key is listed, unless the source sets ``starts_at_keys = False``.
         """
@@ -76,15 +76,15 @@ class NativeSourceSuite:
                 )
 
     def test_a_version_is_that_of_the_content(self, source: NativeSource[Any]) -> None:
-        """Of objects that do not change it does not either; otherwise they would be read again and again."""
+        """While an object does not change, its version does not either; otherwise it would be read again and again."""
         versions = _versions(source)
         for key, version in zip(_keys(source), versions, strict=True):
-            told = f"version() of {key} gives {version!r}: a str that is not empty, or None"
-            assert version is None or (isinstance(version, str) and version), told
+            wanted = f"version() of {key} gives {version!r}: a str that is not empty, or None"
+            assert version is None or (isinstance(version, str) and version), wanted
         assert versions == _versions(source)
 
     def test_an_item_is_found_by_its_key(self, source: NativeSource[Any]) -> None:
-        """It is the one that was listed: same context, same version."""
+        """It is the listed item: same context, same version."""
         if type(source).item is NativeSource.item:
             pytest.skip("its objects are found by listing only")
         for item in _listed(source):
@@ -95,7 +95,7 @@ class NativeSourceSuite:
             assert isinstance(found, source.item_class), f"item({key!r}) is of another class"
 
     def test_a_context_tells_its_key(self, source: NativeSource[Any]) -> None:
-        """The same each time it is asked, with a partition that Kafka could have."""
+        """The same at each call, with a partition number that Kafka could have."""
         for item in _listed(source):
             context = item.context()
             key = context.native_key
@@ -104,7 +104,7 @@ class NativeSourceSuite:
             assert isinstance(item, source.item_class), f"{key!r} is of item_class"
 
     def test_an_item_is_a_stream_or_is_not(self, source: NativeSource[Any]) -> None:
-        """One that is none has no length either; each stream begins at the first byte."""
+        """An item that is not a stream has no length either; each stream begins at the first byte."""
         for item in _listed(source):
             if type(item).open is NativeItem.open:
                 with pytest.raises(NotAStreamError):
@@ -118,7 +118,7 @@ class NativeSourceSuite:
             assert _content(item) == _content(item), f"open() of {key!r} gives all bytes each time"
 
     def test_a_key_has_a_text_form(self, source: NativeSource[Any]) -> None:
-        """It comes back as the same key, where keys have one."""
+        """Decoding the text gives the same key, if the source has a codec."""
         codec = source.key_codec()
         if codec is None:
             pytest.skip("its keys have no text form")
@@ -142,7 +142,7 @@ class NativeSourceSuite:
             assert "recordCount" not in each.partition
 
     def test_an_entry_comes_back_from_the_store(self, source: NativeSource[Any]) -> None:
-        """Through the bytes of the offsets topic: properties, key and record count."""
+        """Properties, key and record count survive the bytes of the offsets topic."""
         for item in _listed(source):
             entry = source.entry_from_context(item.context())
             assert entry.record_count == 0
@@ -157,7 +157,7 @@ class NativeSourceSuite:
             assert again.record_count == 1
 
     def test_an_entry_gives_copies(self, source: NativeSource[Any]) -> None:
-        """What a caller does to them changes nothing; what the framework keeps cannot be set, nor be nameless."""
+        """Changing a copy does not change the entry; the framework's own names cannot be set; None is not a name."""
         entry = source.entry_from_context(_listed(source)[0].context())
         before = json.dumps(entry.properties(), default=str)
         entry.properties().clear()
@@ -173,10 +173,10 @@ class NativeSourceSuite:
             with pytest.raises(ValueError, match="cannot be set"):
                 entry.set(name, 1)
 
-    def test_reading_goes_on_behind_every_record(
+    def test_reading_resumes_after_every_record(
         self, source: NativeSource[Any], extractor: Extractor
     ) -> None:
-        """Each record comes once, in the same order, wherever reading was interrupted."""
+        """Wherever reading was interrupted, each record comes once, in the same order."""
         if not source.resumes:
             pytest.skip("its objects are read from the beginning each time")
         for item in _listed(source):
@@ -186,7 +186,7 @@ class NativeSourceSuite:
                 rest = _read(item, extractor, record.place, record.constants)
                 assert [each.value for each in rest] == [
                     each.value for each in records[place + 1 :]
-                ], f"{item.context().native_key}: going on behind record {place + 1}"
+                ], f"{item.context().native_key}: resuming after record {place + 1}"
 
 
 def _keys(source: NativeSource[Any], start: object = None) -> list[Any]:
@@ -194,7 +194,7 @@ def _keys(source: NativeSource[Any], start: object = None) -> list[Any]:
 
 
 def _listed(source: NativeSource[Any], start: object = None) -> list[NativeItem[Any]]:
-    """All there is, page by page, as the framework lists it."""
+    """All items, page by page, as the framework lists them."""
     return list(Lister(source).listed(start))
 
 
@@ -217,7 +217,7 @@ def _read(
 
 
 def _stored(entry: OffsetEntry) -> Mapping[str, object]:
-    """The data of *entry* after a way through the offsets topic."""
+    """The data of *entry* as it comes back from the offsets topic."""
     offset = {**entry.own_offset(), "recordCount": entry.record_count}
     key = decoded_key(encoded_key("c", entry.key.partition))
     value = decoded_value(encoded_value(offset))

@@ -28,13 +28,13 @@ _PROMOTED: Mapping[str, tuple[str, ...]] = {
 def reads(reader: object, writer: object) -> bool:
     """Whether *reader* reads data of *writer*: the compatibility that registries call BACKWARD.
 
-    Aliases are not looked at. Pure; raises what fastavro raises for what is no schema.
+    Aliases are ignored. Pure; raises what fastavro raises for what is not a schema.
     """
     return expanded_reads(expand_schema(cast("Any", reader)), expand_schema(cast("Any", writer)))
 
 
 def expanded_reads(reader: Any, writer: Any) -> bool:  # noqa: ANN401
-    """The same of schemas in which each name of a type has been replaced by the type."""
+    """As :func:`reads`, for schemas in which each name of a type has been replaced by the type."""
     if isinstance(writer, list):
         return all(expanded_reads(reader, each) for each in cast("list[Any]", writer))
     if isinstance(reader, list):
@@ -68,8 +68,8 @@ def _reads_fields(reader: dict[str, Any], writer: dict[str, Any]) -> bool:
     )
 
 
-def _kind(told: Any) -> str:  # noqa: ANN401
-    kind = told["type"] if isinstance(told, dict) else told
+def _kind(schema: Any) -> str:  # noqa: ANN401
+    kind = schema["type"] if isinstance(schema, dict) else schema
     return kind if isinstance(kind, str) else _kind(kind)
 
 
@@ -100,8 +100,8 @@ class _Kept:
     text: str
     references: tuple[_Reference, ...]
 
-    def told(self) -> Mapping[str, object]:
-        """As registries answer it: without references where it has none."""
+    def answer(self) -> Mapping[str, object]:
+        """The schema in the form of registries' answers: without ``references`` where it has none."""
         references = {"references": [asdict(each) for each in self.references]}
         return {"schema": self.text, **(references if self.references else {})}
 
@@ -110,8 +110,8 @@ class _Kept:
 class RegistryStore:
     """Subjects and schemas in memory. Not safe for several threads at once.
 
-    *compatibility* is BACKWARD (a new version reads what the newest one wrote) or NONE, of all subjects;
-    *levels* has those of single ones.
+    *compatibility* is BACKWARD (a new version reads what the newest one wrote) or NONE, for all subjects;
+    *levels* overrides it for single ones.
     """
 
     compatibility: str = "BACKWARD"
@@ -155,7 +155,7 @@ class RegistryStore:
 
     def schema(self, schema_id: int) -> Mapping[str, object]:
         """The schema with that id as JSON text, and its references; raises :class:`RegistryRefusal`."""
-        return self._by_id(schema_id).told()
+        return self._by_id(schema_id).answer()
 
     def subjects(self) -> list[str]:
         """The names of all subjects."""
@@ -180,10 +180,10 @@ class RegistryStore:
         return expanded_reads(self._expanded(kept), self._expanded(self._by_id(newest)))
 
     def _kept(self, schema: str, references: References) -> _Kept:
-        """*schema* as text that is the same for the same schema; checks that it is one."""
+        """*schema* as normalised text, which is the same for equal schemas; checks that it is a schema."""
         try:
-            told: Any = json.loads(schema)
-            text = json.dumps(told, separators=(",", ":"), ensure_ascii=False)
+            parsed: Any = json.loads(schema)
+            text = json.dumps(parsed, separators=(",", ":"), ensure_ascii=False)
             kept = _Kept(text, tuple(_Reference(**each) for each in references))
             self._expanded(kept)
         except _UNREADABLE as error:
@@ -238,7 +238,7 @@ class SchemaRegistry:
         self.bodies: list[Mapping[str, Any]] = []
         """What was sent with each request; empty for those without a body."""
         self.moments: deque[int | BadMoment] = deque()
-        """What happens to the next requests, one each: a status, or a bad moment."""
+        """What happens to the next requests, one entry for each: a status, or a bad moment."""
         self.expected = f"Basic {base64.b64encode(user_info.encode()).decode()}"
         self.lock = threading.Lock()
         self.closing = threading.Event()
@@ -251,7 +251,7 @@ class SchemaRegistry:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The address to configure as ``schema.registry.url``."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
@@ -337,10 +337,10 @@ class _Handler(BaseHTTPRequestHandler):
         parts = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
         match self.command, parts:
             case "POST", ["subjects", subject, *versions] if versions in ([], ["versions"]):
-                asked = str(body.get("schema", "")), body.get("references") or ()
+                sent = str(body.get("schema", "")), body.get("references") or ()
                 if versions:
-                    return {"id": store.register(subject, *asked)}
-                return store.found(subject, *asked)
+                    return {"id": store.register(subject, *sent)}
+                return store.found(subject, *sent)
             case "PUT", ["config", *subject]:
                 return _configured(store, subject, str(body["compatibility"]))
             case "GET", _:

@@ -1,4 +1,4 @@
-"""What every store must do: subclass a suite, give it a ``store`` fixture, and inherit its tests."""
+"""The conformance suites of stores: subclass one, define its ``store`` fixture, and inherit its tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILE_B = SourcePartition(filename="b")
 
 
 class OffsetStoreSuite:
-    """For an :class:`~headrace.storage.protocols.OffsetStore`; ``store`` is empty and new each time."""
+    """Tests an :class:`~headrace.storage.protocols.OffsetStore`; ``store`` is empty and new each time."""
 
     @pytest.fixture
     def store(self) -> OffsetStore:
@@ -28,7 +28,7 @@ class OffsetStoreSuite:
         raise NotImplementedError
 
     def test_an_empty_store_knows_nothing(self, store: OffsetStore) -> None:
-        """Nothing stored is an empty mapping, not an error."""
+        """An empty store gives an empty mapping, not an error."""
         store.refresh()
 
         assert store.known("c") == {}
@@ -60,7 +60,7 @@ class OffsetStoreSuite:
         assert store.known("c") == {FILE_A: {"position": 2}, FILE_B: {"position": 5}}
 
     def test_none_removes_an_offset(self, store: OffsetStore) -> None:
-        """A removed partition is unknown, and one that never was is no error."""
+        """A removed partition is unknown, and removing one that was never there is not an error."""
         store.put("c", {FILE_A: {"position": 1}})
         store.refresh()
         store.put("c", {FILE_A: None, FILE_B: None})
@@ -111,14 +111,14 @@ class OffsetStoreSuite:
         assert {partition: offset} == store.known("konnektor ☃")
 
     def test_an_empty_offset_is_not_a_removal(self, store: OffsetStore) -> None:
-        """An empty partition and an empty offset are as good as any other."""
+        """An empty partition and an empty offset are stored like any other."""
         store.put("c", {SourcePartition(): {}})
         store.refresh()
 
         assert {SourcePartition(): {}} == store.known("c")
 
     def test_entries_are_the_records_of_a_put(self, store: OffsetStore) -> None:
-        """For whoever writes them elsewhere; asking for them stores nothing."""
+        """For callers that write them elsewhere; asking for them stores nothing."""
         store.refresh()
         entries = store.entries_for("c", {FILE_A: {"position": 1}, FILE_B: None})
         store.refresh()
@@ -136,7 +136,7 @@ class OffsetStoreSuite:
 
 
 class ConfigStoreSuite:
-    """For a :class:`~headrace.storage.protocols.ConfigStore`; ``store`` is empty and new each time."""
+    """Tests a :class:`~headrace.storage.protocols.ConfigStore`; ``store`` is empty and new each time."""
 
     @pytest.fixture
     def store(self) -> ConfigStore:
@@ -173,7 +173,7 @@ class ConfigStoreSuite:
         assert store.connectors() == {}
 
     def test_a_connector_is_found_by_its_name(self, store: ConfigStore) -> None:
-        """With null where it was submitted; no one is found under another name."""
+        """With null where it was submitted; another name has no connector."""
         stored = StoredConnector(name="c", config={"a": None, "b": "1"}, target_state="STOPPED")
         store.put_connector(stored)
 
@@ -213,7 +213,7 @@ class ConfigStoreSuite:
 
 
 class StatusStoreSuite:
-    """For a :class:`~headrace.storage.protocols.StatusStore`; ``store`` is empty and new each time."""
+    """Tests a :class:`~headrace.storage.protocols.StatusStore`; ``store`` is empty and new each time."""
 
     @pytest.fixture
     def store(self) -> StatusStore:
@@ -265,7 +265,7 @@ class StatusStoreSuite:
 
 
 class TopicStoreSuite:
-    """For a :class:`~headrace.storage.protocols.TopicStore`; ``store`` is empty and new each time."""
+    """Tests a :class:`~headrace.storage.protocols.TopicStore`; ``store`` is empty and new each time."""
 
     @pytest.fixture
     def store(self) -> TopicStore:
@@ -273,7 +273,7 @@ class TopicStoreSuite:
         raise NotImplementedError
 
     def test_topics_are_kept_by_connector_and_sorted(self, store: TopicStore) -> None:
-        """One that is told again is there once."""
+        """A topic that is added again is listed once."""
         store.put("c", ["t2", "t1"])
         store.put("c", ["t2", "t3"])
         store.put("d", ["t9"])
@@ -283,7 +283,7 @@ class TopicStoreSuite:
         assert list(store.topics("e")) == []
 
     def test_forgotten_topics_are_those_of_one_connector(self, store: TopicStore) -> None:
-        """They may be told again."""
+        """They may be added again."""
         store.put("c", ["t1"])
         store.put("d", ["t1"])
         store.forget("c")

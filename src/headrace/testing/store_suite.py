@@ -1,4 +1,4 @@
-"""What every store of objects must do: subclass the suite, give it ``store`` and ``put``."""
+"""The conformance suite of stores of objects: subclass it, and define its fixtures ``store`` and ``put``."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ PATH_KEYS = (
 )
 """Keys that also are paths of a disk."""
 OTHER_KEYS = ("a//b", "a/../b", "a/./b", "../up", "..", ".", "/lead", "trail/", "//")
-"""Keys of object stores that no disk can hold."""
+"""Keys of object stores that cannot be paths of a disk."""
 _AN_HOUR_MS = 3_600_000
 DATA = bytes(range(256)) * 5
 
 
 class StoreSuite:
-    """For a :class:`~headrace.connectors.files.stores.store.Store` that is empty and new each time.
+    """Tests a :class:`~headrace.connectors.files.stores.store.Store` that is empty and new each time.
 
     *exact_keys* come back as they were put, and *refused_keys* are refused by name.
     """
@@ -70,11 +70,11 @@ class StoreSuite:
         return None
 
     def test_an_empty_store_lists_nothing(self, store: Store) -> None:
-        """Nothing is an empty listing, not an error."""
+        """An empty store gives an empty listing, not an error."""
         assert list(store.list()) == []
 
     def test_keys_rise_by_their_utf8_bytes(self, store: Store, put: Put) -> None:
-        """Folders sort where their keys do, and text beyond 16 bits behind all other."""
+        """Folders sort where their keys do, and characters beyond 16 bits after all others."""
         keys = ["b", "a/z", "a.txt", "a-1", "a/b/c", "a0", "\U0001f600", "\ufffd", "Z", "é"]
         for key in keys:
             put(key, b"")
@@ -92,7 +92,7 @@ class StoreSuite:
         assert listed.storage_class is None
 
     def test_special_keys_come_back_exactly(self, store: Store, put: Put) -> None:
-        """Each is listed under its name, and opened by it."""
+        """Each object is listed under its key, and opened by it."""
         for key in self.exact_keys:
             put(key, key.encode())
 
@@ -102,8 +102,8 @@ class StoreSuite:
             assert key.encode() == store.open(key, version).read()
             assert len(key.encode()) == store.head(key).size
 
-    def test_a_key_that_cannot_be_told_is_refused_by_name(self, store: Store, put: Put) -> None:
-        """Neither a read nor a copy goes to a key that is only like it."""
+    def test_a_key_that_cannot_be_used_is_refused_by_name(self, store: Store, put: Put) -> None:
+        """No read or copy uses another key that only looks similar."""
         put("a", b"abc")
         version = store.head("a").version
         for key in self.refused_keys:
@@ -120,7 +120,7 @@ class StoreSuite:
         assert [each.key for each in store.list()] == ["a"]
 
     def test_a_prefix_may_end_inside_a_name(self, store: Store, put: Put) -> None:
-        """It is text, not a folder."""
+        """A prefix is text, not a folder."""
         for key in ("ab", "abc/d", "abd", "ac", "x/ab", "ABC"):
             put(key, b"")
 
@@ -130,7 +130,7 @@ class StoreSuite:
         assert list(store.list("abc/d/")) == []
         assert list(store.list("nothing")) == []
 
-    def test_a_listing_begins_behind_a_key(self, store: Store, put: Put) -> None:
+    def test_a_listing_begins_after_a_key(self, store: Store, put: Put) -> None:
         """The key itself is left out, and need not exist."""
         keys = ["a-", "a/b", "a/c/d", "a/c/e", "a/d", "a0", "b"]
         for key in keys:
@@ -143,7 +143,7 @@ class StoreSuite:
         assert [each.key for each in store.list("a/c", "a/c/d")] == ["a/c/e"]
 
     def test_what_is_not_there_is_gone(self, store: Store, put: Put) -> None:
-        """Also below an object and where only a folder is; deletion has then succeeded."""
+        """Also below an object and where there is only a folder; a deletion has then succeeded."""
         put("a/b", b"abc")
         version = store.head("a/b").version
         for key in ("none", "a", "a/b/c"):
@@ -157,7 +157,7 @@ class StoreSuite:
             assert key == gone.value.key
 
     def test_bytes_are_read_from_any_position(self, store: Store, put: Put) -> None:
-        """In pieces of any size, and at the end there is an end."""
+        """In pieces of any size, and at the end a read returns nothing."""
         put("a", DATA)
         version = store.head("a").version
         for position in (0, 1, 700, len(DATA) - 1, len(DATA)):
@@ -193,7 +193,7 @@ class StoreSuite:
             assert io.BufferedReader(_rewound(opened)).read() == DATA  # type: ignore[arg-type]
 
     def test_a_changed_object_is_left_alone(self, store: Store, put: Put) -> None:
-        """No action on a version is done to another one."""
+        """No action for one version affects another one."""
         put("a", b"one")
         old = store.head("a").version
         put("a", b"other")
@@ -210,7 +210,7 @@ class StoreSuite:
         assert [(each.key, each.size) for each in store.list()] == [("a", 5)]
 
     def test_a_copy_is_a_second_object(self, store: Store, put: Put) -> None:
-        """It may lie in a new folder and replaces what was there."""
+        """The copy may be in a new folder, and replaces what was there."""
         put("a", DATA)
         put("old/b", b"before")
         version = store.head("a").version
@@ -223,7 +223,7 @@ class StoreSuite:
         assert [each.key for each in store.list()] == ["a", "new/folder/a", "old/b"]
 
     def test_what_is_deleted_is_gone(self, store: Store, put: Put) -> None:
-        """Twice is as good as once."""
+        """A second deletion succeeds, too."""
         put("a", b"abc")
         put("b", b"abc")
         version = store.head("a").version
@@ -252,7 +252,7 @@ class StoreSuite:
             store.tag("none", version, {"done": "3"})
 
     def test_errors_cross_processes(self, store: Store) -> None:
-        """They name store and key after pickling, too."""
+        """Errors name store and key, also after pickling."""
         with pytest.raises(ObjectError) as gone:
             store.head("none")
         again = pickle.loads(pickle.dumps(gone.value))  # noqa: S301 (our own bytes)

@@ -1,4 +1,4 @@
-"""Runs a connector's tasks in this process, without Spark and Kafka, and stops them wherever a test likes."""
+"""Runs a connector's tasks in this process, without Spark and Kafka, and stops them after any record."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LocalConnectorContext:
     offsets: StoredOffsets
 
     def request_task_reconfiguration(self) -> None:
-        """Nothing to do: every round asks again."""
+        """Nothing to do: every round calls ``task_configs`` or ``plan`` again."""
 
     def raise_error(self, error: Exception) -> None:
         """See :class:`~headrace.connect.connector.ConnectorContext`."""
@@ -68,7 +68,7 @@ class LocalConnectorContext:
 
 @dataclass(slots=True, kw_only=True)
 class LocalContext:
-    """A task's context; set ``asked_to_stop`` to have ``stopping`` say so."""
+    """A task's context; ``stopping`` returns ``asked_to_stop``."""
 
     offsets: StoredOffsets
     splits: Sequence[Split] = ()
@@ -85,11 +85,10 @@ class LocalContext:
 class LocalRun:
     """Runs *connector*, started with *props*, against *stored*, committing after each poll.
 
-    With *stop_after* it ends like a process that dies: that many records are committed, and what the
-    task returned beyond them is lost; if that is in the middle of a poll, ``update_offsets`` is not asked,
-    as in a slot. An error of a task ends the run like that, too. *wait* is called with
-    the seconds that an empty plan wants to wait, for example to move the connector's clock; without it such
-    a plan ends the run.
+    With *stop_after* it ends like a process that dies: that many records are committed, and the others that the
+    task returned are lost; in the middle of a poll, ``update_offsets`` is not called, as in a slot. An error of a task
+    ends the run in the same way. *wait* is called with the seconds that an empty plan wants to wait, for example to
+    move the connector's clock; without it such a plan ends the run.
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class LocalRun:
             self._drain(task)
             if self._left == 0:
                 return False
-        # Work that changes nothing is work all the same: a worker would do it again for ever.
+        # Planned work counts even if it changes nothing: a worker would plan it again for ever.
         return self._planned or before != self._stored
 
     def _tasks(self) -> Iterator[SourceTask]:
@@ -185,7 +184,7 @@ class LocalRun:
             self.delivered += records_of(taken)
             if count:
                 offsets[batch.source_partition] = taken.offset_at(-1)
-        # In the middle of a poll a task is not asked, because it may tell its own position.
+        # Not in the middle of a poll, because a task may return its own position.
         update = {} if is_cut else updated(task, offsets)
         self._store({**offsets, **update})
         task.commit()
@@ -199,7 +198,7 @@ class LocalRun:
 
 
 def updated(task: SourceTask, offsets: Offsets) -> Offsets:
-    """What *task* moves in the commit of *offsets*, which it is shown as in a slot."""
+    """The update of *task* for the commit of *offsets*, which it gets read-only as in a slot."""
     return checked_update(task.update_offsets(read_only(offsets)))
 
 

@@ -1,4 +1,4 @@
-"""Waiting in tests: for a condition, with a deadline, and never for luck."""
+"""Waiting in tests: for a condition, with a deadline, and never by a fixed sleep."""
 
 from __future__ import annotations
 

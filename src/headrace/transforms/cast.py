@@ -35,7 +35,7 @@ _TIMES = {(each.type, each.name) for each in (DATE, TIME, TIMESTAMP)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeCast:
-    """Makes *target* of an *operand*; null stays as it is, with the schema that it had."""
+    """Casts an *operand* to *target*; null stays as it is, with its schema."""
 
     operand: Operand
     target: SchemaType
@@ -93,7 +93,7 @@ class CastConfig(Config):
     replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
 
     def check(self) -> Iterator[Problem]:
-        """The types are types, and a type for everything is alone."""
+        """Report unknown types, and a type for the whole operand besides types of fields."""
         try:
             parsed_spec(self.spec)
         except ValueError as error:
@@ -126,7 +126,7 @@ class Cast:
         )
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with what is to be cast."""
+        """*record* with the cast fields or operand."""
         return self._change.apply(record)
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:
@@ -134,7 +134,7 @@ class Cast:
         return self._change.apply_batch(batch)
 
     def _of_map(self, entries: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        # As in Kafka Connect, an entry that was not there is there afterwards, as null.
+        # As in Kafka Connect, a missing entry is added as null.
         cast = {
             name: cast_value(None, entries.get(name), target)
             for name, target in self._targets.items()
@@ -154,7 +154,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A field, and the type that it becomes, if it does."""
+    """A field, and the type to which it is cast, if it is."""
 
     reader: FieldReader
     target: SchemaType | None
@@ -177,7 +177,7 @@ class _Member:
 
 
 def _cast_schema(before: Schema, target: SchemaType) -> Schema:
-    """A field keeps nothing but whether it may be null, and its default."""
+    """The schema of a cast field, which keeps only its optionality and its default."""
     default = default_of(before)
     return Schema(
         type=target,

@@ -49,10 +49,10 @@ def day_number(value: dt.date) -> int:
 
 
 def time_text(millis: int) -> str:
-    """*millis* since 1970 as Kafka Connect writes it: what it looks like says which of its parts are told."""
+    """*millis* since 1970 as Kafka Connect writes it: as a time, a date, or both, depending on the number."""
     days, rest = divmod(millis, DAY_MS)
     if millis < DAY_MS:
-        # All that comes before 1970, too.
+        # Also everything before 1970.
         return f"{_clock(rest)}Z"
     day = (_EPOCH + dt.timedelta(days=days)).isoformat()
     return f"{day}T{_clock(rest)}Z" if rest else day
@@ -72,7 +72,7 @@ TARGETS: Final[Mapping[str, SchemaType]] = {
     "BOOLEAN": SchemaType.BOOLEAN,
     "STRING": SchemaType.STRING,
 }
-"""What a value can be cast to, by Java's names of the types."""
+"""The types to which a value can be cast, by Java's names."""
 
 _UNCASTABLE = ("BYTES", "ARRAY", "MAP", "STRUCT")
 
@@ -86,7 +86,7 @@ class CastSpec:
 
 
 def parsed_spec(items: Sequence[str]) -> CastSpec:
-    """The meaning of ``spec``; raises ``ValueError`` with what is wrong with it."""
+    """The parsed ``spec``; raises ``ValueError`` with what is wrong with it."""
     if not items:
         raise ValueError("Must specify at least one field to cast.")
     pairs = [_parts(item, items) for item in items]
@@ -105,9 +105,9 @@ def parsed_spec(items: Sequence[str]) -> CastSpec:
 def _parts(item: str, items: Sequence[str]) -> list[str]:
     parts = parts_of(item)
     if len(parts) > PAIR:
-        # Kafka Connect names the key of another transformation here.
-        told = f"Invalid value [{', '.join(items)}] for configuration spec"
-        raise ValueError(f"{told}: Invalid mapping of a field to a type: {item}")
+        # Not Kafka Connect's own sentence, which names the key of another transformation.
+        message = f"Invalid value [{', '.join(items)}] for configuration spec"
+        raise ValueError(f"{message}: Invalid mapping of a field to a type: {item}")
     return parts
 
 
@@ -139,7 +139,7 @@ CONTAINERS: Final = (SchemaType.ARRAY, SchemaType.MAP, SchemaType.STRUCT)
 def cast_value(schema: Schema | None, value: object, target: SchemaType) -> Any:  # noqa: ANN401 (of type *target*)
     """*value*, which may have a *schema*, as a value of type *target*; ``None`` stays.
 
-    Raises :class:`~headrace.connect.errors.RecordError` in Kafka Connect's words for what cannot become one.
+    Raises :class:`~headrace.connect.errors.RecordError` in Kafka Connect's words for a value that cannot be cast.
     """
     if value is None:
         return None
@@ -226,7 +226,7 @@ def _text(schema: Schema | None, value: object) -> str:
 
 
 def _encoded(schema: Schema | None, value: object) -> object:
-    """*value* as a number, where Connect's schema makes a date or time of it.
+    """*value* as a number, also where Connect's schema makes a date or time of it.
 
     Without schema a number that is not whole is a double in Kafka Connect, whatever its digits.
     """
@@ -251,7 +251,7 @@ _ARROW = {
     SchemaType.FLOAT64: pa.float64(),
     SchemaType.BOOLEAN: pa.bool_(),
 }
-# Text that Arrow reads as Java does: Arrow knows hexadecimal integers, too, and Java more forms than these.
+# Text that Arrow parses as Java does: Arrow also accepts hexadecimal integers, and Java more forms than these.
 _PLAIN_INT = r"^-?[0-9]{1,18}$"
 _PLAIN_FLOAT = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?$"
 
@@ -293,7 +293,7 @@ def _of_floats(column: pa.Array, target: SchemaType) -> pa.Array:
 
 
 def _whole_numbers(column: pa.Array, kind: type[np.signedinteger]) -> pa.Array:
-    """Java's way: the nearest number that fits, and 0 for what is none."""
+    """As in Java: the nearest number that fits, and 0 for NaN."""
     limits = np.iinfo(kind)
     values = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
     high, low = values >= float(limits.max), values <= float(limits.min)
@@ -314,7 +314,7 @@ def _of_texts(column: pa.Array, target: SchemaType) -> pa.Array | None:
 
 def _of_decimals(column: pa.Array, target: SchemaType) -> pa.Array | None:
     if target in FLOAT_BITS:
-        # By their text: Arrow's own way does not always find the nearest number.
+        # By way of text: Arrow's own cast does not always find the nearest number.
         return column.cast(pa.utf8()).cast(_ARROW[target])
     whole = _unless_out_of_range(pc.trunc(column), pa.int64())
     return None if whole is None else _of_integers(whole, target)
@@ -342,7 +342,7 @@ def _texts(column: pa.Array) -> pa.Array | None:
 
 
 def _time_texts(column: pa.Array) -> pa.Array:
-    """What :func:`~headrace.transforms.casting.time_text` makes of each."""
+    """Each value as :func:`~headrace.transforms.casting.time_text` writes it."""
     millis = _milliseconds(column)
     instants = millis.cast(pa.timestamp("ms"))
     clock = pc.strftime(instants, "%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""Which transformations and predicates there are, by the names of Kafka Connect's classes and our own."""
+"""The available transformations and predicates, by the names of Kafka Connect's classes and our own."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ PREDICATE_CLASSES: Final = tuple(f"{_PACKAGE}.predicates.{name}" for name in _PR
 
 
 def transform_config(class_name: str) -> type[Config] | None:
-    """The settings of a transformation; ``None`` for a name of none. Pure, but imports its module."""
+    """The settings of a transformation; ``None`` for an unknown name. Pure, but imports its module."""
     path = _transform_path(class_name)
     return None if path is None else _class(path).config_class
 
 
 def predicate_config(class_name: str) -> type[Config] | None:
-    """The settings of a predicate; ``None`` for a name of none. Pure, but imports its module."""
+    """The settings of a predicate; ``None`` for an unknown name. Pure, but imports its module."""
     path = _predicate_path(class_name)
     return None if path is None else _class(path).config_class
 
@@ -100,6 +100,6 @@ def _predicate_path(class_name: str) -> str | None:
 
 
 def _class(path: str) -> type[Any]:
-    """A class by its path. Its module is imported only now."""
+    """A class by its path. Its module is imported at this call, not before."""
     module, _, attribute = path.partition(":")
     return getattr(import_module(module), attribute)

@@ -1,4 +1,4 @@
-"""DropHeaders: headers that are left out by their names."""
+"""DropHeaders: removes headers by their names."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ class DropHeadersConfig(Config):
     )
 
     def check(self) -> Iterator[Problem]:
-        """There has to be at least one name, and no empty one."""
-        told = "Configuration 'headers'"
+        """Require at least one name, and no empty one."""
+        message = "Configuration 'headers'"
         if not self.headers:
-            yield "headers", f"{told} must not be empty. Valid values include: any non-empty value"
+            yield (
+                "headers",
+                f"{message} must not be empty. Valid values include: any non-empty value",
+            )
         elif "" in self.headers:
-            yield "headers", f"{told} values must not be empty."
+            yield "headers", f"{message} values must not be empty."
 
 
 class DropHeaders:

@@ -1,4 +1,4 @@
-"""ExtractField: one field takes the place of the key or value that it is in."""
+"""ExtractField: replaces a key or value by one of its fields."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class ExtractFieldConfig(Config):
         one_of=("V1", "V2"),
         ignore_case=True,
         doc=(
-            "How the field is named: V1 by its name, V2 by the names on the way to it with dots between "
+            "How the field is named: V1 by its name, V2 by the path of names to it with dots between "
             "them, such as outer.inner; backticks around a name that has dots."
         ),
     )
 
     def check(self) -> Iterator[Problem]:
-        """The field is named in its syntax."""
+        """Check that the field is named in its syntax."""
         try:
             names = parsed_path(self.field, self.field_syntax_version)
         except ValueError as error:
@@ -52,7 +52,7 @@ class ExtractFieldConfig(Config):
 
 
 class ExtractField:
-    """Replaces an operand by a field of it; by null where the field, or what it is in, is null."""
+    """Replaces an operand by a field of it; by null where the field, or a struct around it, is null."""
 
     config_class = ExtractFieldConfig
 
@@ -63,7 +63,7 @@ class ExtractField:
         """Take the field."""
         settings = ExtractFieldConfig.parse(config)
         self._names = parsed_path(settings.field, settings.field_syntax_version)
-        self._told = settings.field
+        self._field_text = settings.field
         self._defaults = settings.replace_null_with_default
         self._plans = Plans(self._plan)
 
@@ -101,9 +101,9 @@ class ExtractField:
         for name in self._names:
             if schema.type is not SchemaType.STRUCT:
                 raise RecordError(
-                    f"Cannot look up fields on non-struct type: {self._told} has a part that is in no struct."
+                    f"Cannot look up fields on non-struct type: {self._field_text} has a part that is in no struct."
                 )
-            # What is on the way is never a default, as in Kafka Connect.
+            # Defaults of the structs around the field are not used, as in Kafka Connect.
             last = len(readers) + 1 == len(self._names)
             readers.append(self._reader(schema, name, defaults=last and self._defaults))
             schema = readers[-1].schema
@@ -113,12 +113,12 @@ class ExtractField:
         for reader in field_readers(schema, defaults=defaults):
             if reader.name == name:
                 return reader
-        raise RecordError(f"Unknown field: {self._told}")
+        raise RecordError(f"Unknown field: {self._field_text}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The way to the field, and its schema."""
+    """The path to the field, and its schema."""
 
     schema: Schema
     way: FieldWay

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from headrace.connect.columns import column_of
 from headrace.connect.schema import Field, Schema
 
-NULLS_DOC: Final = "Put the default of a field that has one where the field is null."
-"""What ``replace.null.with.default`` means (KIP-1040)."""
+NULLS_DOC: Final = "Replace a null by the default of the field, if it has one."
+"""The documentation of ``replace.null.with.default`` (KIP-1040)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldReader:
-    """Reads one field of structs of one schema; *default* stands for its nulls where that is wanted. Pure."""
+    """Reads one field of structs of one schema; *default* replaces its nulls where that is wanted. Pure."""
 
     index: int
     field: Field
@@ -42,7 +42,7 @@ class FieldReader:
         return value
 
     def column(self, structs: pa.StructArray) -> pa.Array:
-        """The field's values in *structs*; what is in a null struct is null, whatever the default."""
+        """The field's values in *structs*; null for a null struct, whatever the default."""
         column = pc.struct_field(structs, [self.index])
         if self.default is None or not column.null_count:
             return column
@@ -65,7 +65,7 @@ def default_of(schema: Schema) -> pa.Scalar | None:
 
 
 def plain_value(held: pa.Scalar) -> Any:  # noqa: ANN401 (whatever a column holds)
-    """What *held* is in a single record."""
+    """The value *held* by a column, in the form of single records."""
     return held.as_py(maps_as_pydicts="strict")
 
 
@@ -75,7 +75,7 @@ _ESCAPED_TICK: Final = "\\`"
 
 
 def parsed_path(text: str, version: str) -> tuple[str, ...]:
-    """The names on the way to the field *text*, from the outside in.
+    """The path of names to the field *text*, from the outside in.
 
     In V1 *text* is one name. In V2 dots are between names; a name within backticks may have dots of its own,
     and backticks, with a backslash where a dot follows. The version counts in either case. Raises
@@ -101,7 +101,7 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _closing(text: str, opening: int) -> int:
-    """Where the backtick is that ends the name which *opening* begins: the first before a dot or the end."""
+    """The place of the backtick that ends the name begun by *opening*: the first one before a dot or the end."""
     place = text.find(TICK, opening + 1)
     while place >= 0:
         ends = place + 1 == len(text) or text[place + 1] == "."
@@ -116,7 +116,7 @@ def _closing(text: str, opening: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FieldWay:
-    """Reads a field through the structs that it is in, by one reader for each; null where one of them is. Pure."""
+    """Reads a field in nested structs, by one reader for each level; null where one of them is null. Pure."""
 
     readers: Sequence[FieldReader]
 

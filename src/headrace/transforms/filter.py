@@ -1,4 +1,4 @@
-"""Filter: drops every record that it is given; which ones those are is for its predicate to say."""
+"""Filter: drops every record that it gets; its predicate selects these."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class FilterConfig(Config):
 
 
 class Filter:
-    """Drops records; their offsets move all the same."""
+    """Drops records; their offsets are committed nevertheless."""
 
     config_class = FilterConfig
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """There is nothing to take."""
+        """Nothing to configure."""
 
     def apply(self, record: SourceRecord) -> SourceRecord | None:
-        """Nothing goes on."""
+        """Drop the record."""
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch]:
-        """Nothing goes on."""
+        """Drop all rows."""
         return ()

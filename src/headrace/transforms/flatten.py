@@ -1,4 +1,4 @@
-"""Flatten: what is nested comes to the top, under names made of the names on the way to it."""
+"""Flatten: moves nested fields to the top level, under names joined from the path to them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from headrace.transforms.struct_plan import (
     struct_plan,
 )
 
-# What Kafka Connect has schemas for only: without one, it knows no type of these. Nor of decimals, which are doubles
-# there when they were numbers of JSON; here they are the numbers of JSON with more digits than a double has.
+# Types that Kafka Connect supports with a schema only. It does not support decimals without a schema either: numbers of
+# JSON are doubles there; here, those with more digits than a double has are decimals.
 _UNKNOWN: Final = (dt.date, dt.time)
 
 
@@ -32,12 +32,12 @@ class FlattenConfig(Config):
     """Settings of :class:`Flatten`."""
 
     delimiter: str = setting(
-        default=".", importance="medium", doc="What is between the names that a name is made of."
+        default=".", importance="medium", doc="The text between the names that are joined."
     )
 
 
 class Flatten:
-    """Makes one level of structs in structs, or of maps in maps; arrays stay."""
+    """Flattens structs in structs, or maps in maps, to one level; arrays stay."""
 
     config_class = FlattenConfig
 
@@ -84,7 +84,7 @@ class Flatten:
         )
         changed = struct_like(schema, [field for field, _ in leaves])
         plan = struct_plan(changed, [way for _, way in leaves])
-        # What was in a null struct is put nowhere: it has a default, if that struct had one.
+        # A null struct has no fields to flatten: they are null, or a default of the struct supplies theirs.
         return dataclasses.replace(plan, leaves_nulls=True)
 
     def _leaves(self, schema: Schema, above: _Above) -> Iterator[tuple[Field, FieldWay]]:
@@ -93,7 +93,7 @@ class Flatten:
             optional = above.optional or reader.schema.optional
             default = above.default_of(reader)
             if reader.schema.type is SchemaType.STRUCT:
-                # A null struct is no default: it is its fields that then have one.
+                # The default of a struct becomes the defaults of its fields.
                 way = (*above.way, dataclasses.replace(reader, default=None))
                 inner = _Above(prefix=name, optional=optional, default=default, way=way)
                 yield from self._leaves(reader.schema, inner)
@@ -109,7 +109,7 @@ class Flatten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Above:
-    """What the structs around a field give it: a prefix, whether it may be null, a default."""
+    """What a field inherits from the structs around it: a prefix, whether it may be null, a default."""
 
     prefix: str = ""
     optional: bool

@@ -43,22 +43,22 @@ class HeaderFromConfig(Config):
     replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
 
     def check(self) -> Iterator[Problem]:
-        """Every field needs its header."""
+        """Check that every field has its header."""
         if len(self.fields) != len(self.headers):
-            told = "'fields' config must have the same number of elements as 'headers' config."
-            yield "fields", told
+            message = "'fields' config must have the same number of elements as 'headers' config."
+            yield "fields", message
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What reads the fields that become headers, with the names of these; and the struct that is left."""
+    """The readers of the fields that become headers, with the headers' names; and the plan of the remaining struct."""
 
     chosen: Sequence[tuple[FieldReader, str]]
     left: StructPlan
 
 
 class HeaderFrom:
-    """Copies or moves fields into headers, behind those that are there."""
+    """Copies or moves fields into headers, after the existing ones."""
 
     config_class = HeaderFromConfig
 
@@ -76,7 +76,7 @@ class HeaderFrom:
         self._plans = Plans(self._plan)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with the headers; without schema a field that is not there becomes a header of null."""
+        """*record* with the headers; without schema a missing field becomes a header of null."""
         value, schema = self._operand.value(record), self._operand.schema(record)
         value = None if value is JSON_NULL else value
         if schema is None:
@@ -138,6 +138,6 @@ class HeaderFrom:
 def _header(reader: FieldReader, name: str, struct: Mapping[str, Any]) -> Header:
     value, schema = reader.value(struct), reader.schema
     if value is None and not schema.optional:
-        told = f"{schema.name}:{schema.type.name}" if schema.name else schema.type.name
-        raise RecordError(f"A null value requires an optional schema but was Schema{{{told}}}")
+        shown = f"{schema.name}:{schema.type.name}" if schema.name else schema.type.name
+        raise RecordError(f"A null value requires an optional schema but was Schema{{{shown}}}")
     return Header(name, value, schema)

@@ -1,4 +1,4 @@
-"""The value that a text without any schema is taken for, and its schema, as Kafka Connect's headers are read."""
+"""The value and schema inferred from a text, as Kafka Connect reads headers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Typed = tuple[Schema | None, Any]
 
 
 def inferred_time(text: str) -> Typed | None:
-    """*text* as a Date, Time or Timestamp, told by its length; ``None`` for what is none. Pure.
+    """*text* as a Date, Time or Timestamp, depending on its length; ``None`` if it is none of them. Pure.
 
     Raises ``ValueError`` for one that Connect's types cannot hold.
     """
@@ -62,7 +62,7 @@ def inferred_time(text: str) -> Typed | None:
 
 
 def inferred_number(text: str) -> Typed | None:
-    """*text* as the narrowest number that holds it; ``None`` for what is none. Pure."""
+    """*text* as the narrowest number that holds it; ``None`` if it is not a number. Pure."""
     if not _NUMBER.fullmatch(text):
         return None
     number = Decimal(text)
@@ -74,7 +74,7 @@ def inferred_number(text: str) -> Typed | None:
 
 
 def as_float32(value: float) -> float:
-    """*value* with the precision of 32 bits; infinite where these do not suffice. Pure."""
+    """*value* with the precision of 32 bits; infinite where it is too large for these. Pure."""
     with np.errstate(over="ignore"):
         return float(np.float32(value))
 
@@ -123,8 +123,8 @@ _WORDS: Final[dict[str, Typed | None]] = {
     "true": (BOOLEAN, True),
     "false": (BOOLEAN, False),
 }
-# A time of the day has two colons, and these end words.
-_WORDS_BEHIND = 4
+# A time of day is one word and four more tokens, because colons are tokens of their own.
+_MORE_TOKENS = 4
 _WIDTHS: Final = (
     SchemaType.INT8,
     SchemaType.INT16,
@@ -136,11 +136,11 @@ _WIDTHS: Final = (
 
 
 class _NotNestedError(Exception):
-    """What stands in brackets is no list or map: the text is a string."""
+    """The text in brackets is not a list or map, so the whole text is a string."""
 
 
 def inferred(text: str) -> Typed:
-    """What *text* stands for, with its schema; ``(None, None)`` for ``null``. Pure.
+    """The value of *text*, with its schema; ``(None, None)`` for ``null``. Pure.
 
     A list or map whose elements have nothing in common has no schema, and stays a list or map. Raises
     ``ValueError`` where Kafka Connect makes of it what no schema describes.
@@ -184,7 +184,7 @@ class _Reading:
         return self._tokens[self._place - 1]
 
     def _peeks(self, token: str) -> int:
-        """How many tokens to pass over to be behind *token*, with white space before it; 0 where another one comes."""
+        """The number of tokens up to and including *token*, with white space before it; 0 if another one is next."""
         ahead = [each.strip() for each in self._tokens[self._place : self._place + 2]]
         if ahead[:1] == [token]:
             return 1
@@ -213,11 +213,11 @@ class _Reading:
         word = self._next().strip()
         if not word or not (word[0].isdecimal() or word[0] in "+-"):
             return None
-        further = self._tokens[self._place : self._place + _WORDS_BEHIND]
-        if word[0].isdecimal() and len(further) == _WORDS_BEHIND:
+        further = self._tokens[self._place : self._place + _MORE_TOKENS]
+        if word[0].isdecimal() and len(further) == _MORE_TOKENS:
             found = inferred_time("".join((word, *further)).strip())
             if found is not None:
-                self._place += _WORDS_BEHIND
+                self._place += _MORE_TOKENS
                 return found
         return (inferred_time(word) if word[0].isdecimal() else None) or inferred_number(word)
 
@@ -254,7 +254,7 @@ class _Reading:
 
 
 def _aligned(elements: Sequence[Typed | None]) -> tuple[Schema | None, list[Any]]:
-    """The schema that all *elements* have, or can be widened to, and their values of it."""
+    """The common schema of all *elements*, widened if necessary, and their values in it."""
     values: list[Any] = [None if each is None else each[1] for each in elements]
     shared = _shared([each[0] for each in elements if each is not None])
     if shared is None:

@@ -1,4 +1,4 @@
-"""InsertField: what a record has beside its key and value, or a text that is always the same, as a field."""
+"""InsertField: inserts metadata of a record, or a constant text, as fields."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class InsertFieldConfig(Config):
     offset_field: str | None = setting(
         default=None,
         valid=_refused_offset,
-        doc="The field that gets the record's offset in Kafka: for sinks only, so it has to be left out.",
+        doc="The field that gets the record's offset in Kafka: for sinks only, so it must not be set.",
     )
     timestamp_field: str | None = setting(
         default=None, doc=f"The field that gets the record's timestamp. {_SUFFIXES}"
@@ -60,18 +60,18 @@ class InsertFieldConfig(Config):
     replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
 
     def check(self) -> Iterator[Problem]:
-        """Something has to be inserted, and a static field needs its value."""
+        """Require something to insert, and a value for a static field."""
         names = (self.topic_field, self.partition_field, self.timestamp_field, self.static_field)
         if all(name is None for name in names):
             yield "topic.field", "No field insertion configured"
         if self.static_field is not None and self.static_value is None:
-            told = f"No value specified for static field: {self.static_field}"
-            yield "static.value", f"Invalid value null for configuration static.value: {told}"
+            message = f"No value specified for static field: {self.static_field}"
+            yield "static.value", f"Invalid value null for configuration static.value: {message}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Insertion:
-    """One field to insert: its schema, and where its value comes from in a record and in a batch."""
+    """One field to insert: its schema, and how its value is read from a record and from a batch."""
 
     field: Field
     of_record: Callable[[SourceRecord], Any]
@@ -80,14 +80,14 @@ class _Insertion:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The schema with the inserted fields, and what reads the others."""
+    """The schema with the inserted fields, and the readers of the others."""
 
     schema: Schema
     readers: Sequence[FieldReader]
 
 
 class InsertField:
-    """Inserts fields behind those that are there; an operand that is null stays null."""
+    """Inserts fields after the existing ones; an operand that is null stays null."""
 
     config_class = InsertFieldConfig
 
@@ -137,7 +137,7 @@ class InsertField:
         return _Plan(struct_like(schema, inserted), readers)
 
     def _entries(self, record: SourceRecord) -> dict[str, Any]:
-        """What is inserted without schema, where a timestamp is its number of milliseconds."""
+        """The entries to insert without schema; a timestamp is a number of milliseconds."""
         entries = dict[str, Any]()
         for each in self._insertions:
             is_time = each.field.schema.name == TIMESTAMP.name

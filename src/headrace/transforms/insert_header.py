@@ -1,4 +1,4 @@
-"""InsertHeader: one more header in every record, with a value that is written as a text."""
+"""InsertHeader: adds a header to every record, with a value given as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _literal_problem(text: str) -> str | None:
     try:
         inferred(text)
     except ValueError as error:
-        return f"Kafka Connect would take it for what has no schema: {error}"
+        return f"Kafka Connect would infer a value that has no schema: {error}"
     return None
 
 
@@ -28,12 +28,12 @@ class InsertHeaderConfig(Config):
     value_literal: str = setting(
         importance="high",
         valid=_literal_problem,
-        doc="The header's value. What looks like a number, a boolean, a date, a time, a list or a map becomes one.",
+        doc="The header's value. A text that looks like a number, a boolean, a date, a time, a list or a map becomes one.",
     )
 
 
 class InsertHeader:
-    """Adds a header behind the others."""
+    """Adds a header after the others."""
 
     config_class = InsertHeaderConfig
 

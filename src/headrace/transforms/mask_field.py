@@ -1,4 +1,4 @@
-"""MaskField: values of fields give way to what says nothing, or to a replacement (KIP-437)."""
+"""MaskField: replaces values of fields by an empty value of their type, or by a given replacement (KIP-437)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _LONG, _DOUBLE = INT_BITS[SchemaType.INT64], FLOAT_BITS[SchemaType.FLOAT64]
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """What takes the place of values: *replacement*, or without one what says nothing. Pure."""
+    """Replaces values: by *replacement*, or without one by the empty value of their type. Pure."""
 
     replacement: str | None
 
     def of(self, schema: Schema | None, value: object) -> Any:  # noqa: ANN401 (of the type of *value*)
-        """What stands for *value*, which may have a *schema*; ``None`` stays.
+        """The replacement of *value*, which may have a *schema*; ``None`` stays.
 
         Raises :class:`~headrace.connect.errors.RecordError` for a value of a type that cannot be masked,
-        and for a number where the replacement is none.
+        and for a number if the replacement is not one.
         """
         if value is None:
             return None
@@ -71,8 +71,8 @@ def _replaced(schema: Schema | None, value: object, text: str) -> Any:  # noqa: 
     if isinstance(value, str):
         return text
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        told = java_class(value, schema)
-        raise RecordError(f"Cannot mask value of type class {told} with custom replacement.")
+        class_name = java_class(value, schema)
+        raise RecordError(f"Cannot mask value of type class {class_name} with custom replacement.")
     try:
         number = parsed_decimal(text)
     except ValueError:
@@ -100,19 +100,19 @@ class MaskFieldConfig(Config):
         importance="low",
         non_empty=True,
         doc=(
-            "What numbers and texts become. Without it they become 0 and empty, as do dates and times; "
+            "The replacement of numbers and texts. Without it they become 0 and empty, as do dates and times; "
             "booleans become false, arrays and maps empty."
         ),
     )
     replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
 
     def check(self) -> Iterator[Problem]:
-        """There are fields, each once."""
+        """Require fields, each once."""
         yield from list_problems("fields", self.fields, may_be_empty=False)
 
 
 class MaskField:
-    """Masks fields, whose nulls stay null; of a null operand there is nothing to mask, and it is refused."""
+    """Masks fields, whose nulls stay null; a null operand is refused, because it has no fields to mask."""
 
     config_class = MaskFieldConfig
 
@@ -120,7 +120,7 @@ class MaskField:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take the fields and what they become."""
+        """Take the fields and their replacement."""
         settings = MaskFieldConfig.parse(config)
         self._fields = settings.fields
         self._mask = Mask(settings.replacement)
@@ -142,7 +142,7 @@ class MaskField:
         return self._change.apply_batch(batch)
 
     def _of_map(self, entries: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        # As in Kafka Connect, an entry that was not there is there afterwards, as null.
+        # As in Kafka Connect, a missing entry is added as null.
         masked = {name: self._mask.of(None, entries.get(name)) for name in self._fields}
         return {**entries, **masked}
 

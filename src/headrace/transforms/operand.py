@@ -1,4 +1,4 @@
-"""The key or the value of records: what a transformation is about, what it needs it to be, and when it is null."""
+"""The operand of a transformation: the key or the value of records, its required type, and its nulls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from headrace.connect.schema import Schema, SchemaType
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One side of records, of single ones and of batches of them. Pure."""
+    """The key or the value, of single records and of batches. Pure."""
 
     is_key: bool
 
@@ -82,7 +82,7 @@ def required_map(value: object, purpose: str) -> Mapping[Any, Any]:
 
 
 def required_name(key: object) -> str:
-    """*key* of a map without schema; raises :class:`~headrace.connect.errors.RecordError` for what is no string."""
+    """*key* of a map without schema; raises :class:`~headrace.connect.errors.RecordError` unless it is a string."""
     if isinstance(key, str):
         return key
     raise RecordError(f"A key of a map has to be a string, found: {java_class(key)}")
@@ -102,7 +102,7 @@ _CLASSES: tuple[tuple[tuple[type, ...], str], ...] = (
 
 
 def java_class(value: object, schema: Schema | None = None) -> str:
-    """What Java calls the class of *value*, which may have a *schema*; ``null`` for no value. Pure."""
+    """The name of Java's class of *value*, which may have a *schema*; ``null`` for no value. Pure."""
     if value is None or value is JSON_NULL:
         return "null"
     if schema is not None and schema.type is SchemaType.STRUCT:
@@ -138,7 +138,7 @@ def is_absent(value: object) -> bool:
 
 
 def is_all_null(column: pa.Array | None) -> bool:
-    """Whether no row of *column* is there."""
+    """Whether all rows of *column* are null."""
     return column is None or column.null_count == len(column)
 
 
@@ -147,7 +147,7 @@ def where_present(
 ) -> Sequence[SourceBatch]:
     """*changed* in the rows of *batch* whose *column* is not null, *batch* in the others.
 
-    In runs of rows, for the two may have different schemas.
+    In runs of rows, because the two may have different schemas.
     """
     if not column.null_count:
         return [changed]
@@ -164,8 +164,8 @@ def with_headers(batch: SourceBatch, added: Sequence[HeaderColumn]) -> SourceBat
     if batch.headers is None or isinstance(batch.headers, HeaderColumns):
         there = () if batch.headers is None else batch.headers.columns
         return dataclasses.replace(batch, headers=HeaderColumns((*there, *added), rows=rows))
-    behind = HeaderColumns(added, rows=rows)
-    headers = [(*batch.headers[row], *behind[row]) for row in range(rows)]
+    new = HeaderColumns(added, rows=rows)
+    headers = [(*batch.headers[row], *new[row]) for row in range(rows)]
     return dataclasses.replace(batch, headers=headers)
 
 
@@ -187,5 +187,5 @@ def list_problems(key: str, names: tuple[str, ...], *, may_be_empty: bool) -> It
 
 
 def parts_of(pair: str) -> list[str]:
-    """*pair* between its colons, as Java splits it: without what is empty at the end."""
+    """The parts of *pair* between colons, as Java splits it: without empty ones at the end."""
     return pair.rstrip(":").split(":")

@@ -1,4 +1,4 @@
-"""Connect's predicates: which records a transformation applies to (KIP-585)."""
+"""Connect's predicates, which select the records for a transformation (KIP-585)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class RecordIsTombstone:
     config_class = RecordIsTombstoneConfig
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """There is nothing to take."""
+        """Nothing to configure."""
 
     def test(self, record: SourceRecord) -> bool:
         """Whether the value is null."""

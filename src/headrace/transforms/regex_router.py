@@ -21,16 +21,16 @@ class RegexRouterConfig(Config):
     )
     replacement: str = setting(
         importance="high",
-        doc="What the first match in the name becomes; $1 and ${name} stand for groups.",
+        doc="The replacement of the first match in the name; $1 and ${name} stand for groups.",
     )
 
     def check(self) -> Iterator[Problem]:
-        """The replacement may name groups of the expression only."""
+        """Check that the replacement names only groups of the expression."""
         try:
             java_replacement(self.replacement, java_regex(self.regex))
         except ValueError as error:
-            told = f"Invalid value {self.replacement} for configuration replacement: {error}"
-            yield "replacement", told
+            message = f"Invalid value {self.replacement} for configuration replacement: {error}"
+            yield "replacement", message
 
 
 class RegexRouter:

@@ -1,4 +1,4 @@
-"""ReplaceField: fields are left out, and get other names."""
+"""ReplaceField: removes and renames fields."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class ReplaceFieldConfig(Config):
     replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
 
     def check(self) -> Iterator[Problem]:
-        """Names are there once, and renames are pairs."""
+        """Check that names are listed once, and that renames are pairs."""
         yield from list_problems("exclude", self.exclude, may_be_empty=True)
         yield from list_problems("include", self.include, may_be_empty=True)
         wrong = [text for text in self.renames if len(parts_of(text)) != PAIR]
         if wrong:
-            told = f"Invalid value [{', '.join(self.renames)}] for configuration renames"
-            yield "renames", f"{told}: Invalid rename mapping: {wrong[0]}"
+            message = f"Invalid value [{', '.join(self.renames)}] for configuration renames"
+            yield "renames", f"{message}: Invalid rename mapping: {wrong[0]}"
 
 
 class ReplaceField:
-    """Leaves out and renames fields of structs and entries of maps."""
+    """Removes and renames fields of structs and entries of maps."""
 
     config_class = ReplaceFieldConfig
 
@@ -93,14 +93,14 @@ class ReplaceField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Names:
-    """Which fields stay, and what they are called then."""
+    """The fields that stay, and their new names."""
 
     exclude: frozenset[str]
     include: frozenset[str]
     renamed: Mapping[str, str]
 
     def new(self, name: str) -> str | None:
-        """What the field *name* is called afterwards; ``None`` when it is left out."""
+        """The new name of the field *name*; ``None`` when it is removed."""
         if name in self.exclude or (self.include and name not in self.include):
             return None
         return self.renamed.get(name, name)

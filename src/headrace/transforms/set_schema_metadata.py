@@ -1,4 +1,4 @@
-"""SetSchemaMetadata: the schema of a key or value gets another name, another version, or both."""
+"""SetSchemaMetadata: gives the schema of a key or value another name, another version, or both."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ _PURPOSE = "updating schema metadata"
 class SetSchemaMetadataConfig(Config):
     """Settings of :class:`SetSchemaMetadata`."""
 
-    schema_name: str | None = setting(
-        default=None, importance="high", doc="The schema's name afterwards."
-    )
+    schema_name: str | None = setting(default=None, importance="high", doc="The schema's new name.")
     schema_version: int | None = setting(
-        default=None, importance="high", doc="The schema's version afterwards."
+        default=None, importance="high", doc="The schema's new version."
     )
     replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
 
     def check(self) -> Iterator[Problem]:
-        """One of the two is there."""
+        """Require at least one of the two."""
         if self.schema_name is None and self.schema_version is None:
             yield "schema.name", "Neither schema name nor version configured"
 

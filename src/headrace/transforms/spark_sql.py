@@ -1,4 +1,4 @@
-"""SparkSql: expressions of Spark SQL between the half that reads and the half that writes."""
+"""SparkSql: expressions of Spark SQL, applied between reading and writing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.record import SourceRecord
 
-# What keeps its commas to itself: text (with Spark's backslashes), names in backticks, comments.
+# Tokens whose commas do not separate expressions: text (with Spark's backslashes), names in backticks, comments.
 _WHOLE: Final = re.compile(
     r"""[rR](?:'[^']*'|"[^"]*")|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\w+""",
     re.DOTALL,
@@ -23,17 +23,16 @@ _CLOSED_BY: Final = {"(": ")", "[": "]", "{": "}"}
 def sql_items(text: str) -> tuple[str, ...]:
     """The expressions of *text*, each without the blanks around it. Pure.
 
-    Raises ``ValueError`` with a sentence when there is none between two commas, when a name
-    is missing behind ``AS``, or when something is opened
-    and not closed, or the other way round.
+    Raises ``ValueError`` with a sentence for an empty expression, for ``AS`` without a name, and for unbalanced
+    brackets.
     """
     items = tuple(piece.strip() for piece in _pieces(text))
     if not all(items):
-        raise ValueError("There is no expression between two commas, or at an end of the list.")
+        raise ValueError("An expression is missing between two commas, or at an end of the list.")
     nameless = next(filter(_ENDS_WITH_AS.search, items), None)
     if nameless is not None:
         # Spark would take AS itself for the name.
-        raise ValueError(f"A name is missing behind AS in {nameless}.")
+        raise ValueError(f"A name is missing after AS in {nameless}.")
     return items
 
 
@@ -57,7 +56,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _nest(character: str, awaited: list[str]) -> None:
-    """Note what *character* opens in *awaited*, or closes."""
+    """Add to *awaited* the closing bracket for *character*, or remove *character* if it closes one."""
     if character in _QUOTES or character in _CLOSED_BY.values():
         if not awaited or awaited.pop() != character:
             raise ValueError(f"A {character} stands alone.")
@@ -98,35 +97,38 @@ class SparkSqlConfig(Config):
     )
 
     def check(self) -> Iterator[Problem]:
-        """Something is asked for, and looks like what it is to be; what is left is for Spark to say."""
+        """Check what is possible without Spark: that a setting is given, and the form of *select* and *function*."""
         if not any(_is_given(each) for each in (self.select, self.where, self.function)):
-            yield "select", "Nothing is asked of Spark: set select, where or function."
+            yield "select", "SparkSql has nothing to do: set select, where or function."
         try:
             self.items()
         except ValueError as error:
             yield "select", f"Invalid value {self.select} for configuration select: {error}"
         if self.function is not None and not _FUNCTION.fullmatch(self.function.strip()):
-            told = f"Invalid value {self.function} for configuration function"
-            yield "function", f"{told}: It must be a module and a function in it, as module:name."
+            message = f"Invalid value {self.function} for configuration function"
+            yield (
+                "function",
+                f"{message}: It must be a module and a function in it, as module:name.",
+            )
 
     def items(self) -> tuple[str, ...]:
-        """The expressions of *select*; raises ``ValueError`` when they cannot be told from one another."""
+        """The expressions of *select*; raises ``ValueError`` when they cannot be separated."""
         return sql_items(self.select) if self.select and _is_given(self.select) else ()
 
 
 class SparkSql:
-    """Takes a place in a chain, where Spark does its work; no record goes through an instance."""
+    """Marks the place in a chain where Spark does its work; no record goes through an instance."""
 
     config_class = SparkSqlConfig
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """There is nothing to keep; raises :class:`~headrace.connect.errors.ConfigError` for what is wrong."""
+        """Only check *config*; raises :class:`~headrace.connect.errors.ConfigError`."""
         SparkSqlConfig.parse(config)
 
     def apply(self, record: SourceRecord) -> NoReturn:
-        """Raises :class:`~headrace.connect.errors.TaskFailedError`: a chain is cut here before it runs."""
+        """Raises :class:`~headrace.connect.errors.TaskFailedError`: chains are divided here before they run."""
         raise TaskFailedError(
-            f"{SPARK_SQL} runs in Spark, between reading and writing, and not in this data plane."
+            f"{SPARK_SQL} runs in Spark, between reading and writing, not in this data plane."
         )
 
 

@@ -1,4 +1,4 @@
-"""How structs of one schema become structs of another: worked out once for each schema that a transformation meets."""
+"""Plans that turn structs of one schema into structs of another, made once for each schema of a transformation."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from headrace.transforms.operand import (
 
 
 class Member(Protocol):
-    """Makes the value of one field of the struct that is made. Pure."""
+    """Makes the value of one field of the new struct. Pure."""
 
     def value(self, struct: Mapping[str, Any]) -> Any:  # noqa: ANN401 (whatever the field holds)
         """The field's value for *struct*; raises :class:`~headrace.connect.errors.RecordError`."""
         ...
 
     def column(self, structs: pa.StructArray) -> pa.Array | None:
-        """The values for all of *structs*, null for a null one; ``None`` when there is no way for all at once."""
+        """The values for all of *structs*, null for a null one; ``None`` when they have to be made row by row."""
         ...
 
 
@@ -39,8 +39,8 @@ class Member(Protocol):
 class StructPlan:
     """One *member* for each field of *schema*, which has the Arrow type *arrow*. Pure.
 
-    A null of a field that is not optional is refused, though it has a default, as in Kafka Connect when it
-    is put into a struct. With *leaves_nulls* no one puts it there, and the default stands for it.
+    A null for a field that is not optional is refused, even if it has a default, as in Kafka Connect when it
+    is put into a struct. With *leaves_nulls* it is not put there, and the default is used.
     """
 
     schema: Schema
@@ -49,12 +49,12 @@ class StructPlan:
     leaves_nulls: bool = False
 
     def value(self, struct: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What *struct* becomes."""
+        """The new struct for *struct*."""
         named = zip(self.schema.fields, self.members, strict=True)
         return {field.name: self._fitting(field, member.value(struct)) for field, member in named}
 
     def column(self, structs: pa.StructArray) -> pa.StructArray | None:
-        """What *structs* become, null for a null one; ``None`` when a member has no way, or a row is refused."""
+        """The new structs for *structs*, null for a null one; ``None`` when a row is refused, or rows are needed one by one."""
         columns = list[pa.Array]()
         for field, member in zip(self.schema.fields, self.members, strict=True):
             column = member.column(structs)
@@ -71,20 +71,20 @@ class StructPlan:
 
 
 def fitting(field: Field, value: Any) -> Any:  # noqa: ANN401 (whatever the field holds)
-    """*value* for *field* of a struct that is made: there a default stands for no null, as in Kafka Connect. Pure.
+    """*value* for *field* of a new struct, where a default does not replace a null, as in Kafka Connect. Pure.
 
-    Raises :class:`~headrace.connect.errors.RecordError` for a null where there has to be a value.
+    Raises :class:`~headrace.connect.errors.RecordError` for a null where a value is required.
     """
     if value is None and not field.schema.optional:
-        told = (
+        message = (
             f'null used for required field: "{field.name}", schema type: {field.schema.type.name}'
         )
-        raise RecordError(f"Invalid value: {told}")
+        raise RecordError(f"Invalid value: {message}")
     return value
 
 
 def is_short(field: Field, column: pa.Array, structs: pa.Array) -> bool:
-    """Whether *column* has a null for *field* where *structs* are there and it has to have a value. Pure."""
+    """Whether *column* has a null for a required *field* in a row where *structs* is not null. Pure."""
     return column.null_count > structs.null_count and not field.schema.optional
 
 
@@ -92,14 +92,14 @@ def struct_column(
     arrow: pa.DataType, columns: Sequence[pa.Array], like: pa.Array
 ) -> pa.StructArray:
     """*columns* as structs of the type *arrow*, as many as in *like* and null where that is. Pure."""
-    # Made of buffers: the usual way knows no number of rows where there are no columns.
+    # Made from buffers: without columns, the usual constructor does not know the number of rows.
     return pa.StructArray.from_buffers(
         arrow, len(like), [_validity(like)], null_count=like.null_count, children=list(columns)
     )
 
 
 def _validity(structs: pa.Array) -> pa.Buffer | None:
-    """Which of *structs* are there, one bit for each."""
+    """The validity bitmap of *structs*."""
     if not structs.null_count:
         return None
     valid = structs.is_valid().to_numpy(zero_copy_only=False)
@@ -112,7 +112,7 @@ def struct_plan(schema: Schema, members: Sequence[Member]) -> StructPlan:
 
 
 def struct_like(schema: Schema, fields: Sequence[Field]) -> Schema:
-    """A struct with *fields* that has from *schema* what Kafka Connect copies: all but optional and default.
+    """A struct with *fields* and the attributes of *schema* that Kafka Connect copies: all but optional and default.
 
     Raises :class:`~headrace.connect.errors.RecordError` when two of *fields* have one name, or one has none.
     """
@@ -144,7 +144,7 @@ _KEPT = 16
 
 
 class Plans(Generic[_Plan]):
-    """The plans of the last few schemas, each made when its schema comes for the first time.
+    """The plans of the most recent schemas, each made when its schema appears.
 
     Told apart by identity: a batch and its rows share one schema object, and comparing two schemas can cost
     more than a row does.
@@ -163,7 +163,7 @@ class Plans(Generic[_Plan]):
         plan = self._make(schema)
         if len(self._kept) == _KEPT:
             del self._kept[next(iter(self._kept))]
-        # The schema is kept as well, or another one could get its identity.
+        # The schema is kept as well, so that no other one can get its identity.
         self._kept[id(schema)] = (schema, plan)
         return plan
 
@@ -172,7 +172,7 @@ class Plans(Generic[_Plan]):
 class StructChange:
     """Changes an operand that is a struct by *plans*, one without schema by *of_map*.
 
-    *purpose* is how Kafka Connect calls the change in its errors. Null stays as it is, unless *refuses_null*.
+    *purpose* is Kafka Connect's name of the change in its errors. Null stays as it is, unless *refuses_null*.
     """
 
     operand: Operand

@@ -44,14 +44,14 @@ from headrace.transforms.timestamps import (
 _Millis = npt.NDArray[np.int64]
 _MILLI_NANOS = NANOS["milliseconds"]
 _LONGEST = 2**63 - 1
-# The years 1 and 9999, beyond which Python has no dates.
+# The years 1 and 9999, the limits of Python's dates.
 _FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999
 
 
 def converted_column(
     column: pa.Array, source: TimeForm, target: TimeForm, settings: TimeSettings
 ) -> pa.Array | None:
-    """*column* in the form *target*, nulls as nulls; ``None`` when its rows have to go one by one. Pure."""
+    """*column* in the form *target*, nulls as nulls; ``None`` when its rows have to be converted one by one. Pure."""
     valid = column.drop_null() if column.null_count else column
     if not len(valid):
         return pa.nulls(len(column), arrow_type(SCHEMAS[target]))
@@ -119,8 +119,8 @@ class TimestampConverterConfig(Config):
     target_type: Literal["string", "unix", "Date", "Time", "Timestamp"] = setting(
         importance="high",
         doc=(
-            "What the timestamp becomes: text, a number since 1970, or Connect's logical types. What it is tells"
-            " its schema; without one, a text is read by format and a number by unix.precision."
+            "What the timestamp becomes: text, a number since 1970, or Connect's logical types. Its"
+            " present form follows from its schema; without one, a text is read by format and a number by unix.precision."
         ),
     )
     format: str = setting(
@@ -131,19 +131,19 @@ class TimestampConverterConfig(Config):
         default="milliseconds",
         importance="low",
         one_of=("nanoseconds", "microseconds", "milliseconds", "seconds"),
-        doc="The unit of timestamps that are numbers. Digits below a millisecond are lost.",
+        doc="The unit of timestamps that are numbers. Fractions of a millisecond are lost.",
     )
     replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
 
     def check(self) -> Iterator[Problem]:
-        """Text needs a pattern, and a pattern has to be one."""
+        """Require a pattern for text, and a valid one."""
         if self.target_type == TimeForm.STRING and not self.format.strip():
-            told = "requires format option to be specified when using string timestamps"
-            yield "format", f"TimestampConverter {told}"
+            message = "requires format option to be specified when using string timestamps"
+            yield "format", f"TimestampConverter {message}"
         problem = pattern_problem(self.format)
         if problem is not None:
-            told = "requires a SimpleDateFormat-compatible pattern for string timestamps"
-            yield "format", f"TimestampConverter {told}: {self.format}: {problem}"
+            message = "requires a SimpleDateFormat-compatible pattern for string timestamps"
+            yield "format", f"TimestampConverter {message}: {self.format}: {problem}"
 
 
 class TimestampConverter:
@@ -249,7 +249,7 @@ class _Member:
         return converted_column(held, self._form(), self.target, self.settings)
 
     def _form(self) -> TimeForm:
-        # Found out for a struct that is there only: null ones pass, whatever the field is.
+        # Determined only for a struct that is not null: null ones pass, whatever the field is.
         return form_of_schema(self.reader.schema)
 
 
@@ -259,7 +259,7 @@ def _struct(default: object) -> Mapping[str, Any]:
 
 
 def _settings(config: TimestampConverterConfig) -> TimeSettings:
-    """What both ways need; a year of two digits is understood from now."""
+    """The settings of parsing and formatting; the century of a year with two digits depends on the current time."""
     now = int(dt.datetime.now(dt.UTC).timestamp() * 1000)
     pattern = tokens(config.format) if config.format.strip() else None
     return TimeSettings(

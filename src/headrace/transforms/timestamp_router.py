@@ -20,7 +20,7 @@ class TimestampRouterConfig(Config):
     topic_format: str = setting(
         default="${topic}-${timestamp}",
         importance="high",
-        doc="The new name of the topic. ${topic} stands for the name it has, ${timestamp} for the record's time.",
+        doc="The new name of the topic. ${topic} stands for the old name, ${timestamp} for the record's time.",
     )
     timestamp_format: str = setting(
         default="yyyyMMdd",
@@ -43,13 +43,13 @@ class TimestampRouter:
         self._unchanging = unchanging_millis(self._pattern)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with its topic by its timestamp."""
+        """*record* with its topic renamed by its timestamp."""
         if record.timestamp is None:
             raise _without_timestamp(record.topic)
         return dataclasses.replace(record, topic=self._topic(record.topic, record.timestamp))
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch]:
-        """The rows of one topic in a row become one batch."""
+        """Batches of consecutive rows with one topic."""
         stamps = batch.timestamps
         if stamps is None or (not isinstance(stamps, int) and stamps.null_count):
             raise _without_timestamp(batch.topic)
@@ -66,7 +66,7 @@ class TimestampRouter:
 
 
 def _cut(batch: SourceBatch, topics: Sequence[tuple[str, int]]) -> list[SourceBatch]:
-    """*batch* cut at the rows from which on it has another one of *topics*."""
+    """*batch*, divided where the topic of its rows, in *topics*, changes."""
     firsts = [next(same) for _, same in itertools.groupby(topics, lambda each: each[0])]
     ends = [*(start for _, start in firsts[1:]), len(batch)]
     return [

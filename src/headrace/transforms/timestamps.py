@@ -38,7 +38,7 @@ SCHEMAS: Final[Mapping[TimeForm, Schema]] = {
     TimeForm.TIME: TIME,
     TimeForm.TIMESTAMP: TIMESTAMP,
 }
-"""What each of them is in a schema."""
+"""The schema of each form."""
 
 NANOS: Final[Mapping[str, int]] = {
     "nanoseconds": 1,
@@ -57,7 +57,7 @@ _LONG = 2**63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSettings:
-    """What forms depend on: the unit of numbers in nanoseconds, and the pattern of texts, if there is one."""
+    """Settings of the forms: the unit of numbers in nanoseconds, and the pattern of texts, if there is one."""
 
     unit_nanos: int
     format: str
@@ -66,7 +66,7 @@ class TimeSettings:
 
 
 def form_of_schema(schema: Schema) -> TimeForm:
-    """Which form values of *schema* have. Raises :class:`~headrace.connect.errors.RecordError` for none."""
+    """The form of values of *schema*. Raises :class:`~headrace.connect.errors.RecordError` for another schema."""
     for form in (TimeForm.TIMESTAMP, TimeForm.DATE, TimeForm.TIME):
         if schema.name == SCHEMAS[form].name:
             return form
@@ -81,7 +81,7 @@ def form_of_schema(schema: Schema) -> TimeForm:
 
 
 def form_of_value(value: object) -> TimeForm:
-    """Which form *value* has, which comes without schema. Raises as :func:`form_of_schema` does."""
+    """The form of *value*, which has no schema. Raises as :func:`form_of_schema` does."""
     if isinstance(value, dt.datetime):
         return TimeForm.TIMESTAMP
     if isinstance(value, dt.date):
@@ -101,7 +101,7 @@ def converted(value: Any, source: TimeForm, target: TimeForm, settings: TimeSett
     """*value* in the form *target*; a null stays null.
 
     Raises :class:`~headrace.connect.errors.RecordError` for a text that is no time, and for a time that
-    Python has no form of.
+    Python cannot represent.
     """
     if value is None:
         return None
@@ -124,8 +124,8 @@ def _read_text(value: str, settings: TimeSettings) -> int:
         )
     millis = settings.reader.millis(value)
     if millis is None:
-        told = f"value ({value}) does not match pattern ({settings.format})"
-        raise RecordError(f"Could not parse timestamp: {told}")
+        message = f"value ({value}) does not match pattern ({settings.format})"
+        raise RecordError(f"Could not parse timestamp: {message}")
     return millis
 
 
@@ -162,14 +162,14 @@ _TO: Final[Mapping[TimeForm, Callable[[int, TimeSettings], object]]] = {
 _Millis = npt.NDArray[np.int64]
 _WIDTHS = {"yyyy": 4, "MM": 2, "dd": 2, "HH": 2, "mm": 2, "ss": 2, "SSS": 3}
 _ZERO, _NINE = ord("0"), ord("9")
-# The old calendar, and years that Python has not, are for the way record by record.
+# Dates of the Julian calendar, and years beyond Python's dates, are converted record by record.
 _FIRST_YEAR, _LAST_YEAR = 1583, 9999
 _LAST_DAY = 31
 _MONTHS = 12
 
 
 def written(pattern: Sequence[Token], millis: _Millis) -> pa.StringArray:
-    """Each of *millis* since 1970 in the form of *pattern*: every text is made once, and taken as often as it occurs."""
+    """Each of *millis* since 1970 in the form of *pattern*; every distinct text is made only once."""
     parts = [_texts(token, millis) for token in pattern]
     if not parts:
         return pa.repeat(pa.scalar("", pa.utf8()), len(millis))
@@ -202,7 +202,7 @@ def read(pattern: Sequence[Token], texts: pa.StringArray) -> _Millis | None:
 
 
 def _texts(token: Token, millis: _Millis) -> pa.Array:
-    """What *token* is at each of *millis*."""
+    """The texts of *token* at each of *millis*."""
     unit, cycle = unit_millis(token)
     places = millis // unit
     if cycle is not None:
@@ -214,7 +214,7 @@ def _texts(token: Token, millis: _Millis) -> pa.Array:
 
 
 def _characters(texts: pa.StringArray, width: int) -> npt.NDArray[np.uint8] | None:
-    """*texts* as a table of bytes; ``None`` where one has not as many as *width*."""
+    """*texts* as a table of bytes; ``None`` unless each has *width* bytes."""
     lengths = pc.binary_length(texts)
     if not width or not pc.all(pc.equal(lengths, width)).as_py():
         return None
@@ -243,7 +243,7 @@ def _millis(fields: dict[str, _Millis]) -> _Millis | None:
         return None
     months = (year * _MONTHS + month - 1) - 1970 * _MONTHS
     days = months.view("datetime64[M]").astype("datetime64[D]").view(np.int64) + day - 1
-    # Hours, minutes and days beyond their end go on in the next one, as they do in Java.
+    # Hours, minutes and days beyond their maximum carry over, as in Java.
     units = {"HH": 3_600_000, "mm": 60_000, "ss": 1000, "SSS": 1}
     return days * DAY_MILLIS + sum(
         (fields[letters] * unit for letters, unit in units.items() if letters in fields),

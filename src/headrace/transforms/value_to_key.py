@@ -1,4 +1,4 @@
-"""ValueToKey: fields of the value make the key."""
+"""ValueToKey: makes the key from fields of the value."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class ValueToKeyConfig(Config):
     """Settings of :class:`ValueToKey`."""
 
     fields: tuple[str, ...] = setting(
-        importance="high", doc="The fields of the value that make the key."
+        importance="high", doc="The fields of the value that form the key."
     )
     replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
 
     def check(self) -> Iterator[Problem]:
-        """There are fields, each once."""
+        """Require fields, each once."""
         yield from list_problems("fields", self.fields, may_be_empty=False)
 
 
