@@ -68,7 +68,7 @@ def test_a_client_of_a_token_endpoint():
         (f'{SCRAM} required username="a" password="hush" tokenauth="true";', "tokenauth"),
         (
             'com.sun.security.auth.module.Krb5LoginModule required principal="hush";',
-            "The login module com.sun.security.auth.module.Krb5LoginModule cannot be used here",
+            "The login module com.sun.security.auth.module.Krb5LoginModule is not supported",
         ),
     ],
 )

@@ -200,7 +200,7 @@ def test_a_record_that_is_late_without_transactions_may_be_sent_again(broker: Br
     broker.kill()
     sender.send(records("overdue", 1))
 
-    with pytest.raises(RetriableError, match=r"overdue.*This may pass"):
+    with pytest.raises(RetriableError, match=r"overdue.*This may be temporary"):
         sender.flush()
     sender.close()
     broker.start()

@@ -142,7 +142,7 @@ def test_javas_own_form_is_refused(tmp_path: Path, store: str):
             **{f"ssl_{store}_password": PASSWORD},
         )
         assert f"ssl.{store}.location" == key
-        assert told.startswith("Stores of type JKS cannot be read here")
+        assert told.startswith("Stores of type JKS are not supported")
         assert f"keytool -importkeystore -srckeystore {path} -destkeystore {path}.p12" in told
 
 

@@ -67,7 +67,7 @@ def test_the_record_to_blame_is_not_always_the_first(
     expected: bool,  # noqa: FBT001
 ) -> None:
     """A request fails as a whole: its largest record is named, or the one that is said to be invalid."""
-    assert expected is first.tells_less_than(later)
+    assert expected is first.is_less_specific_than(later)
 
 
 @pytest.mark.parametrize("name", ["TOPIC_AUTHORIZATION_FAILED", "_MSG_TIMED_OUT", INNOCENT])
@@ -204,8 +204,8 @@ def test_what_the_client_knows_before_is_not_blamed_on_the_record() -> None:
         opening=partial(Deadline.after, 1.0),
         max_bytes=1_000,
         is_transactional=False,
-        tells_places=False,
-        places_keys=True,
+        reports_metadata=False,
+        partitions_as_java=True,
     )
 
     with pytest.raises(TaskFailedError, match=r"'hidden'.*Grant this client Write"):

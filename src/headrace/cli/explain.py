@@ -153,7 +153,7 @@ def _unreached(admin: KafkaAdmin, seconds: float) -> str | None:
     try:
         admin.check_reachable(Deadline.after(seconds, time.monotonic))
     except RetriableError as error:
-        reason = admin.last_said or str(error)
+        reason = admin.last_error or str(error)
         return f"Kafka was not reached ({reason.rstrip('.')}): this is as if it stored no offsets."
     return None
 

@@ -63,7 +63,7 @@ class SqliteFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._guard = threading.RLock()
+        self._lock = threading.RLock()
         self._is_together = False
         self._lock_file = _locked(path)
         self._is_unused = not path.exists()
@@ -75,12 +75,12 @@ class SqliteFile:
 
     def rows(self, query: str, parameters: Parameters = ()) -> list[tuple[object, ...]]:
         """All rows that *query* finds."""
-        with self._guard, self._told():
+        with self._lock, self._retriable_errors():
             return self._connection.execute(query, parameters).fetchall()
 
     def write(self, *statements: Statement) -> None:
         """Run *statements* as one transaction; on return they survive a power cut, but see :meth:`together`."""
-        with self._guard, self._told():
+        with self._lock, self._retriable_errors():
             if self._is_together:
                 self._execute(statements)
                 return
@@ -94,7 +94,7 @@ class SqliteFile:
 
         It survives a power cut when the block is left; one that raises writes nothing.
         """
-        with self._guard, self._told(), self._connection:
+        with self._lock, self._retriable_errors(), self._connection:
             self._connection.execute("begin immediate")
             self._is_together = True
             try:
@@ -109,7 +109,7 @@ class SqliteFile:
 
     def close(self) -> None:
         """Close the file and let another process have it."""
-        with self._guard:
+        with self._lock:
             self._connection.close()
             if self._lock_file < 0:
                 return
@@ -120,7 +120,7 @@ class SqliteFile:
             self._lock_file = -1
 
     @contextmanager
-    def _told(self) -> Generator[None]:
+    def _retriable_errors(self) -> Generator[None]:
         try:
             yield
         except sqlite3.Error as error:
@@ -138,8 +138,8 @@ def _locked(path: Path) -> int:
     except OSError as error:
         holder = os.pread(lock_file, 20, 0).decode().strip() or "unknown"
         os.close(lock_file)
-        told = f"is in use by the process {holder}. Stop that one, or give this one another file."
-        raise _problem(path, told) from error
+        reason = f"is in use by the process {holder}. Stop that one, or give this one another file."
+        raise _problem(path, reason) from error
     if not os.fstat(lock_file).st_nlink:
         # Whoever had the file has just removed it: this lock would be another one than the next process takes.
         os.close(lock_file)
@@ -241,5 +241,5 @@ def _opened_to_look(path: Path) -> Generator[sqlite3.Connection | None]:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             yield connection
     except sqlite3.Error as error:
-        told = f"cannot be read as a state file: {error}."
-        raise ConfigError([(str(path), told)], where="The worker's state file") from error
+        reason = f"cannot be read as a state file: {error}."
+        raise ConfigError([(str(path), reason)], where="The worker's state file") from error

@@ -230,7 +230,7 @@ class WorkerTask:
             producer_config(work.spec.producer, transactional_id=work.transactional_id),
             owner=f"task {work.spec.name}-{work.task}",
             waiting=self._still_ours,
-            tells_places=overrides(task, "commit_record"),
+            reports_metadata=overrides(task, "commit_record"),
         )
         sender.open()
         # Whoever was held between its claim and here may have fenced a newer slot, but must not write.
