@@ -222,7 +222,7 @@ def test_a_newer_schema_is_refused(sqlite_path: Path) -> None:
         newer.execute("pragma user_version=99")
     newer.close()
 
-    with pytest.raises(ConfigError, match="newer headrace"):
+    with pytest.raises(ConfigError, match="newer version of headrace"):
         SqliteStorage(sqlite_path)
 
 

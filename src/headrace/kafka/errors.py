@@ -55,7 +55,9 @@ def translated(error: KafkaError | KafkaException, context: Context) -> ConnectE
     if is_retriable(inner):
         return RetriableError(f"{_sentence(inner, context)} This may be temporary.")
     if inner.fatal():
-        return ReplanError(f"{_sentence(inner, context)} The producer is no longer usable and is replaced.")
+        return ReplanError(
+            f"{_sentence(inner, context)} The producer is no longer usable and is replaced."
+        )
     return TaskFailedError(_sentence(inner, context))
 
 
@@ -153,9 +155,7 @@ _RETRIABLE = frozenset(
 
 _CHECK_LOGIN = "Check security.protocol and the sasl.* settings of this client."
 _MISSING_TOPIC = "Create the topic, or let the broker create topics (auto.create.topics.enable)."
-_INVALID = (
-    "The topic's settings do not allow it: a compacted topic needs keys, and message.timestamp.* limits timestamps."
-)
+_INVALID = "The topic's settings do not allow it: a compacted topic needs keys, and message.timestamp.* limits timestamps."
 _TOO_LARGE = (
     "Raise max.message.bytes of the topic; it bounds the records of one request together, so lowering "
     "batch.size and max.request.size of this producer may also help."

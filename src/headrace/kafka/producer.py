@@ -259,7 +259,9 @@ class TrackedProducer:
         del self.raw
 
     def _unanswered(self, doing: str) -> RetriableError:
-        detail = f" Last error of the client: {self._last_error.text}." if self._last_error.text else ""
+        detail = (
+            f" Last error of the client: {self._last_error.text}." if self._last_error.text else ""
+        )
         return RetriableError(f"Kafka did not answer {doing} in time.{detail}")
 
     def _context(self, doing: str, topic: str | None = None) -> Context:

@@ -112,7 +112,9 @@ def _context(settings: Settings) -> ssl.SSLContext:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.load_verify_locations(cadata=str(inline))
     except (OSError, ValueError) as error:
-        raise _refusal("ssl.truststore.location", f"The trust store cannot be used: {error}.") from error
+        raise _refusal(
+            "ssl.truststore.location", f"The trust store cannot be used: {error}."
+        ) from error
     algorithm = str(settings.get("ssl.endpoint.identification.algorithm", "https"))
     if algorithm.strip().lower() in ("", "none"):
         context.check_hostname = False
@@ -212,7 +214,9 @@ class _ClientCredentials(AbstractTokenProvider):
                 cafile=None if authority == "probe" else authority
             )
         except OSError as error:
-            raise _refusal("https.ca.location", f"The certificates cannot be used: {error}.") from error
+            raise _refusal(
+                "https.ca.location", f"The certificates cannot be used: {error}."
+            ) from error
         self._token, self._ends_at = "", 0.0
         if not (self._url and self._id and self._secret):
             raise _refusal(
