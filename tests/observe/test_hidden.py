@@ -17,7 +17,7 @@ from headrace.connect.errors import ConnectError, RetriableError, TaskFailedErro
 from headrace.observe.events import ConnectorFailed, Event, TopicsWritten
 from headrace.observe.log_format import as_logged, hide_in_logs
 from headrace.observe.logs import configure_logging
-from headrace.observe.secret_masking import Secrets, hiding, kept_secret, told_without
+from headrace.observe.secret_masking import Secrets, hiding, kept_secret, without_secrets
 
 SECRET = 'it\'s "ö"\n  second-line of it\\'
 ODD = "CaN4ry@p/w+rdö *~"
@@ -141,7 +141,7 @@ def test_an_error_keeps_its_type_and_loses_the_secret():
 def test_an_error_that_cannot_lose_the_secret_is_told_by_another():
     """A file's name is more than the words of its error."""
     hidden = Secrets(values={"hunter2": "${a:b}"})
-    told = told_without(hidden, FileNotFoundError(2, "No such file", "/hunter2"))
+    told = without_secrets(hidden, FileNotFoundError(2, "No such file", "/hunter2"))
 
     assert isinstance(told, TaskFailedError)
     assert "[Errno 2] No such file: '/${a:b}'" == str(told)
@@ -151,7 +151,7 @@ def test_an_error_without_secrets_is_left_alone():
     """It is the same object, with the same words."""
     error = ConnectError("all is well")
 
-    assert error is told_without(HIDDEN, error)
+    assert error is without_secrets(HIDDEN, error)
     assert ("all is well",) == error.args
 
 

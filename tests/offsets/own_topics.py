@@ -27,13 +27,13 @@ class Topic:
         self.same = same
         self.is_closed = False
 
-    def is_worker_s(self) -> bool:
+    def is_worker_topic(self) -> bool:
         """As the test says."""
         if isinstance(self.same, Exception):
             raise self.same
         return self.same
 
-    def desk(self) -> LockedOffsetStore:
+    def existing(self) -> LockedOffsetStore:
         """It is there."""
         return self.store
 

@@ -347,5 +347,7 @@ def test_what_cannot_be_undone_is_told(stage: Stage):
     with pytest.raises(BadRequestError, match="reset the connector's offsets and delete it"):
         changes.undo(stage.spec, number, who=None)
     for name, unknown in (("c", number + 1), ("d", number)):
-        with pytest.raises(NotFoundError, match=f"Connector {name} has no change {unknown}"):
+        with pytest.raises(
+            NotFoundError, match=f"history of connector {name}'s offsets has no change {unknown}"
+        ):
             changes.undo(replace(stage.spec, name=name), unknown, who=None)

@@ -90,7 +90,7 @@ def test_what_we_could_not_store_is_left_as_it_is(
     index.apply(key, value, at(1))
 
     assert {} == index.foreign("c")
-    assert "half a surrogate pair" in caplog.text
+    assert "unpaired surrogate" in caplog.text
 
 
 def test_what_is_skipped_is_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -123,10 +123,10 @@ def _overlaid(
     """What the connector's own topic has, and else the worker's; there may be no such topic yet."""
     topic = KafkaOwnTopic(own, refresh_seconds=seconds)
     try:
-        desk = topic.desk()
-        if desk is None:
+        store = topic.existing()
+        if store is None:
             return below
-        known = desk.current(connector).known()
+        known = store.current(connector).known()
         return replace(below, offsets=OverlaidOffsets(known, below.offsets))
     finally:
         topic.close()

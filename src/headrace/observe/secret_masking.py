@@ -178,7 +178,7 @@ class Secrets:
         return self if known else Secrets(values={**self.values, **values})
 
 
-def told_without(hidden: Secrets, error: Exception) -> Exception:
+def without_secrets(hidden: Secrets, error: Exception) -> Exception:
     """*error*, or what may be raised in its place: neither it nor what it came from shows a secret.
 
     Changes the words of *error* itself where that is enough, so that it keeps its type.
@@ -198,7 +198,7 @@ def kept_secret(hidden: Secrets) -> Generator[None]:
     try:
         yield
     except Exception as error:
-        told = told_without(hidden, error)
+        told = without_secrets(hidden, error)
         if told is error:
             raise
         raise told from None

@@ -17,7 +17,7 @@ from headrace.connect.errors import ConnectError, ConnectorFencedError, Retriabl
 from headrace.connect.task import Offsets
 from headrace.herder.answers import ConnectorOffset, PartitionLag
 from headrace.herder.errors import RequestError, ServerError
-from headrace.observe.secret_masking import told_without
+from headrace.observe.secret_masking import without_secrets
 from headrace.offsets.connector_stores import OffsetSnapshot
 from headrace.offsets.documents import Difference, Known, difference, shows
 from headrace.offsets.target import DriverStore
@@ -52,7 +52,7 @@ class OffsetHooks:
         try:
             self._spec.connector.validate_offsets(self._spec.props, offsets)
         except Exception as error:  # noqa: BLE001 (whatever it is, whoever asked hears of it)
-            raise self._refusal(error) from told_without(self._spec.hidden, error)
+            raise self._refusal(error) from without_secrets(self._spec.hidden, error)
 
     def alter(self, offsets: Offsets, known: Known) -> bool:
         """Let the connector act before *offsets* are written; whether it says that they are all there is to do.
@@ -74,7 +74,7 @@ class OffsetHooks:
                 f"Timed out while calling the 'alterOffsets' method for source connector {self._spec.name}"
             ) from None
         if isinstance(answer, Exception):
-            raise self._refusal(answer) from told_without(self._spec.hidden, answer)
+            raise self._refusal(answer) from without_secrets(self._spec.hidden, answer)
         return answer
 
     def _answer(self, offsets: Offsets, known: Known) -> _Answer:
@@ -145,7 +145,7 @@ def partition_lags(spec: RunSpec, offsets: Sequence[ConnectorOffset]) -> Sequenc
         # What is no error of the contract may show anything.
         if isinstance(error, ConnectError):
             failure = f"{failure}: {spec.hidden.masked(str(error))}"
-        cause = told_without(spec.hidden, error)
+        cause = without_secrets(spec.hidden, error)
         _log.error("%s", failure, exc_info=cause)
         raise ServerError(failure) from cause
     return [
@@ -174,7 +174,7 @@ class OffsetWriter:
     def fence(self) -> None:
         """Make everybody who may still write for the connector unable to."""
         failed = "Failed to perform zombie fencing for source connector prior to modifying offsets"
-        with self._told(late=failed, failed=failed):
+        with self._server_errors(late=failed, failed=failed):
             self._ownership.fence(give_up=lambda: False)
 
     def known(self) -> Known:
@@ -183,7 +183,7 @@ class OffsetWriter:
             "Timed out while trying to read to the end of the offsets topic prior to modifying offsets "
             f"for source connector {self._spec.name}"
         )
-        with self._told(late=late, failed=self._failed):
+        with self._server_errors(late=late, failed=self._failed):
             self._read = self._services.offsets.of(self._spec).current()
             return self._read.known()
 
@@ -192,13 +192,13 @@ class OffsetWriter:
         late = (
             "Timed out while attempting to modify offsets for source connector " + self._spec.name
         )
-        with self._told(late=late, failed=self._failed):
+        with self._server_errors(late=late, failed=self._failed):
             self._ownership.commit(offsets, planned_from=self._read)
 
     @contextmanager
     def storing(self) -> Generator[None]:
         """For what is written into the worker's own storage."""
-        with self._told(late=self._failed, failed=self._failed):
+        with self._server_errors(late=self._failed, failed=self._failed):
             yield
 
     def let_go(self) -> None:
@@ -219,17 +219,17 @@ class OffsetWriter:
         return f"Failed to modify offsets for source connector {self._spec.name}"
 
     @contextmanager
-    def _told(self, *, late: str, failed: str) -> Generator[None]:
+    def _server_errors(self, *, late: str, failed: str) -> Generator[None]:
         try:
             yield
         except RequestError:
             raise
         except RetriableError as error:
-            raise self._caused(late, error) from error
+            raise self._server_error(late, error) from error
         except Exception as error:
-            raise self._caused(failed, error) from error
+            raise self._server_error(failed, error) from error
 
-    def _caused(self, sentence: str, error: Exception) -> ServerError:
+    def _server_error(self, sentence: str, error: Exception) -> ServerError:
         cause = self._spec.hidden.masked(str(error))
         _log.error("%s: %s", sentence, cause)
         # Kafka Connect's words do not say why. What is no error of the contract may show anything.
@@ -284,10 +284,10 @@ def creation_step(connector: str, step: CreationStep) -> Generator[None]:
     try:
         yield
     except RequestError as error:
-        raise told_with_step(error, connector, step) from error
+        raise error_in_step(error, connector, step) from error
 
 
-def told_with_step(error: RequestError, connector: str, step: CreationStep) -> RequestError:
+def error_in_step(error: RequestError, connector: str, step: CreationStep) -> RequestError:
     """*error* with the step in which creating *connector* failed."""
     number, doing = step.value
     told = copy.copy(error)
@@ -295,7 +295,7 @@ def told_with_step(error: RequestError, connector: str, step: CreationStep) -> R
     return told
 
 
-def no_step(_: CreationStep) -> AbstractContextManager[None]:
+def without_step(_: CreationStep) -> AbstractContextManager[None]:
     """For changes that are no creation: errors are told as they are."""
     return nullcontext()
 
@@ -323,7 +323,7 @@ class Change:
     wanted: Callable[[Known], Wanted | None]
     stored: StoredConnector | None = None
     undoes: int | None = None
-    in_step: InStep = no_step
+    in_step: InStep = without_step
 
 
 class ChangeMaker:

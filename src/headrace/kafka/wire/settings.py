@@ -45,7 +45,7 @@ class WireSettings:
 
 
 def wire_settings(settings: Settings) -> WireSettings:
-    """librdkafka's *settings* for a socket.
+    """Translate librdkafka's *settings* for a socket.
 
     Reads key files. Raises :class:`~headrace.connect.errors.ConfigError` for settings without a counterpart; no
     message shows a secret.
