@@ -87,7 +87,7 @@ def test_an_undo_that_was_overtaken_is_not_named(stage: Stage):
     altered(stage, 3)
     stage.put({A: {"position": 1}})
 
-    assert "already what they were" in stage.changes().undo(stage.spec, number, who=None)
+    assert "already those from before" in stage.changes().undo(stage.spec, number, who=None)
 
 
 def test_a_forced_undo_of_what_is_undone_restores_nothing(stage: Stage):
@@ -97,7 +97,7 @@ def test_a_forced_undo_of_what_is_undone_restores_nothing(stage: Stage):
     before = stage.changes().history("c")
 
     told = stage.changes().undo(stage.spec, number, who=None, force=True)
-    assert "already what they were" in told
+    assert "already those from before" in told
     assert before == stage.changes().history("c")
 
 
