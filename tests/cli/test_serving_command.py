@@ -112,7 +112,7 @@ def test_what_was_asked_for_survives_a_kill(tmp_path: Path) -> None:
         first.ask("PUT", "/connectors/c/pause")
         first.end(signal.SIGKILL)
     with worker(tmp_path, given, "--only-files") as second:
-        until(lambda: "is stored already" in second.log.read_text())
+        until(lambda: "is already stored" in second.log.read_text())
         asked = second.ask("GET", "/connectors?expand=status").json()
 
         states = {name: each["status"]["connector"]["state"] for name, each in asked.items()}

@@ -52,7 +52,7 @@ def test_stored_ones_get_the_configuration_and_nothing_else(
 
         assert [] == stage.changes.done
         [told] = [each for each in caplog.messages if "ignored" in each]
-        assert told.startswith("Connector c is stored already")
+        assert told.startswith("Connector c is already stored")
 
 
 def test_the_first_refusal_is_told() -> None:

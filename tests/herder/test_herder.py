@@ -162,10 +162,10 @@ def test_what_reads_a_deleted_connector_s_own_topic_is_closed() -> None:
     stage = Stage()
     with stage.herder() as herder:
         herder.create(request())
-        stage.homes.homes.of(NamedConnector(name="c", own_offsets=OWN))
+        stage.offset_stores.stores.of(NamedConnector(name="c", own_offsets=OWN))
         herder.delete("c")
 
-    assert [True] == stage.homes.closed()
+    assert [True] == stage.offset_stores.closed()
 
 
 def test_a_deletion_that_takes_too_long_is_told() -> None:
@@ -175,7 +175,7 @@ def test_a_deletion_that_takes_too_long_is_told() -> None:
         herder.create(request())
         old = stage.the_run()
         with pytest.raises(
-            ServerError, match=r"^It is deleted, but what runs of connector c has not"
+            ServerError, match=r"^It is deleted, but the tasks of connector c have not"
         ):
             herder.delete("c")
         assert [] == herder.connectors()

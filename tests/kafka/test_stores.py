@@ -173,7 +173,7 @@ def test_two_places_for_the_same_are_refused(ours: Certificate, tmp_path: Path):
     key, told = _problem(ssl_truststore_location=str(path), ssl_truststore_certificates=ours.pem)
 
     assert "ssl.truststore.location" == key
-    assert "ssl.truststore.certificates, too" in told
+    assert "ssl.truststore.certificates is set as well" in told
 
 
 def test_without_tls_the_keys_of_listeners_do_no_harm():

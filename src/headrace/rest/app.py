@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from headrace.herder.errors import ServerError
 from headrace.herder.protocol import Herder
-from headrace.herder.requests import asked_by
+from headrace.herder.requests import on_behalf_of
 from headrace.observe.log_levels import Levels
 from headrace.rest import errors
 from headrace.rest.answers import json_bytes
@@ -424,7 +424,7 @@ class App:
 
 def _handled(handler: Handler, asked: ApiRequest) -> ApiResponse:
     """In a worker thread: herders know there for whom they work."""
-    with asked_by(asked.user):
+    with on_behalf_of(asked.user):
         return handler(asked)
 
 

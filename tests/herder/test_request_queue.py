@@ -88,7 +88,7 @@ def test_the_next_holder_holds_up_those_behind_it(queue: RequestQueue) -> None:
     assert ["before", "behind"] == done
 
 
-def test_a_closed_inbox_refuses_and_answers_everybody() -> None:
+def test_a_closed_queue_refuses_and_answers_everybody() -> None:
     """Nobody waits for ever."""
     queue = RequestQueue(Stages())
     queue.start()

@@ -52,11 +52,11 @@ class Clock:
 
 @contextmanager
 def reading(
-    desk: LockedOffsetStore, clock: Clock, readers: int
+    store: LockedOffsetStore, clock: Clock, readers: int
 ) -> Generator[list[Future[OffsetSnapshot]]]:
-    """*readers* threads, each of which has asked *desk* for offsets."""
+    """*readers* threads, each of which has asked *store* for offsets."""
     with ThreadPoolExecutor(readers) as threads:
-        asked = [threads.submit(desk.current, "c") for _ in range(readers)]
+        asked = [threads.submit(store.current, "c") for _ in range(readers)]
         until(lambda: clock.looks == readers)
         yield asked
 
@@ -78,11 +78,11 @@ def test_whoever_asks_after_a_late_read_has_the_store_read() -> None:
     """A broker that has come back is never taken for one that is away."""
     store = StoreInAnOutage()
     store.gives_up.set()
-    desk = LockedOffsetStore(store, clock=Clock())
+    locked = LockedOffsetStore(store, clock=Clock())
     with pytest.raises(RetriableError):
-        desk.current("c")
+        locked.current("c")
 
     store.is_back = True
     store.put("c", {FILE: {"position": 1}})
 
-    assert {"position": 1} == desk.current("c").offset(FILE)
+    assert {"position": 1} == locked.current("c").offset(FILE)
