@@ -27,7 +27,13 @@ from headrace.herder.answers import (
 )
 from headrace.herder.errors import AlreadyExistsError, NotFoundError
 from headrace.herder.protocol import Config
-from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest, requester
+from headrace.herder.requests import (
+    CreateRequest,
+    OffsetChange,
+    RestartRequest,
+    UndoRequest,
+    requester,
+)
 
 ALTERED = "The offsets for this connector have been altered successfully"
 HEALTHY = WorkerHealth(status=Health.HEALTHY, message="Fine.")

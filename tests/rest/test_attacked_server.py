@@ -305,7 +305,7 @@ def test_each_cause_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture):
 
     seldom.warning("a")
 
-    assert "a (2 more like it were left out.)" == caplog.messages[-1]
+    assert "a (2 similar lines were suppressed.)" == caplog.messages[-1]
 
 
 @pytest.mark.parametrize(

@@ -159,12 +159,12 @@ def test_clients_show_certificates(herder: FakeHerder, tmp_path: Path, ours: Cer
         (
             {"ssl.keystore.location": "{jks}", "ssl.keystore.type": "BCFKS"},
             "ssl.keystore.type",
-            "Stores of type BCFKS cannot be read, only PEM and PKCS12.",
+            "Stores of type BCFKS are not supported, only PEM and PKCS12.",
         ),
         (
             {"ssl.keystore.location": "{p12}", "ssl.keystore.password": "canary-wrong"},
             "ssl.keystore.location",
-            "cannot be opened as PKCS12 with the password given",
+            "cannot be opened as PKCS12 with this password",
         ),
         ({"ssl.keystore.location": "{hidden}"}, "ssl.keystore.location", "ssl.key.password right?"),
         ({"ssl.keystore.key": "canary"}, "ssl.keystore.location", "no usable key"),

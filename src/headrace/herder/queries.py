@@ -27,7 +27,6 @@ from headrace.storage.protocols import Status, StoredConnector
 
 _NOTHING: Final = Secrets()
 
-
 _CLASS: Final = "connector.class"
 # Every key of an unknown class may be a password, except these.
 _NEVER_SECRET: Final = frozenset({"name", _CLASS, "tasks.max", "task.class"})

@@ -66,7 +66,6 @@ class ClientLog:
 
 CLIENT_LOG: Final = ClientLog(logging.getLogger("headrace.kafka.client"))
 
-
 _MOMENT = re.compile(r" \(after \d+ms in state .*\)")
 # "host:port/bootstrap: " before a sentence that repeats the address.
 _BOOTSTRAP = re.compile(r"^\S+/bootstrap: ")

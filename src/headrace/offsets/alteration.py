@@ -35,7 +35,6 @@ from headrace.storage.protocols import (
 
 _log = logging.getLogger(__name__)
 
-
 _Answer = bool | Exception
 
 
