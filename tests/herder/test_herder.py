@@ -383,7 +383,7 @@ def test_offsets_change_only_after_the_run_has_ended() -> None:
     with stage.herder() as herder:
         herder.create(request())
         herder.stop("c")
-        with pytest.raises(ServerError, match=r"^The offsets were not changed, but what runs of"):
+        with pytest.raises(ServerError, match=r"^The offsets were not changed, but the tasks of"):
             herder.alter_offsets("c", [CHANGE])
         assert [] == stage.changes.done
 

@@ -21,7 +21,7 @@ def test_the_reason_of_a_task_is_told_once(caplog: pytest.LogCaptureFixture):
 
     task, _, connector = (vars(record)["reason"] for record in caplog.records)
     assert REASON == task
-    assert "Task c-0 failed, as told above" == connector
+    assert "Task c-0 failed, as logged above" == connector
 
 
 def test_another_reason_is_told_in_full(caplog: pytest.LogCaptureFixture):
@@ -40,6 +40,6 @@ def test_another_reason_is_told_in_full(caplog: pytest.LogCaptureFixture):
         REASON,
         failed.reason,
         REASON,
-        "Task c-0 failed, as told above",
+        "Task c-0 failed, as logged above",
         failed.reason,
     ] == reasons

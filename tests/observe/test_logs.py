@@ -111,7 +111,7 @@ def test_the_end_of_a_wait_is_told_once(logged_lines: Lines, event: Event):
     tell = EventLog()
     for each in (event, Waiting(connector="d", reason="no slots"), _WAITING, event, event):
         tell(each)
-    (line,) = (line for line in logged_lines() if "connector goes on" in line)
+    (line,) = (line for line in logged_lines() if "connector resumes" in line)
     assert "connector=c" in line or '"connector": "c"' in line
 
 
