@@ -82,7 +82,7 @@ def test_a_status_tells_why_something_failed(shell: Shell, worker: Worker):
 def test_a_connector_is_paused_stopped_and_resumed(shell: Shell, worker: Worker):
     """Each is stored when the command ends."""
     for word, state in (("pause", "PAUSED"), ("stop", "STOPPED"), ("resume", "RUNNING")):
-        assert f"Connector c shall be {state}.\n" == shell.done("connectors", word, "c")
+        assert f"Target state of connector c: {state}.\n" == shell.done("connectors", word, "c")
         assert state == worker.stage.configs.connectors()["c"].target_state
         told = shell.failed("connectors", word, "x")
         assert told.startswith("headrace: Unknown connector x. At http://")
@@ -95,7 +95,9 @@ def test_a_connector_is_restarted(shell: Shell, worker: Worker):
     assert "Connector c is restarted.\n" == shell.done("connectors", "restart", "c")
     until(lambda: len(worker.stage.states()) == 3 and worker.stage.running)
     failed = shell.done("connectors", "restart", "c", "--only-failed").splitlines()
-    assert "Nothing of connector c is restarted: nothing that was chosen has failed." == failed[-1]
+    assert (
+        "Nothing of connector c is restarted: none of the selected parts has failed." == failed[-1]
+    )
     assert failed[0].startswith("c is RUNNING on ")
     every = shell.done("connectors", "restart", "c", "--include-tasks").splitlines()
     assert ["", "Connector c is restarted."] == every[-2:]
@@ -118,7 +120,7 @@ def test_a_restart_of_what_is_not_to_run_says_so(
 
     told = (
         f"Connector c stays {state}: it is not restarted. "
-        "Let it run with 'headrace connectors resume c'.\n"
+        "Start it with 'headrace connectors resume c'.\n"
     )
     assert told == shell.done("connectors", "restart", "c")
     assert shell.done("connectors", "restart", "c", "--only-failed").endswith(told)

@@ -173,7 +173,7 @@ def test_a_connector_that_does_not_plan_is_told(scene: Scene):
     result = scene.explained(connector_class="file_stream", file="in/a.txt")
 
     assert isinstance(result.exception, TaskFailedError)
-    assert "does not plan" in str(result.exception)
+    assert "makes no plan" in str(result.exception)
 
 
 def test_names_stay_on_one_line():

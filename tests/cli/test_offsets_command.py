@@ -217,7 +217,7 @@ def test_a_change_that_failed_is_not_undone(shell: Shell, worker: Worker):
 
 def test_nothing_to_undo_is_told(shell: Shell):
     """With exit code 1."""
-    assert "no change that could be undone" in shell.failed("offsets", "undo", "c")
+    assert "no change that can be undone" in shell.failed("offsets", "undo", "c")
     assert "has no change 7" in shell.failed("offsets", "history", "c", 7)
 
 
@@ -232,7 +232,7 @@ def test_an_export_is_imported(shell: Shell, worker: Worker, tmp_path: Path):
 
     assert f"2 offsets of connector c are in {file}.\n" == told
     assert {"a": 1, "b": 2, "d": 6} == worker.known()
-    assert f"{file} is there already" in shell.failed("offsets", "export", "c", file)
+    assert f"{file} already exists" in shell.failed("offsets", "export", "c", file)
 
 
 def test_an_import_replaces(shell: Shell, worker: Worker, tmp_path: Path):
@@ -256,7 +256,7 @@ def test_an_import_of_nothing_is_told(shell: Shell, worker: Worker, tmp_path: Pa
     shell.done("offsets", "export", "c", file)
 
     told = f"headrace: {file} has no offsets, so there is nothing to change: "
-    assert f"{told}'headrace offsets reset' forgets all.\n" == shell.failed(
+    assert f"{told}'headrace offsets reset' deletes all.\n" == shell.failed(
         "offsets", "import", "c", file
     )
     assert f"{told}connector c has none, either.\n" == shell.failed(

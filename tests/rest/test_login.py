@@ -166,9 +166,9 @@ def test_clients_show_certificates(herder: FakeHerder, tmp_path: Path, ours: Cer
             "ssl.keystore.location",
             "cannot be opened as PKCS12 with this password",
         ),
-        ({"ssl.keystore.location": "{hidden}"}, "ssl.keystore.location", "ssl.key.password right?"),
+        ({"ssl.keystore.location": "{hidden}"}, "ssl.keystore.location", "Check ssl.key.password"),
         ({"ssl.keystore.key": "canary"}, "ssl.keystore.location", "no usable key"),
-        ({"ssl.cipher.suites": "X"}, "ssl.cipher.suites", "has no effect here"),
+        ({"ssl.cipher.suites": "X"}, "ssl.cipher.suites", "is not supported; leave it out"),
         ({"ssl.enabled.protocols": "SSLv3"}, "ssl.enabled.protocols", "SSLv3 is not supported"),
         (
             {"ssl.keystore.location": "{pem}", "ssl.truststore.certificates": "x"},

@@ -192,7 +192,7 @@ def test_advertised_address(props: dict[str, str], worker_id: str, url: str):
         ("rest.advertised.listener", "ftp", "String must be one of (case insensitive): http,"),
         ("ssl.client.auth", "perhaps", "String must be one of: required, requested, none"),
         ("rest.extension.classes", "a.B", "a.B is not supported"),
-        ("rest.basic.auth.credentials.file", "/x", "It has an effect only with"),
+        ("rest.basic.auth.credentials.file", "/x", "This setting has an effect only with"),
         ("response.http.headers.config", "set", "Expected: '[action] [header name]:[header"),
         ("response.http.headers.config", "put A:b", "Invalid header config action: 'put'"),
         ("response.http.headers.config", "set A B:c", "cannot contain whitespace"),
