@@ -56,7 +56,7 @@ def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
             thread.join()
 
 
-def test_a_worker_that_is_not_there_is_told_with_what_to_do(
+def test_a_worker_that_is_not_there_is_reported_with_what_to_do(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     """One sentence, and exit code 1."""
@@ -79,7 +79,7 @@ def test_a_worker_that_is_not_there_is_told_with_what_to_do(
         (200, b'{"offsets": 1}', "Expected `array`"),
     ],
 )
-def test_a_stranger_is_told(shell: Shell, status: int, body: bytes, told: str):
+def test_a_stranger_is_reported(shell: Shell, status: int, body: bytes, told: str):
     """Whatever it answers is no offset."""
     with answering(status, body) as (url, _):
         error = shell.failed("offsets", "show", "c", "--url", url)
@@ -153,7 +153,7 @@ def test_a_worker_with_tls_is_asked(
     assert PLANNED in listed
 
 
-def test_a_refusal_in_words_of_kafka_connect_is_told(shell: Shell):
+def test_a_refusal_in_words_of_kafka_connect_is_reported(shell: Shell):
     """Its 401 is text, and says what to do here."""
     with answering(401, b"User cannot access the resource.") as (url, _):
         told = shell.failed("connectors", "list", "--url", url)
@@ -161,7 +161,7 @@ def test_a_refusal_in_words_of_kafka_connect_is_told(shell: Shell):
     assert "headrace: User cannot access the resource. Give a user with --user; " in told
 
 
-def test_what_only_headrace_can_do_is_told_of_another_worker(shell: Shell):
+def test_what_only_headrace_can_do_is_reported_of_another_worker(shell: Shell):
     """Kafka Connect's own answers what any wrong path gets."""
     with answering(404, b'{"error_code":404,"message":"HTTP 404 Not Found"}') as (url, asked):
         told = shell.failed("offsets", "history", "c", "--url", url)

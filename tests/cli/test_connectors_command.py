@@ -67,7 +67,7 @@ def test_a_connector_is_created_with_offsets(shell: Shell, worker: Worker, tmp_p
     assert "STOPPED" == worker.stage.configs.connectors()["d"].target_state
 
 
-def test_a_status_tells_why_something_failed(shell: Shell, worker: Worker):
+def test_a_status_reports_why_something_failed(shell: Shell, worker: Worker):
     """With the lines of the trace, and no other colour of the terminal than its own."""
     until(lambda: len(worker.stage.states()) == 3)
     worker.stage.the_run().end(TaskFailedError("line one\n\x1b[31mline two"))

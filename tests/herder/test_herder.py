@@ -71,7 +71,7 @@ def test_a_name_is_taken_once() -> None:
         assert not run.asked.is_set()
 
 
-def test_what_is_wrong_is_told_and_not_stored() -> None:
+def test_what_is_wrong_is_reported_and_not_stored() -> None:
     """In Kafka Connect's form."""
     with Stage().herder() as herder:
         with pytest.raises(BadRequestError) as caught:
@@ -168,7 +168,7 @@ def test_what_reads_a_deleted_connector_s_own_topic_is_closed() -> None:
     assert [True] == stage.offset_stores.closed()
 
 
-def test_a_deletion_that_takes_too_long_is_told() -> None:
+def test_a_deletion_that_takes_too_long_is_reported() -> None:
     """The connector is gone all the same; one of the same name begins when the old run has ended."""
     stage = Stage(holds=True, grace=-14.9)
     with stage.herder() as herder:
@@ -282,7 +282,7 @@ def test_tasks_of_a_connector_whose_restart_fails_are_no_one_s(tmp_path: Path) -
         until(lambda: stage.states() == gone)
 
 
-def test_a_restart_with_flags_tells_what_it_restarts() -> None:
+def test_a_restart_with_flags_reports_what_it_restarts() -> None:
     """Only what failed, if that was asked for; nothing when nothing has."""
     stage = Stage(holds=True)
     with stage.herder() as herder:
@@ -468,7 +468,7 @@ def test_before_kafka_is_there_requests_are_answered_and_nothing_runs() -> None:
         assert "k" == herder.server().kafka_cluster_id
 
 
-def test_kafka_that_never_comes_is_told_to_those_who_wait() -> None:
+def test_kafka_that_never_comes_is_reported_to_those_who_wait() -> None:
     """And to whoever runs the worker."""
     stage = Stage(kafka_fails=RetriableError("no one answers"))
     with stage.herder() as herder:

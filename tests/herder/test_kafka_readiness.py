@@ -17,7 +17,7 @@ from headrace.herder.request_queue import KafkaReadiness
         (ServerError("Worker is shutting down"), "^Worker is shutting down$"),
     ],
 )
-def test_the_reason_is_told_once(failure: Exception | None, told: str) -> None:
+def test_the_reason_is_reported_once(failure: Exception | None, told: str) -> None:
     """A worker that ends says so, and not that it is starting."""
     readiness = KafkaReadiness(wait_seconds=0)
     if failure is not None:

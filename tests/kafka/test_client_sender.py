@@ -211,7 +211,7 @@ def test_a_late_failure_fails_the_task(
     sender.abort()
 
 
-def test_an_idempotent_failure_is_told_until_the_sender_is_closed(
+def test_an_idempotent_failure_is_reported_until_the_sender_is_closed(
     open_sender: Opening, new_topic: str
 ) -> None:
     """Without a transaction the record is gone, so nothing after it may pass for complete."""
@@ -243,7 +243,7 @@ def test_a_fenced_sender_stays_fenced(
     assert {b"new"} == values_of(read_committed(new_topic))
 
 
-def test_places_are_told(open_sender: Opening, new_topic: str, transactional_id: str) -> None:
+def test_metadata_is_reported(open_sender: Opening, new_topic: str, transactional_id: str) -> None:
     """Each record's place in Kafka, in the order of the rows."""
     sender = open_sender(transactional_id, reports_metadata=True)
     sender.begin()

@@ -72,7 +72,7 @@ def test_a_client_of_a_token_endpoint():
         ),
     ],
 )
-def test_what_is_wrong_is_told_without_secrets(line: str, told: str):
+def test_what_is_wrong_is_reported_without_secrets(line: str, told: str):
     """In the words of Kafka's Java clients, where they have them."""
     with pytest.raises(ValueError, match=r"\.$") as caught:
         jaas_settings(line)

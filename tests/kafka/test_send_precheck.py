@@ -85,7 +85,7 @@ def test_a_topic_that_grows_is_asked_for_again() -> None:
     assert ["t", "t"] == cluster.asked
 
 
-def test_a_topic_that_is_not_to_be_had_is_told_by_the_writing() -> None:
+def test_a_topic_that_is_not_available_is_reported_by_the_writing() -> None:
     """Which has the advice; the precheck lets its records in."""
     Cluster({}).precheck().check(to(7))
 

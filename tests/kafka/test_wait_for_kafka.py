@@ -20,7 +20,7 @@ from headrace.kafka.deadline import Deadline
         ("nohost.invalid:9092", "Failed to resolve 'nohost.invalid:9092'"),
     ],
 )
-def test_waiting_is_told_with_address_and_reason(address: str, reason: str) -> None:
+def test_waiting_is_reported_with_address_and_reason(address: str, reason: str) -> None:
     """Soon, again now and then, and in the end."""
     reported: list[str] = []
 
@@ -47,7 +47,7 @@ def silent() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_what_waits_for_the_cluster_is_told_once(silent: str) -> None:
+def test_what_waits_for_the_cluster_is_reported_once(silent: str) -> None:
     """A port that takes connections and says nothing gives no reason of its own."""
     reported: list[str] = []
 

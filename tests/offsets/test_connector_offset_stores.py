@@ -85,7 +85,7 @@ def test_a_connector_that_takes_over_closes_the_reader_of_its_earlier_settings(
     assert [True, False] == stage.closed()
 
 
-def test_whoever_uses_a_closed_reader_is_told_to_ask_again() -> None:
+def test_callers_of_a_closed_reader_are_asked_to_retry() -> None:
     """It is not opened again, where no one would close it."""
     topic = KafkaOwnTopic(OWN, refresh_seconds=0.1)
     topic.close()
@@ -95,7 +95,7 @@ def test_whoever_uses_a_closed_reader_is_told_to_ask_again() -> None:
             use()
 
 
-def test_whoever_holds_a_closed_store_is_told_to_ask_again() -> None:
+def test_callers_of_a_closed_store_are_asked_to_retry() -> None:
     """The client's own complaint would look like a mistake of ours."""
     store = LockedOffsetStore(MemoryOffsetStore())
     store.close()

@@ -61,7 +61,7 @@ def reading(
         yield asked
 
 
-def test_whoever_waits_for_a_late_read_is_told_with_it() -> None:
+def test_readers_that_wait_for_a_late_read_fail_with_it() -> None:
     """An outage costs each of many readers the time of one read, and not of all that came before."""
     store, clock = StoreInAnOutage(), Clock()
 
@@ -74,7 +74,7 @@ def test_whoever_waits_for_a_late_read_is_told_with_it() -> None:
     assert 1 == store.reads
 
 
-def test_whoever_asks_after_a_late_read_has_the_store_read() -> None:
+def test_a_read_after_a_late_one_refreshes_the_store() -> None:
     """A broker that has come back is never taken for one that is away."""
     store = StoreInAnOutage()
     store.gives_up.set()

@@ -148,7 +148,7 @@ class ActsOnly(PolledPuppet):
         (PolledPuppet(), "The connector does not validate offsets."),
     ],
 )
-def test_a_dry_run_says_what_the_connector_can_tell(connector: SourceConnector, verdict: str):
+def test_a_dry_run_says_what_the_connector_knows(connector: SourceConnector, verdict: str):
     """A hook that acts is not called, so its silence says nothing."""
     stage = memory_stage()
     told = stage.changes().alter(

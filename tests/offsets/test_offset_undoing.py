@@ -126,7 +126,7 @@ def test_an_old_creation_is_not_that_of_the_present_connector(stage: Stage):
     assert "earlier connector c" in refused(stage, number)
 
 
-def test_the_refusal_of_a_creation_tells_what_it_wiped(stage: Stage):
+def test_the_refusal_of_a_creation_reports_what_it_wiped(stage: Stage):
     """So that it can be set by hand; nothing is said where nothing was wiped."""
     create = (
         "is the creation of connector c. To undo it, reset the connector's offsets and delete it."

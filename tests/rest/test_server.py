@@ -140,7 +140,7 @@ def test_the_worker_knows_its_address_before_it_answers(herder: FakeHerder):
     assert [200] == [each.status_code for each in answers]
 
 
-def test_an_advertised_address_is_told_beside_the_listener_s():
+def test_an_advertised_address_is_reported_beside_the_listener_s():
     """The one is where the worker listens, the other what other workers are told."""
     binding = Binding.of(config(rest_advertised_host_name="a.b"))
     binding.close()
