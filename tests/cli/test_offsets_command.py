@@ -61,7 +61,7 @@ def test_an_unknown_connector_is_reported_with_those_that_there_are(shell: Shell
 
 def test_a_name_is_not_empty(shell: Shell):
     """A variable of a shell may be, and a path without the name is another one."""
-    assert "A name is empty" in shell.failed("offsets", "reset", "")
+    assert "name of the connector is empty" in shell.failed("offsets", "reset", "")
 
 
 def test_one_offset_is_set(shell: Shell, worker: Worker):
@@ -103,7 +103,7 @@ def test_json_whose_quotes_the_shell_has_removed_is_explained(shell: Shell):
     """What reaches the command is not what was typed."""
     told = shell.failed("offsets", "set", "c", '{"file":"a"}', "{at:1}", code=2)
     assert "{at:1} is not JSON" in told
-    assert "between single quotes" in told
+    assert "in single quotes" in told
 
 
 def test_a_dry_run_changes_nothing(shell: Shell, worker: Worker):

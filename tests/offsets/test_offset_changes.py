@@ -86,7 +86,7 @@ def test_a_reset_forgets_all(stage: Stage):
         assert [("validate", expected), ("alter", expected)] == stage.asked()
 
 
-def test_a_lag_that_the_connector_does_not_know_is_null(stage: Stage):
+def test_without_a_hook_that_handles_it_the_other_sentence_is_answered(stage: Stage):
     """The second text of success, with the verb of the request."""
     connector = stage.connector = Asked()
     connector.answer = False

@@ -1,4 +1,4 @@
-"""`headrace broker`: a real Kafka broker on this machine, for trying things."""
+"""`headrace broker`: a real Kafka broker on this machine, for experiments."""
 
 from __future__ import annotations
 

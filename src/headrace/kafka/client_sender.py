@@ -316,12 +316,11 @@ class ClientSender:
     def send_offsets(self, topic: str, entries: Sequence[OffsetEntry]) -> None:
         """Hand over records of the offsets topic; a refusal fails the task.
 
-        Whatever partitioner the user chose for records, a key of an offset goes where Java's default one
-        puts it: equal keys must follow each other in one partition, where the log tells which is newer.
+        Whatever partitioner the user has chosen for records, the key of an offset goes where Java's default
+        partitioner puts it: equal keys must be in one partition, whose order shows which is newer.
         """
         self._producer.writes_to(topic)
-        asked = not self._partitions_as_java
-        partitions = self._partitions(topic) if asked else None
+        partitions = None if self._partitions_as_java else self._partitions(topic)
         for key, value in entries:
             partition = java_partition(key, partitions) if partitions else _ANY_PARTITION
             try:

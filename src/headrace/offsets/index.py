@@ -136,7 +136,7 @@ class LogPosition:
     timestamp: int
 
     def is_after(self, other: LogPosition) -> bool:
-        """Whether this record was written later, as far as the log can tell."""
+        """Whether this record was written later, as far as the log shows."""
         if self.partition == other.partition:
             return self.offset > other.offset
         return (self.timestamp, self.partition) > (other.timestamp, other.partition)
