@@ -36,7 +36,7 @@ def test_a_class_is_found():
         ("doubles.puppets", "could not be loaded"),
     ],
 )
-def test_what_is_no_such_class_is_told_with_its_path(path: str, told: str):
+def test_what_is_no_such_class_is_reported_with_its_path(path: str, told: str):
     """A worker shows it for the connector, a slot for its task."""
     with pytest.raises(TaskFailedError) as raised:
         class_at(path, SourceTask)
@@ -53,7 +53,7 @@ def test_what_is_no_such_class_is_told_with_its_path(path: str, told: str):
         ("import nowhere\n", "No module named 'nowhere' ({file}, line 1)"),
     ],
 )
-def test_a_module_that_cannot_be_imported_is_told_with_its_line(
+def test_a_module_that_cannot_be_imported_is_reported_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, told: str
 ):
     """One sentence, whatever the module raises."""

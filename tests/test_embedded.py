@@ -29,5 +29,7 @@ def test_a_session_that_has_ended_is_refused(tmp_path: Path) -> None:
     session = SimpleNamespace(conf=SimpleNamespace(get=get))
     worker = {"key.converter": "string", "value.converter": "string"}
 
-    with pytest.raises(TaskFailedError, match=r"does not answer: .*refused. Give a running one"):
+    with pytest.raises(
+        TaskFailedError, match=r"does not answer: .*refused. Pass a running session"
+    ):
         headrace.run(worker, [], state_file=tmp_path / "state.db", spark=session)  # type: ignore[arg-type]

@@ -22,16 +22,16 @@ def run(
     state_file: Path | str,
     spark: SparkSession | None = None,
 ) -> Mapping[str, ConnectorSummary]:
-    """Run *connectors* until all there is has been read and committed, then return what each has done.
+    """Run *connectors* until everything has been read and committed, then return what each has done.
 
     *worker* and each of *connectors* are configurations as for ``headrace run``, their values text, numbers
-    or booleans; *state_file* is where the worker keeps its own, made if it is missing. With *spark*, the
+    or booleans; *state_file* holds the worker's state, and is created if it is missing. With *spark*, the
     slots run on that session, which is left open; without it, the program must have no active session,
     which would be taken over. Raises :class:`~headrace.connect.errors.ConnectError` when a configuration is
-    wrong or Kafka cannot be reached, and what failed when a connector fails; the others have then been read
-    to their end.
+    invalid or Kafka cannot be reached, and the connector's error when one fails; the others have then been
+    read to their end.
 
-    The answer has a :class:`~headrace.observe.summary.ConnectorSummary` for each connector, by its name: records,
+    The result has a :class:`~headrace.observe.summary.ConnectorSummary` for each connector, by its name: records,
     bytes, files, seconds.
     """
     from headrace.embedded import run_once  # noqa: PLC0415 (importing headrace stays cheap)

@@ -1,4 +1,4 @@
-"""The command `headrace`, which `python -m headrace` is, too."""
+"""The command `headrace`, also as `python -m headrace`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Do what the command line says, and end the Python process with the right exit code."""
+    """Run the command line, and end the Python process with its exit code."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Nothing is open yet: Ctrl-C need not tell which module was being imported.
+        # Nothing is open yet: Ctrl-C need not show which module was being imported.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from headrace.cli.main import main as command  # noqa: PLC0415 (it takes most of a second)
 

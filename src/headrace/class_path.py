@@ -1,4 +1,4 @@
-"""Classes and functions of authors by where they lie, ``package.module:Class``, and the folders they come from."""
+"""Loads plugins' classes and functions by their path, ``package.module:Class``, and the folders to import them from."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Kind = TypeVar("Kind")
 
 
 class Terminated(BaseException):
-    """SIGTERM has come, and whatever is open is closed on the way out; nothing that catches errors catches this."""
+    """SIGTERM was received: everything open is closed on the way out. Not caught by code that catches errors."""
 
 
-# Other errors of their kind, such as a cancelled coroutine's, a module may have handled when it was imported.
+# Other such exceptions, as that of a cancelled coroutine, may have been handled by the module that was imported.
 _ENDS_PROCESS = (KeyboardInterrupt, Terminated)
 
 
 def class_at(path: str, kind: type[Kind]) -> Callable[[], Kind]:
     """The class at *path*, to be called without arguments, which must be a *kind*; imports its module.
 
-    Raises :class:`~headrace.connect.errors.TaskFailedError` when it is not there or of another kind, or
-    when its module cannot be imported; then with the file and the line. Called once for each connector, and
-    by each slot for its task.
+    Raises :class:`~headrace.connect.errors.TaskFailedError` when it does not exist or is of another kind, or
+    when its module cannot be imported, with the file and the line. Called once for each connector, and by
+    each slot for its task.
     """
     module, _, name = path.partition(":")
     found = _loaded(path, module, name)
@@ -50,13 +50,13 @@ def function_at(path: str) -> Callable[..., object]:
 
 
 def module_and_name(path: str) -> tuple[str, str]:
-    """The two parts of *path*: behind a colon, or else behind the last dot, stands the name. Pure."""
+    """The module and the name in *path*: the name follows a colon, or else the last dot. Pure."""
     module, _, name = path.partition(":") if ":" in path else path.rpartition(".")
     return module, name
 
 
 def interruption_behind(error: BaseException) -> BaseException | None:
-    """What was to end this process and became *error* where a module was imported; ``None`` where nothing was."""
+    """The signal's exception that a module's import has turned into *error*; ``None`` if there is none."""
     seen = list[BaseException]()
     each: BaseException | None = error
     while each is not None and each not in seen:
@@ -77,7 +77,7 @@ def _loaded(path: str, module: str, name: str) -> object:
 
 
 def _reason(error: BaseException) -> str:
-    """*error* with the file and the line where it was raised, if that is in a module of somebody else."""
+    """*error* with the file and the line where it was raised, if that is in the imported module."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
     frames = [
@@ -92,10 +92,10 @@ def _reason(error: BaseException) -> str:
 
 
 def make_importable(folders: Iterable[str]) -> None:
-    """Find modules in *folders*, too: behind all others, so that none of them takes the place of an installed one.
+    """Add *folders* at the end of the module path, so that none of their modules hides an installed one.
 
-    A folder that this machine does not have is passed over. May be called again. Called once by a worker, and
-    by each slot before its task is loaded.
+    A folder that this machine does not have is ignored. May be repeated. Called once by a worker, and by each slot
+    before its task is loaded.
     """
     for each in folders:
         if each not in sys.path and Path(each).is_dir():

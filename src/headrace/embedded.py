@@ -1,4 +1,4 @@
-"""``headrace.run``: a worker inside somebody else's program."""
+"""``headrace.run``: a worker inside another program."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run_once(
     spark: SparkSession | None = None,
 ) -> Mapping[str, ConnectorSummary]:
     """See :func:`headrace.run`."""
-    # On somebody's own session the worker's master has no effect, so it cannot be wrong either.
+    # With the caller's own session the worker's master has no effect, so it is not validated.
     config = checked_worker(
         worker
         if spark is None

@@ -1,4 +1,4 @@
-"""Java's key and trust stores: which form a file's bytes have, and what a PKCS12 store holds, as PEM."""
+"""Java's key and trust stores: detects their form, and reads PKCS12 stores as PEM."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Form = Literal["PEM", "PKCS12", "JKS"]
 
 _PEM_BEGINS: Final = b"-----BEGIN"
 _JKS_BEGINS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
-# An explanation may come before the first block of a PEM file.
+# A PEM file may have comments before its first block.
 _SEEN_BYTES: Final = 65_536
 
 
 def form_of(content: bytes) -> Form:
-    """The form that the bytes of a store's file show; what shows no other is taken for PKCS12. Pure."""
+    """The form of a store's file by its bytes; anything but JKS and PEM is taken for PKCS12. Pure."""
     if content.startswith(_JKS_BEGINS):
         return "JKS"
     return "PEM" if _PEM_BEGINS in content[:_SEEN_BYTES] else "PKCS12"
@@ -31,10 +31,10 @@ def advice(location: str) -> str:
 
 
 class Pkcs12:
-    """An opened store. Raises ``ImportError`` without the extra ``pkcs12``, and ``ValueError`` for what cannot be opened with *password*."""
+    """An opened store. Raises ``ImportError`` without the extra ``pkcs12``, and ``ValueError`` if *password* does not open it."""
 
     def __init__(self, content: bytes, password: bytes | None) -> None:
-        # Only those who have such a store need the library.
+        # Imported here, because the library is optional.
         from cryptography.hazmat.primitives.serialization import pkcs12  # noqa: PLC0415
 
         self._store: PKCS12KeyAndCertificates = pkcs12.load_pkcs12(content, password)

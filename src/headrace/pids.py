@@ -1,6 +1,6 @@
-"""Processes by their pid: what the system tells of one, and whether it is still the same one.
+"""Processes by their pid: what the system reports of one, and whether it is still the same process.
 
-Pids are given out again, so a process is known by its pid and its identity. Standard library only.
+Pids are reused, so a process is identified by its pid and its start. Standard library only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Stat:
 
 
 def parsed_stat(text: str) -> Stat:
-    """What ``/proc/PID/stat`` says; the name in it may hold blanks and brackets. Pure."""
+    """The content of ``/proc/PID/stat``; the process name in it may hold blanks and brackets. Pure."""
     head, _, rest = text.rpartition(")")
     fields = rest.split()
     return Stat(
@@ -42,7 +42,7 @@ def parsed_stat(text: str) -> Stat:
 
 
 def read_stat(pid: int) -> Stat | None:
-    """The process *pid*; None when there is none, or the system has no /proc."""
+    """The process *pid*; ``None`` when there is none, or the system has no /proc."""
     try:
         return parsed_stat(Path(f"/proc/{pid}/stat").read_text())
     except OSError:
@@ -50,7 +50,7 @@ def read_stat(pid: int) -> Stat | None:
 
 
 def identity_of(pid: int) -> str | None:
-    """Something that differs between two processes that had the same pid; None when it is dead.
+    """A value that differs between two processes with the same pid; ``None`` when the process is dead.
 
     A zombie, dead but not yet waited for, counts as dead.
     """
@@ -61,7 +61,7 @@ def identity_of(pid: int) -> str | None:
 
 
 def send(signal_number: signal.Signals, *, pid: int, identity: str) -> bool:
-    """Send a signal to exactly that process; False when it is gone."""
+    """Send a signal to exactly that process; returns false when it is gone."""
     if identity_of(pid) != identity:
         return False
     try:
@@ -73,5 +73,5 @@ def send(signal_number: signal.Signals, *, pid: int, identity: str) -> bool:
 
 def _identity_by_ps(pid: int) -> str | None:
     command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
-    return None if not told or told[0].startswith("Z") else " ".join(told[1:])
+    words = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    return None if not words or words[0].startswith("Z") else " ".join(words[1:])

@@ -56,7 +56,7 @@ def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
             thread.join()
 
 
-def test_a_worker_that_is_not_there_is_told_with_what_to_do(
+def test_a_worker_that_is_not_there_is_reported_with_what_to_do(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     """One sentence, and exit code 1."""
@@ -66,25 +66,25 @@ def test_a_worker_that_is_not_there_is_told_with_what_to_do(
     told = capsys.readouterr().err
     assert told.startswith("headrace: The worker at http://127.0.0.1:1 cannot be reached: ")
     assert told.endswith(
-        ". Start one with 'headrace run', or name another with --url or HEADRACE_URL.\n"
+        ". Start one with 'headrace run', or choose another with --url or HEADRACE_URL.\n"
     )
 
 
 @pytest.mark.parametrize(
     ("status", "body", "told"),
     [
-        (200, b"<html>", "HTTP 200, which is no JSON"),
-        (502, b"<html>", "HTTP 502, which is no JSON"),
+        (200, b"<html>", "HTTP 200, which is not JSON"),
+        (502, b"<html>", "HTTP 502, which is not JSON"),
         (500, b"{}", "HTTP 500 without a message"),
         (200, b'{"offsets": 1}', "Expected `array`"),
     ],
 )
-def test_a_stranger_is_told(shell: Shell, status: int, body: bytes, told: str):
+def test_a_stranger_is_reported(shell: Shell, status: int, body: bytes, told: str):
     """Whatever it answers is no offset."""
     with answering(status, body) as (url, _):
         error = shell.failed("offsets", "show", "c", "--url", url)
 
-    assert f"What answers at {url} is no worker of headrace or Kafka Connect: " in error
+    assert f"The server at {url} is not a worker of headrace or Kafka Connect: " in error
     assert told in error
 
 
@@ -93,7 +93,7 @@ def test_no_dry_run_is_asked_of_who_would_do_it(shell: Shell):
     with answering(404, b'{"error_code":404,"message":"HTTP 404 Not Found"}') as (url, asked):
         told = shell.failed("offsets", "reset", "c", "--dry-run", "--url", url)
 
-    assert "knows no dry runs" in told
+    assert "does not support dry runs" in told
     assert ["OPTIONS /connectors/any/offsets/history"] == asked
 
 
@@ -123,7 +123,7 @@ def test_a_password_is_taken_from_the_environment_or_asked_for(
     finally:
         server.close()
 
-    assert "headrace: User cannot access the resource. Name a user with --user; " in told
+    assert "headrace: User cannot access the resource. Give a user with --user; " in told
     assert (1, True) == (wrong.code, "User cannot access the resource." in wrong.err)
     assert "ann  reset" in shell.done("offsets", "history", "c")
 
@@ -153,20 +153,20 @@ def test_a_worker_with_tls_is_asked(
     assert PLANNED in listed
 
 
-def test_a_refusal_in_words_of_kafka_connect_is_told(shell: Shell):
+def test_a_refusal_in_words_of_kafka_connect_is_reported(shell: Shell):
     """Its 401 is text, and says what to do here."""
     with answering(401, b"User cannot access the resource.") as (url, _):
         told = shell.failed("connectors", "list", "--url", url)
 
-    assert "headrace: User cannot access the resource. Name a user with --user; " in told
+    assert "headrace: User cannot access the resource. Give a user with --user; " in told
 
 
-def test_what_only_headrace_can_do_is_told_of_another_worker(shell: Shell):
+def test_what_only_headrace_can_do_is_reported_of_another_worker(shell: Shell):
     """Kafka Connect's own answers what any wrong path gets."""
     with answering(404, b'{"error_code":404,"message":"HTTP 404 Not Found"}') as (url, asked):
         told = shell.failed("offsets", "history", "c", "--url", url)
 
-    assert f"headrace: HTTP 404 Not Found. The worker at {url} knows nothing of this" in told
+    assert f"headrace: HTTP 404 Not Found. The worker at {url} does not support this" in told
     assert ["GET /connectors/c/offsets/history"] == asked
 
 
@@ -180,7 +180,7 @@ def test_a_password_in_a_url_is_refused_and_not_repeated(shell: Shell):
     """It would be in the lists of processes, and in errors."""
     told = shell.failed("connectors", "list", "--url", "http://ann:hunter2@h", code=2)
 
-    assert "it holds a user" in told
+    assert "it contains a user" in told
     assert "hunter2" not in told
 
 

@@ -80,6 +80,6 @@ def test_start_and_stop(tmp_path: Path):
     finally:
         left = Broker(folder).stop()
 
-    assert "runs already" in again
+    assert "is already running" in again
     assert "The broker is stopped.\n" == stopped
     assert not left

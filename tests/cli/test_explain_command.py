@@ -98,7 +98,7 @@ def test_programs_get_json(scene: Scene):
     assert left["reason"]
 
 
-def test_a_broker_that_is_away_is_told(scene: Scene):
+def test_a_broker_that_is_away_is_reported(scene: Scene):
     """And what is shown is as if nothing had been sent."""
     result = scene.explained({"group.id": "g"})
 
@@ -168,12 +168,12 @@ def test_a_wrong_configuration_is_refused_as_by_run(scene: Scene):
     assert "topic" in str(result.exception)
 
 
-def test_a_connector_that_does_not_plan_is_told(scene: Scene):
+def test_a_connector_that_does_not_plan_is_reported(scene: Scene):
     """Only its tasks know."""
     result = scene.explained(connector_class="file_stream", file="in/a.txt")
 
     assert isinstance(result.exception, TaskFailedError)
-    assert "does not plan" in str(result.exception)
+    assert "makes no plan" in str(result.exception)
 
 
 def test_names_stay_on_one_line():

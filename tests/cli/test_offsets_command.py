@@ -53,7 +53,7 @@ def test_no_offsets_are_a_sentence(shell: Shell):
     assert "Connector c has no offsets.\n" == shell.done("offsets", "show", "c")
 
 
-def test_an_unknown_connector_is_told_with_those_that_there_are(shell: Shell, worker: Worker):
+def test_an_unknown_connector_is_reported_with_those_that_there_are(shell: Shell, worker: Worker):
     """In the worker's words, with exit code 1."""
     told = f"headrace: Connector x/y not found. At {worker.url.rstrip('/')} there is the connector c.\n"
     assert told == shell.failed("offsets", "show", "x/y")
@@ -61,7 +61,7 @@ def test_an_unknown_connector_is_told_with_those_that_there_are(shell: Shell, wo
 
 def test_a_name_is_not_empty(shell: Shell):
     """A variable of a shell may be, and a path without the name is another one."""
-    assert "A name is empty" in shell.failed("offsets", "reset", "")
+    assert "name of the connector is empty" in shell.failed("offsets", "reset", "")
 
 
 def test_one_offset_is_set(shell: Shell, worker: Worker):
@@ -99,11 +99,11 @@ def test_a_partition_that_is_no_object_is_wrong_usage(shell: Shell, given: str):
     assert "PARTITION" in shell.failed("offsets", "set", "c", given, "{}", code=2)
 
 
-def test_json_whose_quotes_the_shell_has_taken_is_told_how_to_keep_them(shell: Shell):
+def test_json_whose_quotes_the_shell_has_removed_is_explained(shell: Shell):
     """What reaches the command is not what was typed."""
     told = shell.failed("offsets", "set", "c", '{"file":"a"}', "{at:1}", code=2)
     assert "{at:1} is not JSON" in told
-    assert "between single quotes" in told
+    assert "in single quotes" in told
 
 
 def test_a_dry_run_changes_nothing(shell: Shell, worker: Worker):
@@ -126,7 +126,7 @@ def test_resetting_forgets_all(shell: Shell, worker: Worker):
     assert {} == worker.known()
 
 
-def test_history_tells_who_and_what(shell: Shell, worker: Worker):
+def test_history_reports_who_and_what(shell: Shell, worker: Worker):
     """The newest first; one change with its offsets before and after."""
     worker.put(a=1)
     worker.stop()
@@ -215,9 +215,9 @@ def test_a_change_that_failed_is_not_undone(shell: Shell, worker: Worker):
     assert {"a": 1} == worker.known()
 
 
-def test_nothing_to_undo_is_told(shell: Shell):
+def test_nothing_to_undo_is_reported(shell: Shell):
     """With exit code 1."""
-    assert "no change that could be undone" in shell.failed("offsets", "undo", "c")
+    assert "no change that can be undone" in shell.failed("offsets", "undo", "c")
     assert "has no change 7" in shell.failed("offsets", "history", "c", 7)
 
 
@@ -232,7 +232,7 @@ def test_an_export_is_imported(shell: Shell, worker: Worker, tmp_path: Path):
 
     assert f"2 offsets of connector c are in {file}.\n" == told
     assert {"a": 1, "b": 2, "d": 6} == worker.known()
-    assert f"{file} is there already" in shell.failed("offsets", "export", "c", file)
+    assert f"{file} already exists" in shell.failed("offsets", "export", "c", file)
 
 
 def test_an_import_replaces(shell: Shell, worker: Worker, tmp_path: Path):
@@ -249,14 +249,14 @@ def test_an_import_replaces(shell: Shell, worker: Worker, tmp_path: Path):
     assert {"a": 5, "d": 6} == worker.known()
 
 
-def test_an_import_of_nothing_is_told(shell: Shell, worker: Worker, tmp_path: Path):
+def test_an_import_of_nothing_is_reported(shell: Shell, worker: Worker, tmp_path: Path):
     """It would change nothing, which is hardly what was meant."""
     worker.stop()
     file = tmp_path / "c.json"
     shell.done("offsets", "export", "c", file)
 
     told = f"headrace: {file} has no offsets, so there is nothing to change: "
-    assert f"{told}'headrace offsets reset' forgets all.\n" == shell.failed(
+    assert f"{told}'headrace offsets reset' deletes all.\n" == shell.failed(
         "offsets", "import", "c", file
     )
     assert f"{told}connector c has none, either.\n" == shell.failed(
@@ -302,7 +302,9 @@ def test_a_file_of_a_java_worker_is_imported(shell: Shell, worker: Worker, tmp_p
         (b"\xff", "It is not UTF-8"),
     ],
 )
-def test_a_file_without_offsets_is_told(shell: Shell, tmp_path: Path, content: bytes, told: str):
+def test_a_file_without_offsets_is_reported(
+    shell: Shell, tmp_path: Path, content: bytes, told: str
+):
     """By its name and what is wrong with it."""
     file = tmp_path / "c.json"
     file.write_bytes(content)
@@ -311,7 +313,7 @@ def test_a_file_without_offsets_is_told(shell: Shell, tmp_path: Path, content: b
     assert told in shell.failed("offsets", "import", "c", file)
 
 
-def test_a_file_that_is_not_there_is_told(shell: Shell, tmp_path: Path):
+def test_a_file_that_is_not_there_is_reported(shell: Shell, tmp_path: Path):
     """By its name."""
     file = tmp_path / "no"
 

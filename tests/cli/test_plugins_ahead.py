@@ -27,7 +27,7 @@ def test_plugins_are_imported_on_a_thread_that_nothing_waits_for() -> None:
     may_end.set()
 
 
-def test_plugins_that_cannot_be_listed_are_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_plugins_that_cannot_be_listed_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     """As a warning; the worker goes on."""
 
     def plugins() -> None:

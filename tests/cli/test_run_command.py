@@ -105,7 +105,7 @@ def test_a_signal_ends_the_import_of_a_plugin(
     assert "Traceback" not in said
 
 
-def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_everything_wrong_is_reported_at_once(tmp_path: Path) -> None:
     """Of all connectors, and with the paths of files that cannot be read."""
     bad = {**CONNECTOR, "tasks.max": "none"}
     command = _started(tmp_path, NOWHERE, bad, {**CONNECTOR, "name": "d", "topic": ""})
@@ -118,7 +118,7 @@ def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
         assert told in ended.stderr
 
 
-def test_all_that_is_wrong_with_the_worker_s_file_is_told_at_once(tmp_path: Path) -> None:
+def test_all_that_is_wrong_with_the_worker_s_file_is_reported_at_once(tmp_path: Path) -> None:
     """Its own settings, those that have no effect, those of listeners, and the files that these name."""
     worker = {
         **NOWHERE,
@@ -141,7 +141,7 @@ def test_all_that_is_wrong_with_the_worker_s_file_is_told_at_once(tmp_path: Path
     ] == [line.split(":")[0].strip() for line in ended.stderr.splitlines()[1:]]
 
 
-def test_converters_that_are_missing_are_told(tmp_path: Path) -> None:
+def test_converters_that_are_missing_are_reported(tmp_path: Path) -> None:
     """As what is required and missing, beside what else is wrong."""
     worker = {"bootstrap.servers": "127.0.0.1:9", "header.converter": "strange"}
 
@@ -165,7 +165,7 @@ def test_an_address_without_a_port_is_refused_at_once(tmp_path: Path) -> None:
     assert "Invalid url in bootstrap.servers: notaport" in ended.stderr
 
 
-def test_listeners_that_are_none_are_told_with_their_file(tmp_path: Path) -> None:
+def test_listeners_that_are_none_are_reported_with_their_file(tmp_path: Path) -> None:
     """They are read later than the rest of it, which a user need not know."""
     command = _started(tmp_path, {**NOWHERE, "listeners": "http://h:80x"}, CONNECTOR)
     ended = subprocess.run(command, capture_output=True, text=True, check=False)

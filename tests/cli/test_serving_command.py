@@ -87,7 +87,7 @@ def test_requests_are_answered_while_the_broker_is_away(tmp_path: Path) -> None:
         assert "Traceback" not in one.log.read_text()
 
 
-def test_every_listener_is_told_with_its_port(tmp_path: Path) -> None:
+def test_every_listener_is_reported_with_its_port(tmp_path: Path) -> None:
     """Also those that took a free one, and those of administrators."""
     free = {
         "listeners": "http://127.0.0.1:0,http://127.0.0.2:0",
@@ -112,14 +112,14 @@ def test_what_was_asked_for_survives_a_kill(tmp_path: Path) -> None:
         first.ask("PUT", "/connectors/c/pause")
         first.end(signal.SIGKILL)
     with worker(tmp_path, given, "--only-files") as second:
-        until(lambda: "is stored already" in second.log.read_text())
+        until(lambda: "is already stored" in second.log.read_text())
         asked = second.ask("GET", "/connectors?expand=status").json()
 
         states = {name: each["status"]["connector"]["state"] for name, each in asked.items()}
         assert {"c": "PAUSED", "d": "PAUSED"} == states
 
 
-def test_a_second_worker_of_the_same_file_is_told_the_first_one_s_pid(tmp_path: Path) -> None:
+def test_a_second_worker_of_the_same_file_gets_the_first_one_s_pid(tmp_path: Path) -> None:
     """Though its port is taken as well."""
     with worker(tmp_path) as one:
         port = one.url.rpartition(":")[2]

@@ -43,7 +43,7 @@ def test_problems_of_every_client_of_a_worker_are_reported(prefix: str):
     }.items()
 
     assert f"{prefix}sasl.jaas.config" == key
-    assert "a.b.Krb5LoginModule cannot be used here" in reported
+    assert "a.b.Krb5LoginModule is not supported" in reported
     assert "canary" not in reported
 
 
@@ -112,7 +112,7 @@ def test_a_setting_that_no_client_knows_is_accepted_with_a_warning():
     """Kafka Connect passes it on: it may be an interceptor's own. What the worker has is not said of each connector."""
     config = ConnectorConfig.parse({**_LEAST, "producer.override.nope": "1"})
     worker = _worker({"producer.of.an.interceptor": "x"})
-    no_effect = "{} has no effect: the client that is used here has no such setting."
+    no_effect = "{} has no effect: the Kafka client library (librdkafka) has no such setting."
 
     assert (no_effect.format("nope"),) == connector_warnings(config, worker)
     assert (no_effect.format("of.an.interceptor"),) == worker_client_warnings(worker)

@@ -37,11 +37,11 @@ DONE = (
     "this connector manages offsets externally, they will need to be manually {done} in the system that "
     "the connector uses."
 )
-BACK = "Nothing was changed: the offsets are already what they were before change {n}"
-NO_CHANGE = "Connector {c} has no change {n} of its offsets; its history lists those that are kept"
+BACK = "Nothing was changed: the offsets are already those from before change {n}"
+NO_CHANGE = "The history of connector {c}'s offsets has no change {n}"
 CREATED = "Change {n} is the creation of connector {c}. To undo it, reset the connector's offsets and delete it.{rest}"
 MOVED = "Change {n} of connector {c} cannot be undone: offsets have moved since, {rest}"
-UNDONE = "Change {n} of connector {c} is undone already{rest}"
+UNDONE = "Change {n} of connector {c} was already undone{rest}"
 NOT_DONE = "Change {n} was not done, so there is nothing to undo"
 EARLIER = "Change {n} cannot be undone: it belongs to an earlier connector {c}, {rest}"
 OF_CHANGES = {400: [NOT_STOPPED], 404: [ABSENT]}

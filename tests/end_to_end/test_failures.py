@@ -178,7 +178,7 @@ def test_a_transaction_in_a_shared_offsets_topic_is_waited_for_and_named(life: L
 
     assert ended.is_set()
     assert shared in life.waits()[0]
-    assert "another producer has a transaction open" in life.waits()[0]
+    assert "another producer has an open transaction" in life.waits()[0]
     assert numbers(10) == life.values(topic)
     other.close()
 

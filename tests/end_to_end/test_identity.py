@@ -57,7 +57,7 @@ def test_a_files_beginning_counts_when_it_creates_the_connector(
         assert 200 == first.ask("PATCH", "/connectors/c/offsets", altered).status_code
         first.end(signal.SIGKILL)
     with worker(tmp_path, path, **settings(bootstrap)) as second:
-        until(lambda: "is stored already" in second.log.read_text())
+        until(lambda: "is already stored" in second.log.read_text())
         assert [9] == positions(second, "c")
         state = second.ask("GET", "/connectors/c/status").json()["connector"]["state"]
         assert "STOPPED" == state

@@ -53,7 +53,7 @@ def test_the_object_the_partition_and_those_that_there_are_are_told(
         (failure,) = life.run_once().values()
 
         assert f"{life.folder}/in/a-7.txt, record " in str(failure)
-        assert f"has no partition 7: it has {there}. Tell one that it has" in str(failure)
+        assert f"has no partition 7: it has {there}. Use one of these" in str(failure)
     assert ["0 a", "0 b"] == life.values(life.connectors[0]["topic"])
 
 

@@ -37,7 +37,7 @@ from headrace.storage.protocols import (
 )
 from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.waiting import until
-from offsets.own_topics import Homes
+from offsets.own_topics import OpenedStores
 from runtime.desk import SPEC
 
 
@@ -241,7 +241,7 @@ class Stage:
     judge: Admission = field(default_factory=Judge)
     masks_passwords: bool = False
     look_seconds: float = 60.0
-    homes: Homes = field(default_factory=Homes)
+    offset_stores: OpenedStores = field(default_factory=OpenedStores)
 
     def __post_init__(self) -> None:
         self.changes = FakeChanges(self)
@@ -293,7 +293,7 @@ class Stage:
         self.kafka.wait()
         if self.kafka_fails:
             raise self.kafka_fails
-        services: Any = SimpleNamespace(emit=self.told.append, offsets=self.homes.homes)
+        services: Any = SimpleNamespace(emit=self.told.append, offsets=self.offset_stores.stores)
         return KafkaServices(services=services, changes=self.changes, cluster_id="k")
 
     def _new_run(self, spec: RunSpec, _: Services, watcher: RunWatcher) -> FakeRun:

@@ -47,7 +47,7 @@ def test_a_failed_connector_comes_back_so_often(caplog: pytest.LogCaptureFixture
             until(lambda: "RUNNING" == stage.states()[None] and len(stage.running) == 1)
             stage.the_run().end(ValueError("it broke"))
         until(lambda: herder.failed() == ["c"] and "FAILED" == stage.states()[None])
-        last = "after the last of its restarts by itself (headrace.restart.max.attempts is 2)"
+        last = "after the last automatic restart (headrace.restart.max.attempts is 2)"
         until(lambda: last in caplog.text)
         assert 2 == caplog.text.count("is restarted in")
 

@@ -187,7 +187,7 @@ def assert_kept(watch: Watch) -> None:
             assert at < 0, f"{part} is in the {where}: …{text[max(at - 200, 0) : at + 60]}"
 
 
-def test_a_failing_task_tells_no_secret(watch: Watch) -> None:
+def test_a_failing_task_shows_no_secret(watch: Watch) -> None:
     """Its trace, the log lines of both sides, its configuration, and what Spark carries show placeholders."""
     assert (
         201 == watch.ask("POST", "connectors", {"name": "c", "config": watch.config()}).status_code
@@ -207,7 +207,7 @@ def test_a_failing_task_tells_no_secret(watch: Watch) -> None:
     assert_kept(watch)
 
 
-def test_a_connector_that_cannot_start_tells_no_secret(watch: Watch) -> None:
+def test_a_connector_that_cannot_start_shows_no_secret(watch: Watch) -> None:
     """Though its error's words are not its own."""
     watch.ask("PUT", "connectors/c/config", watch.config(leak="start"))
     until(lambda: status(watch) == "FAILED")
@@ -216,7 +216,7 @@ def test_a_connector_that_cannot_start_tells_no_secret(watch: Watch) -> None:
     assert_kept(watch)
 
 
-def test_what_is_refused_tells_no_secret(watch: Watch) -> None:
+def test_what_is_refused_shows_no_secret(watch: Watch) -> None:
     """Neither a validation, nor a creation, nor a class that fails while it is asked."""
     wrong = [
         watch.config(count=SHOWN["password"], **{"tasks.max": SHOWN["password"]}),
@@ -236,7 +236,7 @@ def test_what_is_refused_tells_no_secret(watch: Watch) -> None:
 
 
 @pytest.mark.parametrize("secret", SHOWN)
-def test_a_placeholder_anywhere_tells_no_secret(watch: Watch, secret: str) -> None:
+def test_a_placeholder_anywhere_shows_no_secret(watch: Watch, secret: str) -> None:
     """In whichever key, and however it is sent: validated, created, put, or patched into what is there."""
     file = watch.config()[secret]
     assert 201 == watch.ask("PUT", "connectors/c/config", watch.config()).status_code
@@ -257,7 +257,7 @@ def test_a_placeholder_anywhere_tells_no_secret(watch: Watch, secret: str) -> No
     assert_kept(watch)
 
 
-def test_offsets_that_are_refused_tell_no_secret(watch: Watch) -> None:
+def test_offsets_that_are_refused_show_no_secret(watch: Watch) -> None:
     """Not in a creation either, and not in the history."""
     watch.ask(
         "POST", "connectors", {"name": "c", "config": watch.config(), "initial_state": "STOPPED"}

@@ -52,10 +52,10 @@ def test_stored_ones_get_the_configuration_and_nothing_else(
 
         assert [] == stage.changes.done
         [told] = [each for each in caplog.messages if "ignored" in each]
-        assert told.startswith("Connector c is stored already")
+        assert told.startswith("Connector c is already stored")
 
 
-def test_the_first_refusal_is_told() -> None:
+def test_the_first_refusal_is_reported() -> None:
     """Those before it are there."""
     with Stage().herder() as herder:
         wrong = ConnectorFile(name="d", config={**file("d").config, "wrong": "yes"})

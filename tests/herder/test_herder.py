@@ -71,7 +71,7 @@ def test_a_name_is_taken_once() -> None:
         assert not run.asked.is_set()
 
 
-def test_what_is_wrong_is_told_and_not_stored() -> None:
+def test_what_is_wrong_is_reported_and_not_stored() -> None:
     """In Kafka Connect's form."""
     with Stage().herder() as herder:
         with pytest.raises(BadRequestError) as caught:
@@ -162,20 +162,20 @@ def test_what_reads_a_deleted_connector_s_own_topic_is_closed() -> None:
     stage = Stage()
     with stage.herder() as herder:
         herder.create(request())
-        stage.homes.homes.of(NamedConnector(name="c", own_offsets=OWN))
+        stage.offset_stores.stores.of(NamedConnector(name="c", own_offsets=OWN))
         herder.delete("c")
 
-    assert [True] == stage.homes.closed()
+    assert [True] == stage.offset_stores.closed()
 
 
-def test_a_deletion_that_takes_too_long_is_told() -> None:
+def test_a_deletion_that_takes_too_long_is_reported() -> None:
     """The connector is gone all the same; one of the same name begins when the old run has ended."""
     stage = Stage(holds=True, grace=-14.9)
     with stage.herder() as herder:
         herder.create(request())
         old = stage.the_run()
         with pytest.raises(
-            ServerError, match=r"^It is deleted, but what runs of connector c has not"
+            ServerError, match=r"^It is deleted, but the tasks of connector c have not"
         ):
             herder.delete("c")
         assert [] == herder.connectors()
@@ -282,7 +282,7 @@ def test_tasks_of_a_connector_whose_restart_fails_are_no_one_s(tmp_path: Path) -
         until(lambda: stage.states() == gone)
 
 
-def test_a_restart_with_flags_tells_what_it_restarts() -> None:
+def test_a_restart_with_flags_reports_what_it_restarts() -> None:
     """Only what failed, if that was asked for; nothing when nothing has."""
     stage = Stage(holds=True)
     with stage.herder() as herder:
@@ -383,7 +383,7 @@ def test_offsets_change_only_after_the_run_has_ended() -> None:
     with stage.herder() as herder:
         herder.create(request())
         herder.stop("c")
-        with pytest.raises(ServerError, match=r"^The offsets were not changed, but what runs of"):
+        with pytest.raises(ServerError, match=r"^The offsets were not changed, but the tasks of"):
             herder.alter_offsets("c", [CHANGE])
         assert [] == stage.changes.done
 
@@ -468,7 +468,7 @@ def test_before_kafka_is_there_requests_are_answered_and_nothing_runs() -> None:
         assert "k" == herder.server().kafka_cluster_id
 
 
-def test_kafka_that_never_comes_is_told_to_those_who_wait() -> None:
+def test_kafka_that_never_comes_is_reported_to_those_who_wait() -> None:
     """And to whoever runs the worker."""
     stage = Stage(kafka_fails=RetriableError("no one answers"))
     with stage.herder() as herder:

@@ -62,5 +62,5 @@ def test_closed_before_anything_ran_it_is_never_made() -> None:
     lazy = LazyEngine(make, slots=1)
     lazy.close()
 
-    with pytest.raises(RetriableError, match="its worker is closed"):
+    with pytest.raises(RetriableError, match="the worker is shutting down"):
         lazy.run(())

@@ -105,7 +105,7 @@ def test_undoing_needs_a_stopped_connector_of_which_nothing_runs():
         assert [("undone 4", "c")] == stage.changes.done
 
 
-def test_history_is_told_of_connectors_that_are_gone():
+def test_history_is_reported_of_connectors_that_are_gone():
     """A connector without changes has none; a name that never was one is not found."""
     stage = Stage()
     stage.changes.entries = [ENTRY]

@@ -25,7 +25,7 @@ def test_the_sentence_is_kafka_connect_s() -> None:
     )
 
 
-def test_what_still_goes_on_is_told_rather_than_what_is_over() -> None:
+def test_a_current_stage_is_shown_rather_than_a_completed_one() -> None:
     """A long wait is not hidden by short requests meanwhile."""
     stages = Stages()
     with stages.during("waiting for Kafka"):

@@ -36,7 +36,7 @@ def herder_of(folder: Path, **settings: str) -> Iterator[StandaloneHerder]:
         storage.close()
 
 
-def test_topics_are_told_and_reset_unless_that_is_switched_off(tmp_path: Path) -> None:
+def test_topics_are_reported_and_reset_unless_that_is_switched_off(tmp_path: Path) -> None:
     """As Kafka Connect does by itself."""
     with herder_of(tmp_path) as herder:
         assert ["t"] == list(herder.topics("c"))
@@ -44,7 +44,7 @@ def test_topics_are_told_and_reset_unless_that_is_switched_off(tmp_path: Path) -
         assert [] == list(herder.topics("c"))
 
 
-def test_without_tracking_nothing_is_told_or_reset(tmp_path: Path) -> None:
+def test_without_tracking_nothing_is_reported_or_reset(tmp_path: Path) -> None:
     """403 in Kafka Connect's words, also for connectors that are not there."""
     with herder_of(tmp_path, topic_tracking_enable="false") as herder:
         for ask in (herder.topics, herder.reset_topics):

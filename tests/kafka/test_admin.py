@@ -74,7 +74,7 @@ def test_a_topic_may_have_the_brokers_own_numbers(kafka_admin: KafkaAdmin, new_t
     assert [0] == kafka_admin.partitions(name, Deadline.after(10))
 
 
-def test_a_topic_that_a_broker_has_not_heard_of_is_there(
+def test_a_topic_that_a_broker_does_not_know_yet_exists(
     kafka_admin: KafkaAdmin, new_topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only the controller knows of it yet: it is waited for, neither made again nor an error."""
@@ -115,7 +115,7 @@ def test_the_end_counts_open_transactions(
     sender.close()
 
 
-def test_a_replication_that_the_cluster_cannot_hold_is_told(kafka_admin: KafkaAdmin) -> None:
+def test_a_replication_that_the_cluster_cannot_hold_is_reported(kafka_admin: KafkaAdmin) -> None:
     """No retry mends it."""
     wanted = CompactedTopic(name="kafka-tests-replicated", partitions=1, replication=3)
     with pytest.raises(TaskFailedError, match="replication"):
@@ -127,14 +127,14 @@ def test_a_cluster_has_an_id(kafka_admin: KafkaAdmin) -> None:
     assert kafka_admin.check_reachable(Deadline.after(10))
 
 
-def test_a_cluster_that_is_away_is_told_at_the_deadline() -> None:
+def test_a_cluster_that_is_away_is_reported_at_the_deadline() -> None:
     """The sentence is Kafka Connect's."""
     away = KafkaAdmin(client_config({"bootstrap.servers": "127.0.0.1:1"}))
     with pytest.raises(RetriableError, match="Failed to connect to and describe Kafka cluster"):
         away.check_reachable(Deadline.after(1))
 
 
-def test_what_is_not_answered_is_told_with_the_reason() -> None:
+def test_what_is_not_answered_is_reported_with_the_reason() -> None:
     """That it took too long alone helps no one to find out why."""
     away = KafkaAdmin(client_config({"bootstrap.servers": "127.0.0.1:1"}))
     with pytest.raises(RetriableError, match=r"'t' in time: .*Connection refused\.$"):

@@ -112,7 +112,7 @@ def test_javas_oauth_needs_no_class_of_java() -> None:
         "on_delivery",
     ],
 )
-def test_what_has_no_effect_is_told(key: str) -> None:
+def test_what_has_no_effect_is_reported(key: str) -> None:
     """A Java-only key is left out and named in a warning."""
     config = producer_config({**BROKER, key: "x"})
 
@@ -134,7 +134,7 @@ def test_the_transactional_id_cannot_be_overridden() -> None:
     )
 
 
-def test_without_exactly_once_another_reason_is_told() -> None:
+def test_without_exactly_once_another_reason_is_reported() -> None:
     """Nobody reads that exactly-once is on where it is off."""
     config = producer_config({**BROKER, "transactional.id": "mine", "enable.idempotence": "false"})
 
@@ -167,7 +167,7 @@ def test_what_would_lose_records_is_refused(key: str, value: str) -> None:
     assert key in [problem for problem, _ in caught.value.problems]
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     """One attempt shows everything there is to mend."""
     with pytest.raises(ConfigError) as caught:
         producer_config({**BROKER, "acks": "0", "retries": "0", "partitioner.class": "x"})

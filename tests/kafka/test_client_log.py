@@ -63,7 +63,7 @@ def test_a_coordinator_that_is_still_loading_is_no_warning(caplog: pytest.LogCap
     assert 1 == len(told(caplog, logging.DEBUG))
 
 
-def test_everything_else_is_told_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+def test_everything_else_is_reported_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
     """Whatever is not about connections may be news each time."""
     client = Client()
     for _ in range(2):

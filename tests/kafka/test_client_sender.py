@@ -33,13 +33,13 @@ def open_sender(bootstrap: str) -> Iterator[Opening]:
     opened: list[Sender] = []
 
     def open_one(
-        transactional_id: str | None = None, *, tells_places: bool = False, **properties: str
+        transactional_id: str | None = None, *, reports_metadata: bool = False, **properties: str
     ) -> Sender:
         named = {key.replace("_", "."): value for key, value in properties.items()}
         config = producer_config(
             {"bootstrap.servers": bootstrap, **named}, transactional_id=transactional_id
         )
-        opened.append(make_sender(config, owner="task c-0", tells_places=tells_places))
+        opened.append(make_sender(config, owner="task c-0", reports_metadata=reports_metadata))
         opened[-1].open()
         return opened[-1]
 
@@ -211,7 +211,7 @@ def test_a_late_failure_fails_the_task(
     sender.abort()
 
 
-def test_an_idempotent_failure_is_told_until_the_sender_is_closed(
+def test_an_idempotent_failure_is_reported_until_the_sender_is_closed(
     open_sender: Opening, new_topic: str
 ) -> None:
     """Without a transaction the record is gone, so nothing after it may pass for complete."""
@@ -243,9 +243,9 @@ def test_a_fenced_sender_stays_fenced(
     assert {b"new"} == values_of(read_committed(new_topic))
 
 
-def test_places_are_told(open_sender: Opening, new_topic: str, transactional_id: str) -> None:
+def test_metadata_is_reported(open_sender: Opening, new_topic: str, transactional_id: str) -> None:
     """Each record's place in Kafka, in the order of the rows."""
-    sender = open_sender(transactional_id, tells_places=True)
+    sender = open_sender(transactional_id, reports_metadata=True)
     sender.begin()
     sender.send(records(new_topic, b"0", partition=1))
     batch = records(new_topic, b"1", None, b"3", partition=1, timestamps=7)
@@ -257,11 +257,11 @@ def test_places_are_told(open_sender: Opening, new_topic: str, transactional_id:
     ]
 
 
-def test_a_sender_that_tells_places_still_collects_failures(
+def test_a_sender_that_reports_metadata_still_collects_failures(
     open_sender: Opening, transactional_id: str
 ) -> None:
     """A failure of one record is not taken for its place."""
-    sender = open_sender(transactional_id, tells_places=True)
+    sender = open_sender(transactional_id, reports_metadata=True)
     sender.begin()
     with pytest.raises(TaskFailedError):
         sender.send_each(records("no such/topic", b"1"))
@@ -270,7 +270,7 @@ def test_a_sender_that_tells_places_still_collects_failures(
 
 def test_places_need_a_sender_made_for_them(open_sender: Opening, new_topic: str) -> None:
     """Without it nothing is sent."""
-    with pytest.raises(ValueError, match="tells_places"):
+    with pytest.raises(ValueError, match="reports_metadata"):
         open_sender().send_each(records(new_topic, b"1"))
 
 

@@ -54,8 +54,8 @@ def sender_to(client: NarrowClient) -> ClientSender:
         opening=partial(Deadline.after, 1.0),
         max_bytes=1_000,
         is_transactional=False,
-        tells_places=False,
-        places_keys=True,
+        reports_metadata=False,
+        partitions_as_java=True,
     )
 
 

@@ -113,7 +113,7 @@ def test_closing_does_not_wait_for_a_broker_that_is_away(broker: Broker) -> None
     assert took < 1
 
 
-def test_a_transaction_that_outlived_its_time_is_told_as_such(broker: Broker) -> None:
+def test_a_transaction_that_outlived_its_time_is_reported_as_such(broker: Broker) -> None:
     """To the client it looks like a newer owner; the advice is Kafka Connect's."""
     config = producer_config(
         {"bootstrap.servers": broker.bootstrap, "transaction.timeout.ms": "1000"},
@@ -200,7 +200,7 @@ def test_a_record_that_is_late_without_transactions_may_be_sent_again(broker: Br
     broker.kill()
     sender.send(records("overdue", 1))
 
-    with pytest.raises(RetriableError, match=r"overdue.*This may pass"):
+    with pytest.raises(RetriableError, match=r"overdue.*This may be temporary"):
         sender.flush()
     sender.close()
     broker.start()

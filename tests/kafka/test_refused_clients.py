@@ -40,7 +40,7 @@ def _log(config: ClientConfig) -> CompactedLog:
 
 @pytest.mark.parametrize("make", [KafkaAdmin, _log])
 @pytest.mark.parametrize(("wrong", "key", "told"), WRONG)
-def test_what_the_client_refuses_is_told(
+def test_what_the_client_refuses_is_reported(
     make: Callable[[ClientConfig], object], wrong: dict[str, str], key: str, told: str
 ) -> None:
     """By the user's key, with what is wrong about it; no broker is asked."""

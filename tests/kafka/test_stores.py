@@ -142,11 +142,11 @@ def test_javas_own_form_is_refused(tmp_path: Path, store: str):
             **{f"ssl_{store}_password": PASSWORD},
         )
         assert f"ssl.{store}.location" == key
-        assert told.startswith("Stores of type JKS cannot be read here")
+        assert told.startswith("Stores of type JKS are not supported")
         assert f"keytool -importkeystore -srckeystore {path} -destkeystore {path}.p12" in told
 
 
-def test_a_wrong_password_is_told(ours: Certificate, tmp_path: Path):
+def test_a_wrong_password_is_reported(ours: Certificate, tmp_path: Path):
     """By the key that names the file, and without the password."""
     path = tmp_path / "trust.p12"
     path.write_bytes(_trusting(ours, password="another"))
@@ -157,7 +157,7 @@ def test_a_wrong_password_is_told(ours: Certificate, tmp_path: Path):
     assert "cannot be opened as PKCS12 with ssl.truststore.password" in told
 
 
-def test_a_missing_file_is_told():
+def test_a_missing_file_is_reported():
     """With its path."""
     key, told = _problem(ssl_truststore_location="/nowhere/trust.p12")
 
@@ -173,7 +173,7 @@ def test_two_places_for_the_same_are_refused(ours: Certificate, tmp_path: Path):
     key, told = _problem(ssl_truststore_location=str(path), ssl_truststore_certificates=ours.pem)
 
     assert "ssl.truststore.location" == key
-    assert "ssl.truststore.certificates, too" in told
+    assert "ssl.truststore.certificates is set as well" in told
 
 
 def test_without_tls_the_keys_of_listeners_do_no_harm():

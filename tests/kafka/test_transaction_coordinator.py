@@ -35,7 +35,7 @@ def away() -> Iterator[TransactionCoordinator]:
 
 
 @pytest.mark.broker
-def test_whoever_has_an_id_proves_it_again_and_again(coordinator: TransactionCoordinator) -> None:
+def test_the_owner_of_an_id_proves_it_again_and_again(coordinator: TransactionCoordinator) -> None:
     """Each proof gives the next epoch; one whose answer was lost is repeated."""
     name, deadline = f"guard-{uuid.uuid4()}", Deadline.after(30)
     taken = coordinator.take(name, deadline)
@@ -48,7 +48,7 @@ def test_whoever_has_an_id_proves_it_again_and_again(coordinator: TransactionCoo
 
 
 @pytest.mark.broker
-def test_whoever_was_replaced_proves_nothing(coordinator: TransactionCoordinator) -> None:
+def test_an_owner_that_was_replaced_proves_nothing(coordinator: TransactionCoordinator) -> None:
     """Neither by the epoch that it had last nor by one before."""
     name, deadline = f"guard-{uuid.uuid4()}", Deadline.after(30)
     taken = coordinator.take(name, deadline)
@@ -106,7 +106,7 @@ def test_a_broker_that_is_away_is_reported_at_the_deadline(away: TransactionCoor
         away.fence(["my-id"], Deadline.after(1))
 
 
-def test_whoever_waits_may_end_the_attempt(away: TransactionCoordinator) -> None:
+def test_a_caller_that_waits_may_end_the_attempt(away: TransactionCoordinator) -> None:
     """A stop does not wait for a broker that is away."""
 
     def stopping(waited_for: str) -> None:

@@ -38,7 +38,7 @@ def lost(name: str, value_bytes: int | None = 1) -> Undelivered:
     return Undelivered(error=error, topic="t", key_bytes=None, value_bytes=value_bytes)
 
 
-def test_a_partition_that_lacks_after_all_is_told() -> None:
+def test_a_partition_that_lacks_after_all_is_reported() -> None:
     """The topic may have been made again with fewer of them since it was asked for."""
     error = KafkaError(KafkaError._UNKNOWN_PARTITION)
     late = Undelivered(error=error, topic="t", key_bytes=None, value_bytes=1, partition=7)
@@ -67,7 +67,7 @@ def test_the_record_to_blame_is_not_always_the_first(
     expected: bool,  # noqa: FBT001
 ) -> None:
     """A request fails as a whole: its largest record is named, or the one that is said to be invalid."""
-    assert expected is first.tells_less_than(later)
+    assert expected is first.is_less_specific_than(later)
 
 
 @pytest.mark.parametrize("name", ["TOPIC_AUTHORIZATION_FAILED", "_MSG_TIMED_OUT", INNOCENT])
@@ -155,7 +155,7 @@ def sent_and_ended(sender: Sender, topic: str, *values: bytes) -> None:
 
 @pytest.mark.broker
 @pytest.mark.timeout(25)
-def test_a_missing_topic_is_told_within_seconds(sender: Sender) -> None:
+def test_a_missing_topic_is_reported_within_seconds(sender: Sender) -> None:
     """Half a minute of silence is what the client does by itself."""
     with pytest.raises(TaskFailedError, match=r"'missing'.*Create the topic"):
         sent_and_ended(sender, "missing", b"1")
@@ -170,7 +170,7 @@ def test_a_topic_that_may_not_be_written_is_named(sender: Sender, topic: str) ->
 
 
 @pytest.mark.broker
-def test_the_record_that_is_too_large_for_the_topic_is_told_by_its_size(sender: Sender) -> None:
+def test_the_record_that_is_too_large_for_the_topic_is_reported_by_its_size(sender: Sender) -> None:
     """Those that were sent with it are not blamed."""
     with pytest.raises(LateRefusalError, match=r"20000 B .*'small'.*max\.message\.bytes") as caught:
         sent_and_ended(sender, "small", b"1", b"x" * 20_000, b"2")
@@ -204,8 +204,8 @@ def test_what_the_client_knows_before_is_not_blamed_on_the_record() -> None:
         opening=partial(Deadline.after, 1.0),
         max_bytes=1_000,
         is_transactional=False,
-        tells_places=False,
-        places_keys=True,
+        reports_metadata=False,
+        partitions_as_java=True,
     )
 
     with pytest.raises(TaskFailedError, match=r"'hidden'.*Grant this client Write"):

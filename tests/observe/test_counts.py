@@ -83,7 +83,7 @@ def test_a_connector_that_fails_before_it_runs_is_a_failed_start():
     assert (2, 2) == (seen.starts, seen.failed_starts)
 
 
-def test_the_last_error_is_dated_when_it_is_heard_of():
+def test_the_last_error_is_dated_when_it_is_reported():
     """A bad record that was passed over and a failure alike; a progress without a new one is none."""
     quiet = counted(progress(polled=1), clock_seconds=7)
     bad = counted(progress(skipped=1), clock_seconds=7)

@@ -34,7 +34,7 @@ def test_a_prefix_changes_all_below_it(root: logging.Logger):
     assert not root.manager.getLogger("other").isEnabledFor(logging.INFO)
 
 
-def test_only_changed_ones_are_told(root: logging.Logger):
+def test_only_changed_ones_are_reported(root: logging.Logger):
     """The same level again changes nothing and no one."""
     levels = Levels(root)
     levels.change("a.b", "ERROR")

@@ -76,7 +76,7 @@ def test_what_only_metrics_need_is_not_logged(caplog: pytest.LogCaptureFixture):
     assert "tasks" not in line.getMessage()
 
 
-def test_waiting_is_told_once_per_reason(logged_lines: Lines):
+def test_waiting_is_reported_once_per_reason(logged_lines: Lines):
     """The same reason again is silent until work went on in between."""
     tell = EventLog()
     other = Waiting(connector="c", reason="no broker")
@@ -85,7 +85,7 @@ def test_waiting_is_told_once_per_reason(logged_lines: Lines):
     assert 3 == len([line for line in logged_lines() if "has to wait" in line])
 
 
-def test_that_connectors_take_turns_is_told_once(caplog: pytest.LogCaptureFixture):
+def test_that_connectors_take_turns_is_reported_once(caplog: pytest.LogCaptureFixture):
     """More connectors than slots are no fault: not a warning, and not a line for each of them."""
     caplog.set_level(logging.INFO)
     tell = EventLog()
@@ -106,12 +106,12 @@ def test_that_connectors_take_turns_is_told_once(caplog: pytest.LogCaptureFixtur
     ],
     ids=lambda event: type(event).__name__,
 )
-def test_the_end_of_a_wait_is_told_once(logged_lines: Lines, event: Event):
+def test_the_end_of_a_wait_is_reported_once(logged_lines: Lines, event: Event):
     """And nothing where no one waited."""
     tell = EventLog()
     for each in (event, Waiting(connector="d", reason="no slots"), _WAITING, event, event):
         tell(each)
-    (line,) = (line for line in logged_lines() if "connector goes on" in line)
+    (line,) = (line for line in logged_lines() if "connector resumes" in line)
     assert "connector=c" in line or '"connector": "c"' in line
 
 
@@ -128,7 +128,7 @@ def test_plain_logging_shows_the_reason(caplog: pytest.LogCaptureFixture):
     ] == caplog.messages
 
 
-def test_a_micro_batch_that_brought_nothing_is_told_at_debug_level_only(
+def test_a_micro_batch_that_brought_nothing_is_reported_at_debug_level_only(
     caplog: pytest.LogCaptureFixture,
 ):
     """A polled connector that is idle has one every half a minute, and a healthy idle worker logs nothing."""
@@ -156,7 +156,7 @@ def test_a_reason_is_shown_once(logged_lines: Lines):
     assert "words" not in line
 
 
-def test_the_form_in_use_is_told():
+def test_the_form_in_use_is_reported():
     """The worker's slots log in it, too."""
     configure_logging("DEBUG", as_json=True, stream=io.StringIO())
     own = own_levels()
@@ -202,7 +202,7 @@ def test_every_event_has_a_line():
     assert set(get_args(Event)) == set(logs._LINES)
 
 
-def test_listeners_are_told_in_order():
+def test_listeners_are_reported_in_order():
     """One event goes to all."""
     heard: list[tuple[str, Event]] = []
     tell = to_all(lambda e: heard.append(("first", e)), lambda e: heard.append(("second", e)))
@@ -211,7 +211,7 @@ def test_listeners_are_told_in_order():
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_json_lines_tell_whose_they_are(*, as_json: bool):
+def test_json_lines_report_whose_they_are(*, as_json: bool):
     """Once the worker has an id, in its tasks' processes as well; words are for a terminal of one worker."""
     stream = io.StringIO()
     configure_logging(as_json=as_json, stream=stream)
@@ -226,7 +226,7 @@ def test_json_lines_tell_whose_they_are(*, as_json: bool):
 
 
 @pytest.mark.parametrize("field", ["reason", "trace", "message", "exception"])
-def test_a_long_value_is_cut_and_its_length_told(field: str, logged_lines: Lines):
+def test_a_long_value_is_cut_and_its_length_reported(field: str, logged_lines: Lines):
     """Its beginning and its end stay, in which no half of a secret is."""
     secret = "Gehe1mnis-" + 100 * "7"
     hide_in_logs({secret: "${a:b}"})

@@ -83,7 +83,7 @@ def samples(text: str) -> dict[Sample, float]:
         ("connector_startup_failure_percentage", 0.5),
     ],
 )
-def test_the_worker_is_told_without_labels(name: str, value: float):
+def test_the_worker_is_reported_without_labels(name: str, value: float):
     """Of all its connectors together."""
     found = samples(measured().text())
 
@@ -115,7 +115,7 @@ def test_the_worker_is_told_without_labels(name: str, value: float):
         ("task_error_metrics_last_error_timestamp", 3000),
     ],
 )
-def test_a_task_is_told_by_its_connector_and_number(name: str, value: float):
+def test_a_task_is_reported_by_its_connector_and_number(name: str, value: float):
     """A name is escaped; a task that has done nothing has no such sample."""
     found = samples(measured().text())
     labels = {"connector": STANDING.name}
@@ -163,7 +163,7 @@ def test_tasks_are_counted_by_their_state():
     } == numbers
 
 
-def test_every_metric_of_the_tables_can_be_told():
+def test_every_metric_of_the_tables_can_be_collected():
     """Each under its own name."""
     names = [each.name for table in (OF_WORKER, OF_CONNECTOR, OF_TASK) for each in table]
     text = measured().text()

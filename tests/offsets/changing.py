@@ -150,7 +150,7 @@ class Stage:
     coordinator: MemoryCoordinator | None = None
 
     def __post_init__(self) -> None:
-        self.desk = LockedOffsetStore(self.offsets)
+        self.locked = LockedOffsetStore(self.offsets)
 
     @property
     def spec(self) -> RunSpec:
@@ -182,11 +182,11 @@ class Stage:
 
     def put(self, offsets: Offsets) -> None:
         """Have these offsets committed."""
-        self.desk.put("c", offsets)
+        self.locked.put("c", offsets)
 
     def known(self) -> Mapping[SourcePartition, SourceOffset]:
         """What is committed now."""
-        return dict(self.desk.current("c").known())
+        return dict(self.locked.current("c").known())
 
     def asked(self) -> list[tuple[str, Offsets]]:
         """What the connector was asked."""
@@ -199,7 +199,7 @@ class Stage:
             # Nothing here runs a slot.
             channel=cast("Channel", None),
             capacity=Capacity(2),
-            offsets=ConnectorOffsetStores(self.desk),
+            offsets=ConnectorOffsetStores(self.locked),
             configs=self.configs,
             statuses=MemoryStatusStore(),
             group_id="g",
@@ -220,9 +220,9 @@ class Stage:
             still_ours()
         self.faults.point("before commit")
         if self.arriving is not None:
-            self.desk.put(spec.name, dict(list(offsets.items())[: self.arriving]))
+            self.locked.put(spec.name, dict(list(offsets.items())[: self.arriving]))
             raise self.faults.error()
-        self.desk.put(spec.name, offsets)
+        self.locked.put(spec.name, offsets)
         self.faults.point("after commit")
 
 

@@ -27,13 +27,13 @@ class Topic:
         self.same = same
         self.is_closed = False
 
-    def is_worker_s(self) -> bool:
+    def is_worker_topic(self) -> bool:
         """As the test says."""
         if isinstance(self.same, Exception):
             raise self.same
         return self.same
 
-    def desk(self) -> LockedOffsetStore:
+    def existing(self) -> LockedOffsetStore:
         """It is there."""
         return self.store
 
@@ -46,13 +46,13 @@ class Topic:
         self.is_closed = True
 
 
-class Homes:
-    """Homes with a worker's store in memory, and the topics that were opened, in order."""
+class OpenedStores:
+    """OpenedStores with a worker's store in memory, and the topics that were opened, in order."""
 
     def __init__(self) -> None:
         self.opened: list[Topic] = []
         self.same: bool | Exception = False
-        self.homes = ConnectorOffsetStores(
+        self.stores = ConnectorOffsetStores(
             LockedOffsetStore(MemoryOffsetStore()), open_topic=self._open
         )
 

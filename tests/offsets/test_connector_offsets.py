@@ -24,7 +24,7 @@ class Topic:
         self.store = LockedOffsetStore(MemoryOffsetStore())
         self.is_there = True
 
-    def desk(self) -> LockedOffsetStore | None:
+    def existing(self) -> LockedOffsetStore | None:
         """The store, if it is there."""
         return self.store if self.is_there else None
 

@@ -58,7 +58,7 @@ def test_an_array_may_be_a_reference_to_an_earlier_one():
     assert [(b"k1", b"{}"), (b"k2", b"{}")] == java_offset_entries(content)
 
 
-def test_offsets_are_told_by_connector():
+def test_offsets_are_reported_by_connector():
     """Removed ones, and keys that are not of offsets, are left out."""
     gone = b'["d",{"filename":"b"}]'
     content = file_of(KEY, b'{"position":7}', gone, None, b"junk", b"{}")

@@ -45,7 +45,7 @@ def test_offsets_are_read_without_a_connector(stage: Stage):
     assert list(stage.changes().read("d")) == []
 
 
-def test_offsets_that_cannot_be_read_are_told(stage: Stage):
+def test_offsets_that_cannot_be_read_are_reported(stage: Stage):
     """A store that is away is no connector without offsets."""
 
     class Away(MemoryOffsetStore):
@@ -86,7 +86,7 @@ def test_a_reset_forgets_all(stage: Stage):
         assert [("validate", expected), ("alter", expected)] == stage.asked()
 
 
-def test_a_connector_that_cannot_tell_is_told_so(stage: Stage):
+def test_without_a_hook_that_handles_it_the_other_sentence_is_answered(stage: Stage):
     """The second text of success, with the verb of the request."""
     connector = stage.connector = Asked()
     connector.answer = False
@@ -228,7 +228,7 @@ def test_a_cause_shows_no_secret(stage: Stage):
     )
 
 
-def test_an_unexpected_cause_is_not_told(stage: Stage):
+def test_an_unexpected_cause_is_not_reported(stage: Stage):
     """It may show anything."""
     stage.faults.at = "before commit"
     stage.faults.error = lambda: ValueError("password=x")
@@ -253,7 +253,7 @@ def test_a_change_fences_all_that_an_earlier_generation_left(stage: Stage):
     assert stage.faults.reached[0] == "fence 7"
 
 
-def test_a_dry_run_tells_and_touches_nothing(stage: Stage):
+def test_a_dry_run_reports_and_touches_nothing(stage: Stage):
     """What would change, and that the connector accepts it; partitions that stay are not told."""
     changes = stage.changes()
     altering = changes.alter(
@@ -338,7 +338,7 @@ def test_an_undo_of_offsets_that_moved_is_refused_unless_forced(stage: Stage):
     assert {"position": 1} == stage.known()[A]
 
 
-def test_what_cannot_be_undone_is_told(stage: Stage):
+def test_what_cannot_be_undone_is_reported(stage: Stage):
     """Unknown changes, those of other connectors, and creations, with what to do instead."""
     changes = stage.changes()
     changes.create(stage.spec, STORED, [change(A, {})], who=None)
@@ -347,5 +347,7 @@ def test_what_cannot_be_undone_is_told(stage: Stage):
     with pytest.raises(BadRequestError, match="reset the connector's offsets and delete it"):
         changes.undo(stage.spec, number, who=None)
     for name, unknown in (("c", number + 1), ("d", number)):
-        with pytest.raises(NotFoundError, match=f"Connector {name} has no change {unknown}"):
+        with pytest.raises(
+            NotFoundError, match=f"history of connector {name}'s offsets has no change {unknown}"
+        ):
             changes.undo(replace(stage.spec, name=name), unknown, who=None)

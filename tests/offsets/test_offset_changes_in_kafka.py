@@ -71,7 +71,7 @@ def changes(stage: Stage, topic: str) -> OffsetChanges:
         stage._services(),
         group_id=topic,
         coordinator=coordinator_of,
-        commit_offsets=DriverOffsetCommitter(ConnectorOffsetStores(stage.desk), topic).commit,
+        commit_offsets=DriverOffsetCommitter(ConnectorOffsetStores(stage.locked), topic).commit,
     )
     return OffsetChanges(services, stage.changes_store)
 

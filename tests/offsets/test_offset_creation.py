@@ -98,7 +98,7 @@ def test_a_malformed_form_is_step_two(stage: Stage):
     ],
     indirect=["stage"],
 )
-def test_a_failure_is_told_with_its_step(stage: Stage, at: str, step: str):
+def test_a_failure_is_reported_with_its_step(stage: Stage, at: str, step: str):
     """Up to step 4 the old offsets stay; step 5 has wiped them, unless it is all one with the others."""
     stage.faults.at = at
     stage.faults.error = lambda: RetriableError("away")
@@ -128,7 +128,7 @@ def test_what_failed_at_the_last_step_can_be_restored(stage: Stage):
     assert stage.known() == OLD
 
 
-def test_the_herders_own_step_is_told_alike():
+def test_the_herders_own_step_is_reported_alike():
     """Whatever request error it is, its kind and status stay."""
     with (
         pytest.raises(AlreadyExistsError) as caught,

@@ -50,7 +50,7 @@ def test_what_is_no_offset_is_refused(partition: object, offset: object, told: s
 
 def test_half_a_character_is_refused():
     """It cannot be stored, and whoever sent it learns which text it was."""
-    with pytest.raises(BadRequestError, match="half a surrogate pair"):
+    with pytest.raises(BadRequestError, match="unpaired surrogate"):
         altered([change({"filename": "\ud83d"}, {"position": 1})])
 
 

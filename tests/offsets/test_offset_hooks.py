@@ -141,14 +141,14 @@ class ActsOnly(PolledPuppet):
         (
             ActsOnly(),
             (
-                "The connector cannot tell whether it accepts these offsets: it judges them only when they "
+                "It is unknown whether the connector accepts these offsets: it validates them only when they "
                 "are about to be written."
             ),
         ),
-        (PolledPuppet(), "The connector does not judge offsets."),
+        (PolledPuppet(), "The connector does not validate offsets."),
     ],
 )
-def test_a_dry_run_says_what_the_connector_can_tell(connector: SourceConnector, verdict: str):
+def test_a_dry_run_says_what_the_connector_knows(connector: SourceConnector, verdict: str):
     """A hook that acts is not called, so its silence says nothing."""
     stage = memory_stage()
     told = stage.changes().alter(

@@ -90,10 +90,10 @@ def test_what_we_could_not_store_is_left_as_it_is(
     index.apply(key, value, at(1))
 
     assert {} == index.foreign("c")
-    assert "half a surrogate pair" in caplog.text
+    assert "unpaired surrogate" in caplog.text
 
 
-def test_what_is_skipped_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_skipped_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     """A warning names the key, its place and the reason."""
     with caplog.at_level(logging.WARNING):
         OffsetIndex().apply(b"strange", b"{}", at(7, partition=3))

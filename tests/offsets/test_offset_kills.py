@@ -190,7 +190,7 @@ def test_what_could_not_be_taken_back_is_settled_before_a_start():
     assert list(stage.changes_store.open_intents()) == []
 
 
-def test_a_connector_that_cannot_be_settled_is_told_and_harms_no_other():
+def test_a_connector_that_cannot_be_settled_is_reported_and_harms_no_other():
     """It must not start: its offsets may be anything."""
     stage = memory_stage()
     for name in ("broken", "gone"):

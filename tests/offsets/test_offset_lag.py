@@ -41,7 +41,7 @@ class Telling(PolledPuppet):
         return {A: 10 - position}
 
 
-def test_every_offset_is_told_with_its_lag():
+def test_every_offset_is_reported_with_its_lag():
     """None for a partition that the connector leaves out."""
     assert [
         PartitionLag(partition=A, offset={"position": 1}, lag=9),

@@ -22,26 +22,26 @@ pytestmark = [pytest.mark.broker, pytest.mark.kill]
 FILE = SourcePartition(filename="f")
 
 
-def opened_desk(broker: Broker, topic: str) -> LockedOffsetStore:
-    """A desk on a new topic, without transactions, as in at-least-once; it has written already."""
+def opened_store(broker: Broker, topic: str) -> LockedOffsetStore:
+    """A store on a new topic, without transactions, as in at-least-once; it has written already."""
     properties = {"bootstrap.servers": broker.bootstrap}
     wanted = CompactedTopic(name=topic, partitions=2, replication=1)
     KafkaAdmin(client_config(properties)).ensure_compacted_topic(wanted, Deadline.after(20))
-    store = KafkaOffsetStore(
+    inner = KafkaOffsetStore(
         topic,
         client=client_config(properties),
         producer=producer_config(properties),
         refresh_seconds=2,
     )
-    desk = LockedOffsetStore(store)
-    until(lambda: stored(desk, 1))
-    return desk
+    store = LockedOffsetStore(inner)
+    until(lambda: stored(store, 1))
+    return store
 
 
-def stored(desk: LockedOffsetStore, position: int) -> bool:
+def stored(store: LockedOffsetStore, position: int) -> bool:
     """Whether *position* could be stored now; a broker that has just started may take its time."""
     try:
-        desk.put("c", {FILE: {"position": position}})
+        store.put("c", {FILE: {"position": position}})
     except RetriableError:
         return False
     return True
@@ -49,12 +49,12 @@ def stored(desk: LockedOffsetStore, position: int) -> bool:
 
 def test_a_put_gives_up_and_may_be_tried_again(broker: Broker) -> None:
     """Whoever waits for the same lock hears of the outage as well, and goes on after it."""
-    desk = opened_desk(broker, "outage")
+    store = opened_store(broker, "outage")
     heard: list[str] = []
 
     def put_during_the_outage() -> None:
         try:
-            desk.put("c", {FILE: {"position": 2}})
+            store.put("c", {FILE: {"position": 2}})
         except RetriableError as error:
             heard.append(str(error))
 
@@ -63,27 +63,27 @@ def test_a_put_gives_up_and_may_be_tried_again(broker: Broker) -> None:
         puts = threading.Thread(target=put_during_the_outage, daemon=True)
         puts.start()
         with pytest.raises(RetriableError):
-            desk.current("other")
+            store.current("other")
         puts.join(20)
     finally:
         broker.resume()
-    until(lambda: stored(desk, 3))
+    until(lambda: stored(store, 3))
 
     [sentence] = heard
     assert "'outage'" in sentence
-    assert {"position": 3} == desk.current("c").offset(FILE)
-    desk.close()
+    assert {"position": 3} == store.current("c").offset(FILE)
+    store.close()
 
 
 def test_closing_does_not_wait_for_the_broker(broker: Broker) -> None:
     """A worker that is told to stop during an outage ends."""
-    desk = opened_desk(broker, "closed-in-an-outage")
+    store = opened_store(broker, "closed-in-an-outage")
     broker.pause()
     try:
         with pytest.raises(RetriableError):
-            desk.put("c", {FILE: {"position": 2}})
+            store.put("c", {FILE: {"position": 2}})
         started = time.monotonic()
-        desk.close()
+        store.close()
         took = time.monotonic() - started
     finally:
         broker.resume()

@@ -55,7 +55,7 @@ def test_a_second_undo_names_the_first(stage: Stage):
     stage.changes().undo(stage.spec, number, who=None)
     undo = stage.changes().history("c")[0].id
 
-    told = f"Change {number} of connector c is undone already, by change {undo}"
+    told = f"Change {number} of connector c was already undone by change {undo}"
     assert told == refused(stage, number) == refused(stage, number, dry_run=True)
     stage.changes().undo(stage.spec, undo, who=None)
     stage.changes().undo(stage.spec, number, who=None)
@@ -75,7 +75,7 @@ def test_offsets_that_came_back_by_themselves_are_left_alone(
     told = stage.changes().undo(stage.spec, number, who=None, force=force, dry_run=dry_run)
 
     assert told == (
-        f"Nothing was changed: the offsets are already what they were before change {number}"
+        f"Nothing was changed: the offsets are already those from before change {number}"
     )
     assert before == stage.changes().history("c")
 
@@ -87,7 +87,7 @@ def test_an_undo_that_was_overtaken_is_not_named(stage: Stage):
     altered(stage, 3)
     stage.put({A: {"position": 1}})
 
-    assert "already what they were" in stage.changes().undo(stage.spec, number, who=None)
+    assert "already those from before" in stage.changes().undo(stage.spec, number, who=None)
 
 
 def test_a_forced_undo_of_what_is_undone_restores_nothing(stage: Stage):
@@ -97,7 +97,7 @@ def test_a_forced_undo_of_what_is_undone_restores_nothing(stage: Stage):
     before = stage.changes().history("c")
 
     told = stage.changes().undo(stage.spec, number, who=None, force=True)
-    assert "already what they were" in told
+    assert "already those from before" in told
     assert before == stage.changes().history("c")
 
 
@@ -108,7 +108,7 @@ def test_changes_of_a_deleted_connector_are_not_those_of_the_next(stage: Stage, 
     stage.configs.delete_connector("c")
     stage.configs.put_connector(STORED)
 
-    told = "it belongs to an earlier connector c, which has been deleted since. The history has its offsets"
+    told = "it belongs to an earlier connector c, which was deleted. Its offsets are in the history"
     assert told in refused(stage, old, force=force)
     number = altered(stage, 3)
     stage.changes().undo(stage.spec, number, who=None)
@@ -126,7 +126,7 @@ def test_an_old_creation_is_not_that_of_the_present_connector(stage: Stage):
     assert "earlier connector c" in refused(stage, number)
 
 
-def test_the_refusal_of_a_creation_tells_what_it_wiped(stage: Stage):
+def test_the_refusal_of_a_creation_reports_what_it_wiped(stage: Stage):
     """So that it can be set by hand; nothing is said where nothing was wiped."""
     create = (
         "is the creation of connector c. To undo it, reset the connector's offsets and delete it."
@@ -135,7 +135,7 @@ def test_the_refusal_of_a_creation_tells_what_it_wiped(stage: Stage):
     number = stage.changes().history("c")[0].id
 
     assert refused(stage, number) == (
-        f"Change {number} {create} It wiped what the name had before, which can be set by hand: "
+        f"Change {number} {create} It wiped the offsets that the name had before, which can be set by hand: "
         '{"filename":"a"} at {"position":1}; {"filename":"b"} at {"position":5}.'
     )
     fresh = memory_stage()

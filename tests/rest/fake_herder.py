@@ -27,7 +27,13 @@ from headrace.herder.answers import (
 )
 from headrace.herder.errors import AlreadyExistsError, NotFoundError
 from headrace.herder.protocol import Config
-from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest, asker
+from headrace.herder.requests import (
+    CreateRequest,
+    OffsetChange,
+    RestartRequest,
+    UndoRequest,
+    requester,
+)
 
 ALTERED = "The offsets for this connector have been altered successfully"
 HEALTHY = WorkerHealth(status=Health.HEALTHY, message="Fine.")
@@ -54,7 +60,7 @@ class FakeHerder:
     settings: Sequence[Setting] = ()
     infos: ConfigInfos | None = None
     trace: str | None = None
-    askers: list[str | None] = field(default_factory=list)
+    requesters: list[str | None] = field(default_factory=list)
 
     def server(self) -> ServerInfo:
         """See ``Herder``."""
@@ -172,7 +178,7 @@ class FakeHerder:
     ) -> str:
         """See ``Herder``."""
         self._note("try_alter_offsets" if dry_run else "alter_offsets", list(changes))
-        self.askers.append(asker())
+        self.requesters.append(requester())
         self._known(name)
         return ALTERED
 

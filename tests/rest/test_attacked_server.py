@@ -168,7 +168,7 @@ def test_silent_connections_make_room(serve: Serve, caplog: pytest.LogCaptureFix
         assert 200 == httpx.get(f"{server.url}connectors", verify=trust()).status_code
 
         assert is_closed(opened[0])
-    assert 1 == caplog.text.count("has been silent for longest is closed")
+    assert 1 == caplog.text.count("has been idle for longest is closed")
 
 
 def test_health_is_answered_when_all_connections_are_busy(
@@ -305,7 +305,7 @@ def test_each_cause_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture):
 
     seldom.warning("a")
 
-    assert "a (2 more like it were left out.)" == caplog.messages[-1]
+    assert "a (2 similar lines were suppressed.)" == caplog.messages[-1]
 
 
 @pytest.mark.parametrize(

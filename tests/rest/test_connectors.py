@@ -48,7 +48,7 @@ def created(client: httpx.Client, **fields: object) -> httpx.Response:
     return client.post("/connectors", json={"name": "n", "config": CONFIG, **fields})
 
 
-def test_root_tells_who_the_worker_is(client: httpx.Client):
+def test_root_reports_who_the_worker_is(client: httpx.Client):
     """The cluster's id is null while it is not known."""
     assert '{"version":"1.2","commit":"abc","kafka_cluster_id":null}' == client.get("/").text
 

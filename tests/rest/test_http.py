@@ -303,7 +303,7 @@ def test_errors_that_no_one_foresaw(
 
     assert is_error(answer, 500)
     assert message == answer.json()["message"]
-    assert "GET /connectors/c has failed" in caplog.text
+    assert "GET /connectors/c failed" in caplog.text
     assert 200 == client.get("/health").status_code
 
 

@@ -121,7 +121,7 @@ def test_create_connector_with_initial_state_and_initial_offsets_in_standalone_m
     assert (state == "RUNNING") == bool(scene.stage.running)
 
 
-def test_a_connector_that_keeps_offsets_elsewhere_is_told_so(scene: Scene):
+def test_a_connector_that_keeps_offsets_elsewhere_is_reported_so(scene: Scene):
     """The other of the seed's two sentences."""
     scene.connector.answer = False
     told = scene.create().json()["initial_offsets_response"]

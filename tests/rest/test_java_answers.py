@@ -55,7 +55,7 @@ def test_a_patch_cannot_take_the_name_out(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "path", ["restart", "restart?includeTasks=true&onlyFailed=true", "tasks/0/restart"]
 )
-def test_a_restart_of_what_is_not_there_is_told_with_a_colon(
+def test_a_restart_of_what_is_not_there_is_reported_with_a_colon(
     client: httpx.Client, path: str
 ) -> None:
     """As a distributed worker; other requests have none."""
@@ -270,7 +270,7 @@ def test_another_null_is_refused_by_the_name_of_its_key(client: httpx.Client, ke
         ),
     ],
 )
-def test_a_class_of_the_wrong_kind_is_told_without_a_prefix(
+def test_a_class_of_the_wrong_kind_is_reported_without_a_prefix(
     client: httpx.Client, changes: dict[str, str], key: str, told: str
 ) -> None:
     """By the class's full name, whatever it was called; one that is not there has the usual prefix."""
@@ -327,7 +327,7 @@ def test_a_validation_lists_converters_in_the_order_of_java_s_hash_table(
     )
 
 
-def test_words_for_exactly_once_are_told_in_upper_case(client: httpx.Client) -> None:
+def test_words_for_exactly_once_are_reported_in_upper_case(client: httpx.Client) -> None:
     """They may be written in any."""
     wrong = {"exactly.once.support": "maybe", "transaction.boundary": "never"}
     told = "Invalid value {} for configuration {}: String must be one of (case insensitive): {}"
@@ -341,7 +341,7 @@ def test_words_for_exactly_once_are_told_in_upper_case(client: httpx.Client) -> 
     } == errors(validated(client, **wrong))
 
 
-def test_a_version_that_is_not_there_is_told_at_the_class_too(client: httpx.Client) -> None:
+def test_a_version_that_is_not_there_is_reported_at_the_class_too(client: httpx.Client) -> None:
     """By the full name of the class, whose alias was given, and without a prefix."""
     sentence = (
         f"Plugin {FILE_STREAM} not found that matches the version range [9.9,9.9], "

@@ -54,7 +54,7 @@ def test_basic_login(
         assert 401 == client.get("/", headers={"Authorization": header}).status_code
     body = {"offsets": [{"partition": {}}]}
     client.patch("/connectors/c/offsets", json=body, auth=("bob", b"b"))
-    assert ["bob"] == herder.askers
+    assert ["bob"] == herder.requesters
     assert "127.0.0.1 - anna [" in caplog.text
     assert "canary" not in caplog.text
 
@@ -159,16 +159,16 @@ def test_clients_show_certificates(herder: FakeHerder, tmp_path: Path, ours: Cer
         (
             {"ssl.keystore.location": "{jks}", "ssl.keystore.type": "BCFKS"},
             "ssl.keystore.type",
-            "Stores of type BCFKS cannot be read, only PEM and PKCS12.",
+            "Stores of type BCFKS are not supported, only PEM and PKCS12.",
         ),
         (
             {"ssl.keystore.location": "{p12}", "ssl.keystore.password": "canary-wrong"},
             "ssl.keystore.location",
-            "cannot be opened as PKCS12 with the password given",
+            "cannot be opened as PKCS12 with this password",
         ),
-        ({"ssl.keystore.location": "{hidden}"}, "ssl.keystore.location", "ssl.key.password right?"),
+        ({"ssl.keystore.location": "{hidden}"}, "ssl.keystore.location", "Check ssl.key.password"),
         ({"ssl.keystore.key": "canary"}, "ssl.keystore.location", "no usable key"),
-        ({"ssl.cipher.suites": "X"}, "ssl.cipher.suites", "has no effect here"),
+        ({"ssl.cipher.suites": "X"}, "ssl.cipher.suites", "is not supported; leave it out"),
         ({"ssl.enabled.protocols": "SSLv3"}, "ssl.enabled.protocols", "SSLv3 is not supported"),
         (
             {"ssl.keystore.location": "{pem}", "ssl.truststore.certificates": "x"},

@@ -54,7 +54,7 @@ def test_a_dry_run_is_never_overlooked(client: httpx.Client, herder: FakeHerder,
     ]
 
     assert [400] * 4 == [each.status_code for each in answers]
-    told = f"The parameter dry_run must be true or false, and is {word}"
+    told = f"The parameter dry_run must be true or false, but is {word}"
     assert {told} == {each.json()["message"] for each in answers}
     assert [] == herder.asked
 

@@ -140,7 +140,7 @@ def test_the_worker_knows_its_address_before_it_answers(herder: FakeHerder):
     assert [200] == [each.status_code for each in answers]
 
 
-def test_an_advertised_address_is_told_beside_the_listener_s():
+def test_an_advertised_address_is_reported_beside_the_listener_s():
     """The one is where the worker listens, the other what other workers are told."""
     binding = Binding.of(config(rest_advertised_host_name="a.b"))
     binding.close()
@@ -148,7 +148,7 @@ def test_an_advertised_address_is_told_beside_the_listener_s():
     port = binding.main[0].port
     assert binding.sentences == (
         f"Requests are answered at http://127.0.0.1:{port}/",
-        f"Others are told to ask at http://a.b:{port}/",
+        f"The advertised URL is http://a.b:{port}/",
     )
 
 
@@ -191,8 +191,8 @@ def test_advertised_address(props: dict[str, str], worker_id: str, url: str):
         ("admin.listeners", "x", "Listener doesn't have the right format"),
         ("rest.advertised.listener", "ftp", "String must be one of (case insensitive): http,"),
         ("ssl.client.auth", "perhaps", "String must be one of: required, requested, none"),
-        ("rest.extension.classes", "a.B", "There is no equivalent of a.B"),
-        ("rest.basic.auth.credentials.file", "/x", "It has an effect only with"),
+        ("rest.extension.classes", "a.B", "a.B is not supported"),
+        ("rest.basic.auth.credentials.file", "/x", "This setting has an effect only with"),
         ("response.http.headers.config", "set", "Expected: '[action] [header name]:[header"),
         ("response.http.headers.config", "put A:b", "Invalid header config action: 'put'"),
         ("response.http.headers.config", "set A B:c", "cannot contain whitespace"),

@@ -222,7 +222,7 @@ def test_a_newer_schema_is_refused(sqlite_path: Path) -> None:
         newer.execute("pragma user_version=99")
     newer.close()
 
-    with pytest.raises(ConfigError, match="newer headrace"):
+    with pytest.raises(ConfigError, match="newer version of headrace"):
         SqliteStorage(sqlite_path)
 
 
@@ -239,7 +239,7 @@ def test_a_damaged_file_is_refused(sqlite_path: Path) -> None:
         SqliteStorage(sqlite_path)
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """The sentence names the path."""
     with pytest.raises(ConfigError, match=r"missing/state\.db: cannot be used"):
         SqliteStorage(tmp_path / "missing" / "state.db")

@@ -92,7 +92,7 @@ def test_a_store_with_offsets_is_left_alone(tmp_path: Path, caplog: pytest.LogCa
         import_java_offsets(path, store, settings)
 
     assert position(store, "c") is None
-    assert 1 == caplog.text.count("are not taken over: this worker has offsets already")
+    assert 1 == caplog.text.count("are not imported: this worker already has offsets")
 
 
 def test_an_import_that_died_half_way_is_done_again(tmp_path: Path):

@@ -71,7 +71,7 @@ def test_a_serving_worker_that_never_reached_kafka_leaves_nothing_behind(tmp_pat
     assert [] == list(tmp_path.iterdir())
 
 
-def test_a_new_identity_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_new_identity_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Whoever moves the worker's file would otherwise send everything again without a word."""
     state_file = tmp_path / "s.db"
     with caplog.at_level(logging.WARNING):
@@ -84,7 +84,7 @@ def test_a_new_identity_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert "Set group.id=headrace-" in told
 
 
-def test_offsets_that_begin_in_a_new_state_file_are_told(
+def test_offsets_that_begin_in_a_new_state_file_are_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A name does not keep them."""
@@ -104,7 +104,7 @@ def test_a_broker_that_is_not_there_is_named_with_the_reason(tmp_path: Path) -> 
     assert "Gave up after 0.3 s (headrace.start.deadline.ms)." in told
 
 
-def test_slots_are_told_the_form_of_the_worker_s_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slots_get_the_form_of_the_worker_s_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their processes begin without any."""
     form = LogForm(level=logging.DEBUG, as_json=True)
     monkeypatch.setattr(foundation, "form_in_use", lambda: form)

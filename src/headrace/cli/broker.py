@@ -1,4 +1,4 @@
-"""`headrace broker`: a real Kafka broker on this machine, for trying things."""
+"""`headrace broker`: a real Kafka broker on this machine, for experiments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.broker import Broker, BrokerState
 from headrace.jvm.cache import cache_root
 
 DEFAULT_PORT = 9092
-# What `status` of a service that does not run has always returned.
+# The usual exit code of `status` for a service that does not run (LSB).
 NOT_RUNNING = 3
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
@@ -51,7 +51,7 @@ def start(
     fresh: bool,
     properties: Iterable[str],
 ) -> None:
-    """Start it and return when it answers. It goes on until `stop`."""
+    """Start it and return when it answers. It runs until `stop`."""
     chosen = Broker(
         folder,
         port=_port_of(folder) if port is None else port,
@@ -63,19 +63,19 @@ def start(
     chosen.start(fresh=fresh)
     state = chosen.state
     assert state is not None
-    click.echo(_told(state, "runs already" if ran_before else "is ready"))
+    click.echo(_described(state, "is already running" if ran_before else "is ready"))
 
 
 @broker.command()
 @of_folder
 @click.pass_context
 def status(ctx: click.Context, *, folder: Path) -> None:
-    """Tell whether it runs; the exit code is 3 when it does not."""
+    """Show whether it runs; the exit code is 3 when it does not."""
     state = Broker(folder).state
     if state is None or not state.is_running:
         click.echo(f"No broker runs on {folder}.")
         ctx.exit(NOT_RUNNING)
-    click.echo(_told(state, "runs"))
+    click.echo(_described(state, "runs"))
 
 
 @broker.command()
@@ -91,7 +91,7 @@ def _port_of(folder: Path) -> int:
     return before.port if before is not None else DEFAULT_PORT
 
 
-def _told(state: BrokerState, what: str) -> str:
+def _described(state: BrokerState, what: str) -> str:
     return (
         f"The Kafka broker {what}.\n"
         f"  bootstrap.servers  {state.bootstrap}\n"

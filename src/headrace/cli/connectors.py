@@ -1,4 +1,4 @@
-"""`headrace connectors`: lists, creates, changes, pauses and deletes the connectors of a worker."""
+"""`headrace connectors`: lists, creates, changes, pauses, restarts and deletes a worker's connectors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import click
 import msgspec
 
 from headrace.cli.offset_files import Entry, read_offsets, sent
-from headrace.cli.table import one_line, table_lines
-from headrace.cli.worker_options import Asking, asks_worker, completed_names
+from headrace.cli.table import one_line, table
+from headrace.cli.worker_options import CommandContext, completed_names, with_worker
 from headrace.config.config_files import ConnectorFile, read_connector_file
 from headrace.herder.answers import TargetState
 from headrace.herder.requests import OffsetChange
@@ -60,50 +60,50 @@ def list_lines(found: Mapping[str, Listed]) -> Iterator[str]:
         (name, each.status.connector.state, _tasks(each.status), _class(each.info))
         for name, each in sorted(found.items())
     ]
-    yield from _table([("connector", "state", "tasks", "class"), *rows])
+    yield from table(("connector", "state", "tasks", "class"), rows)
 
 
 def restart_lines(now: Status, plan: Status | None) -> Iterator[str]:
-    """What a restart has come to: *plan*, if it was answered, and what the connector is *now* allows."""
+    """The result of a restart: the answered *plan*, if any, and what follows from the status *now*."""
     if plan is not None:
         yield from status_lines(plan)
         yield ""
     name, state = one_line(now.name), now.connector.state
     if state in ("STOPPED", "PAUSED"):
         yield (
-            f"Connector {name} stays {state}: it is not restarted. Let it run with 'headrace connectors "
+            f"Connector {name} stays {state}: it is not restarted. Start it with 'headrace connectors "
             f"resume {shlex.quote(name)}'."
         )
     elif plan is not None and not any(_restarts(each) for each in (plan.connector, *plan.tasks)):
-        yield f"Nothing of connector {name} is restarted: nothing that was chosen has failed."
+        yield f"Nothing of connector {name} is restarted: none of the selected parts has failed."
     else:
         yield f"Connector {name} is restarted."
 
 
 def status_lines(found: Status) -> Iterator[str]:
-    """The connector, its tasks, and why they have failed."""
+    """The states of the connector and its tasks, with the traces of failures."""
     own = found.connector
     yield one_line(f"{found.name} is {own.state} on {own.worker_id}.")
     if found.tasks:
         yield ""
         rows = [(str(each.id), each.state, each.worker_id) for each in found.tasks]
-        yield from _table([("task", "state", "worker"), *rows])
+        yield from table(("task", "state", "worker"), rows)
     for each in (own, *found.tasks):
         if each.trace:
             yield ""
             yield f"{'connector' if each.id is None else f'task {each.id}'}:"
-            # A trace has many lines on purpose.
+            # A trace keeps its lines.
             yield from map(one_line, each.trace.rstrip().splitlines())
 
 
 def config_lines(config: Mapping[str, str | None]) -> Iterator[str]:
-    """One line for each key, as a properties file has them."""
+    """One line for each key, as in a properties file."""
     for key, value in sorted(config.items()):
         yield one_line(f"{key}={'' if value is None else value}")
 
 
 def creation_lines(created: Info, *, dry_run: bool) -> Iterator[str]:
-    """What became of a creation, or would."""
+    """The result of a creation, or of its dry run."""
     name = one_line(created.name)
     if dry_run:
         yield f"Dry run: connector {name} would be created; its configuration is valid."
@@ -126,43 +126,39 @@ def _class(info: Info) -> str:
     return info.config.get("connector.class") or "-"
 
 
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    return table_lines([[one_line(cell) for cell in row] for row in rows])
-
-
 _FILE = click.Path(path_type=Path)
 
 
 @click.group()
 def connectors() -> None:
-    """See and change the connectors of a worker that runs."""
+    """List and change the connectors of a running worker."""
 
 
 @connectors.command("list")
-@asks_worker
-def list_all(asking: Asking) -> None:
+@with_worker
+def list_all(context: CommandContext) -> None:
     """List the connectors, with their states."""
-    answer = asking.worker.get("connectors", expand=["status", "info"])
-    asking.show(answer, list_lines(asking.worker.understood(answer, dict[str, Listed])))
+    answer = context.worker.get("connectors", expand=["status", "info"])
+    context.show(answer, list_lines(context.worker.understood(answer, dict[str, Listed])))
 
 
 @connectors.command()
-@asks_worker
+@with_worker
 @click.argument("file", type=_FILE)
 @click.option(
     "--state",
     type=click.Choice([each.value for each in TargetState], case_sensitive=False),
-    help="How it begins, if not as FILE says.",
+    help="Its initial state, instead of the one in FILE.",
 )
 @click.option(
     "--offsets",
     type=_FILE,
-    help="Where it begins, if not as FILE says: an export, or a Java worker's offsets file.",
+    help="Its initial offsets, instead of those in FILE: an export, or a Java worker's offsets file.",
 )
-@click.option("--of", metavar="CONNECTOR", help="Whose offsets in a Java worker's file.")
-@click.option("--dry-run", is_flag=True, help="Make nothing; tell what would become of it.")
+@click.option("--of", metavar="CONNECTOR", help="The connector in a Java worker's offsets file.")
+@click.option("--dry-run", is_flag=True, help="Create nothing; show what would be created.")
 def create(
-    asking: Asking,
+    context: CommandContext,
     file: Path,
     *,
     state: str | None,
@@ -176,29 +172,34 @@ def create(
     if offsets is not None:
         wanted = read_offsets(offsets, of or found.name).offsets
     body = _creation(found, state, wanted)
-    ask = asking.worker.try_out if dry_run else asking.worker.ask
+    ask = context.worker.try_out if dry_run else context.worker.ask
     answer = ask("POST", "connectors", body=body)
-    info = asking.worker.understood(answer, Info)
-    asking.show(answer, creation_lines(info, dry_run=dry_run))
+    info = context.worker.understood(answer, Info)
+    context.show(answer, creation_lines(info, dry_run=dry_run))
 
 
 @connectors.command()
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
-def status(asking: Asking, name: str) -> None:
-    """Show how connector NAME and its tasks are, with the trace of what has failed."""
-    answer = asking.worker.get("connectors", name, "status")
-    asking.show(answer, status_lines(asking.worker.understood(answer, Status)))
+def status(context: CommandContext, name: str) -> None:
+    """Show the states of connector NAME and its tasks, with the traces of failures."""
+    answer = context.worker.get("connectors", name, "status")
+    context.show(answer, status_lines(context.worker.understood(answer, Status)))
 
 
 @connectors.command()
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
 @click.option("--file", type=_FILE, help="Replace the configuration by the one in this file.")
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change one key.")
-@click.option("--unset", "removed", metavar="KEY", multiple=True, help="Take one key out.")
+@click.option("--unset", "removed", metavar="KEY", multiple=True, help="Remove one key.")
 def config(
-    asking: Asking, name: str, *, file: Path | None, changes: Sequence[str], removed: Sequence[str]
+    context: CommandContext,
+    name: str,
+    *,
+    file: Path | None,
+    changes: Sequence[str],
+    removed: Sequence[str],
 ) -> None:
     """Show the configuration of connector NAME, or change it.
 
@@ -207,60 +208,60 @@ def config(
     path = ("connectors", name, "config")
     if file is not None:
         if changes or removed:
-            raise click.UsageError("Either --file, or --set and --unset.")
-        answer = asking.worker.ask("PUT", *path, body=dict(read_connector_file(file).config))
+            raise click.UsageError("Use either --file, or --set and --unset.")
+        answer = context.worker.ask("PUT", *path, body=dict(read_connector_file(file).config))
     elif changes or removed:
         patch = {**dict(map(_pair, changes)), **dict.fromkeys(removed)}
-        answer = asking.worker.ask("PATCH", *path, body=patch)
+        answer = context.worker.ask("PATCH", *path, body=patch)
     else:
-        answer = asking.worker.get(*path)
-        asking.show(answer, config_lines(asking.worker.understood(answer, dict[str, str | None])))
+        answer = context.worker.get(*path)
+        context.show(answer, config_lines(context.worker.understood(answer, dict[str, str | None])))
         return
-    asking.show(answer, config_lines(asking.worker.understood(answer, Info).config))
+    context.show(answer, config_lines(context.worker.understood(answer, Info).config))
 
 
 @connectors.command()
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
-@click.option("--include-tasks", is_flag=True, help="Its tasks, too.")
-@click.option("--only-failed", is_flag=True, help="Only what has failed.")
+@click.option("--include-tasks", is_flag=True, help="Its tasks as well.")
+@click.option("--only-failed", is_flag=True, help="Only the parts that have failed.")
 @click.option("--task", type=click.IntRange(min=0), help="Only this task.")
 def restart(
-    asking: Asking, name: str, *, include_tasks: bool, only_failed: bool, task: int | None
+    context: CommandContext, name: str, *, include_tasks: bool, only_failed: bool, task: int | None
 ) -> None:
     """Restart connector NAME."""
     path = ("connectors", name, "restart")
     query = dict[str, str]()
     if task is not None:
         if include_tasks or only_failed:
-            raise click.UsageError("Either --task, or --include-tasks and --only-failed.")
+            raise click.UsageError("Use either --task, or --include-tasks and --only-failed.")
         path = ("connectors", name, "tasks", str(task), "restart")
     elif include_tasks or only_failed:
         query = {
             "includeTasks": str(include_tasks).lower(),
             "onlyFailed": str(only_failed).lower(),
         }
-    answer = asking.worker.ask("POST", *path, query=query)
-    plan = None if answer is None else asking.worker.understood(answer, Status)
-    now = asking.worker.understood(asking.worker.get("connectors", name, "status"), Status)
-    asking.show(answer, restart_lines(now, plan))
+    answer = context.worker.ask("POST", *path, query=query)
+    plan = None if answer is None else context.worker.understood(answer, Status)
+    now = context.worker.understood(context.worker.get("connectors", name, "status"), Status)
+    context.show(answer, restart_lines(now, plan))
 
 
 @connectors.command()
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
-def delete(asking: Asking, name: str) -> None:
-    """Stop connector NAME and forget it; its offsets stay, for another one of its name."""
-    answer = asking.worker.ask("DELETE", "connectors", name)
-    asking.show(answer, [f"Connector {name} is deleted."])
+def delete(context: CommandContext, name: str) -> None:
+    """Stop connector NAME and delete it; its offsets stay, for a later connector of that name."""
+    answer = context.worker.ask("DELETE", "connectors", name)
+    context.show(answer, [f"Connector {name} is deleted."])
 
 
 def _wanting(word: str, state: TargetState) -> Callable[..., None]:
-    @asks_worker
+    @with_worker
     @click.argument("name", shell_complete=completed_names)
-    def want(asking: Asking, name: str) -> None:
-        answer = asking.worker.ask("PUT", "connectors", name, word)
-        asking.show(answer, [f"Connector {name} shall be {state}."])
+    def want(context: CommandContext, name: str) -> None:
+        answer = context.worker.ask("PUT", "connectors", name, word)
+        context.show(answer, [f"Target state of connector {name}: {state}."])
 
     return want
 
@@ -269,13 +270,13 @@ for _word, _state, _meaning in (
     (
         "pause",
         TargetState.PAUSED,
-        "Let connector NAME read no more until it is resumed; its tasks stay.",
+        "Pause connector NAME until it is resumed; its tasks stay.",
     ),
-    ("resume", TargetState.RUNNING, "Let connector NAME go on where it was."),
+    ("resume", TargetState.RUNNING, "Resume connector NAME where it was."),
     (
         "stop",
         TargetState.STOPPED,
-        "End the tasks of connector NAME, so that its offsets can be changed.",
+        "Stop the tasks of connector NAME, so that its offsets can be changed.",
     ),
 ):
     connectors.command(_word, help=_meaning)(_wanting(_word, _state))
@@ -286,7 +287,7 @@ def _creation(
 ) -> Mapping[str, object]:
     body: dict[str, object] = {"name": file.name, "config": dict(file.config)}
     wanted = state or file.initial_state.value
-    # Kafka Connect knows the field since 3.7 only.
+    # Kafka Connect supports the field since 3.7 only.
     if wanted != TargetState.RUNNING.value:
         body["initial_state"] = wanted
     if offsets is not None:

@@ -1,4 +1,4 @@
-"""`headrace explain`: what a connector would read next, and why not the rest. Nothing is written."""
+"""`headrace explain`: what a connector would read next, and why it would not read the rest. Writes nothing."""
 
 from __future__ import annotations
 
@@ -30,11 +30,16 @@ from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.plugins import Admitted, admitted, checked_worker
 from headrace.storage.sqlite_file import seen_offsets, seen_setting
 
+_GROUP_ID = "group.id"
+# A user waits at the terminal, and may not expect that a broker is needed.
+_PATIENCE_SECONDS = 5.0
+WOULD_FAIL = 1
+
 _COLUMNS = ("slot", "bytes", "topic", "partition", "format", "object")
 
 
 def explained_lines(connector: str, objects: Sequence[Explained], *, slots: int) -> Iterator[str]:
-    """The lines to print: a summary, what fails, a table of what is read, and what is not, with the reason."""
+    """The lines to print: a summary, failing objects, a table of those that are read, and the others with reasons."""
     failing = [each for each in objects if each.fails]
     read = [each for each in objects if each.slots and not each.fails]
     yield _summary(connector, read, failing=len(failing), objects=len(objects), slots=slots)
@@ -47,26 +52,26 @@ def explained_lines(connector: str, objects: Sequence[Explained], *, slots: int)
 def _summary(
     connector: str, read: Sequence[Explained], *, failing: int, objects: int, slots: int
 ) -> str:
-    """What would happen; as long as an object fails the connector, nothing is read."""
+    """What would happen; while an object fails the connector, nothing is read."""
     if not objects:
         return f"{connector} has nothing to read."
     used = {slot for each in read for slot in each.slots}
-    much = f"{_size(read)}in {len(used)} of {slots} slots."
+    amount = f"{_size(read)}in {len(used)} of {slots} slots."
     if not failing:
-        return f"{connector} would read {len(read)} of {objects} objects, {much}"
+        return f"{connector} would read {len(read)} of {objects} objects, {amount}"
     stops, them = ("stops", "it") if failing == 1 else ("stop", "them")
-    told = f"{connector} would fail: {failing} of {objects} objects {stops} it."
-    return f"{told} Without {them} {len(read)} would be read, {much}"
+    failure = f"{connector} would fail: {failing} of {objects} objects {stops} it."
+    return f"{failure} Without {them} {len(read)} would be read, {amount}"
 
 
 def _size(read: Sequence[Explained]) -> str:
-    """How many bytes that is, where the connector knows it."""
+    """The total size, if the connector knows it."""
     known = [each.size for each in read if each.size is not None]
     return f"{sum(known)} bytes, " if known or not read else ""
 
 
 def _block(lines: Iterable[str]) -> Iterator[str]:
-    """*lines* behind an empty one, if there are any."""
+    """*lines* after an empty one, if there are any."""
     for number, line in enumerate(lines):
         if not number:
             yield ""
@@ -83,33 +88,28 @@ def _reason(one: Explained) -> str:
     return f"{one_line(one.name)}: {verb}: {one_line(one.reason or '')}"
 
 
-_GROUP_ID = "group.id"
-# Somebody sits and waits, and may not have meant to ask a broker.
-_PATIENCE_SECONDS = 5.0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredOffsets:
-    """What is stored, and a sentence about it where that may not be what is expected."""
+    """The stored offsets, and a warning if they may not be what the user expects."""
 
     offsets: Mapping[SourcePartition, SourceOffset] = field(
         default_factory=dict[SourcePartition, SourceOffset]
     )
-    told: str | None = None
+    warning: str | None = None
 
 
 def stored_offsets(
     config: WorkerConfig, state_file: Path, connector: ConnectorConfig
 ) -> StoredOffsets:
-    """The offsets of *connector*; none where Kafka is not reached within seconds, which is told.
+    """The offsets of *connector*; none, with a warning, when Kafka is not reached within seconds.
 
-    Raises :class:`~headrace.connect.errors.ConnectError` when they are there and cannot be read.
+    Raises :class:`~headrace.connect.errors.ConnectError` when they exist but cannot be read.
     """
     group_id = config.group_id or seen_setting(state_file, _GROUP_ID)
     own = own_offsets(connector, config, group_id or "")
-    told = own and _unreached(KafkaAdmin(client_config(own.admin)), _patience_seconds(config))
-    if told:
-        return StoredOffsets(told=told)
+    warning = own and _unreached(KafkaAdmin(client_config(own.admin)), _patience_seconds(config))
+    if warning:
+        return StoredOffsets(warning=warning)
     if config.offsets_in_topic:
         below = _in_worker_topic(config, group_id, connector.name)
     else:
@@ -120,13 +120,13 @@ def stored_offsets(
 def _overlaid(
     own: OwnOffsets, below: StoredOffsets, connector: str, seconds: float
 ) -> StoredOffsets:
-    """What the connector's own topic has, and else the worker's; there may be no such topic yet."""
+    """The offsets in the connector's own topic, if it exists, over those of the worker."""
     topic = KafkaOwnTopic(own, refresh_seconds=seconds)
     try:
-        desk = topic.desk()
-        if desk is None:
+        store = topic.existing()
+        if store is None:
             return below
-        known = desk.current(connector).known()
+        known = store.current(connector).known()
         return replace(below, offsets=OverlaidOffsets(known, below.offsets))
     finally:
         topic.close()
@@ -134,14 +134,16 @@ def _overlaid(
 
 def _in_worker_topic(config: WorkerConfig, group_id: str | None, connector: str) -> StoredOffsets:
     if group_id is None and config.offset_storage_topic is None:
-        return StoredOffsets(told="This worker has not run yet: it stores no offsets.")
+        return StoredOffsets(warning="This worker has not run yet, so it has stored no offsets.")
     topic, seconds = config.offsets_topic(group_id or ""), _patience_seconds(config)
     admin = KafkaAdmin(client_config(config.connection()))
-    told = _unreached(admin, seconds)
-    if told:
-        return StoredOffsets(told=told)
+    warning = _unreached(admin, seconds)
+    if warning:
+        return StoredOffsets(warning=warning)
     if not admin.exists(topic, Deadline.after(seconds, time.monotonic)):
-        return StoredOffsets(told=f"There is no topic {topic} yet: the worker stores no offsets.")
+        return StoredOffsets(
+            warning=f"The topic {topic} does not exist yet, so the worker has stored no offsets."
+        )
     return StoredOffsets(offsets=_in_topic(config, topic, connector))
 
 
@@ -153,8 +155,8 @@ def _unreached(admin: KafkaAdmin, seconds: float) -> str | None:
     try:
         admin.check_reachable(Deadline.after(seconds, time.monotonic))
     except RetriableError as error:
-        reason = admin.last_said or str(error)
-        return f"Kafka was not reached ({reason.rstrip('.')}): this is as if it stored no offsets."
+        reason = admin.last_error or str(error)
+        return f"Kafka was not reached ({reason.rstrip('.')}): the output assumes that no offsets are stored."
     return None
 
 
@@ -173,20 +175,17 @@ def _in_topic(
         store.close()
 
 
-WOULD_FAIL = 1
-
-
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """A connector's context; there is no one who could plan again."""
+    """A connector's context, without a runtime that could plan again."""
 
     offsets: KnownOffsets
 
     def request_task_reconfiguration(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def raise_error(self, error: Exception) -> None:
-        """Raise it on the spot."""
+        """Raise *error*."""
         raise error
 
 
@@ -199,9 +198,9 @@ class _Context:
 def explain(worker_config: Path, connector_config_file: Path, *, as_json: bool) -> int:
     """Show what the connector of CONNECTOR_CONFIG would read next: by which slot, to which topic.
 
-    What it leaves alone is shown with the reason. Source offsets are looked up where the worker keeps them;
-    nothing is written, no topic is made, and a worker may be running. Ends with 0, or with 1 when the connector
-    would fail.
+    Objects that it would not read are shown with the reason. Source offsets are read from where the worker stores
+    them; nothing is written, no topic is created, and the worker may be running. Ends with 0, or with 1 when the
+    connector would fail.
     """
     configure_logging("WARNING")
     config = checked_worker(
@@ -213,8 +212,8 @@ def explain(worker_config: Path, connector_config_file: Path, *, as_json: bool) 
     state_file = state_path(config, worker_config.absolute(), os.environ)
     settings = ConnectorConfig.parse(found.props)
     stored = stored_offsets(config, state_file, settings)
-    if stored.told:
-        click.echo(f"headrace: {stored.told}", err=True)
+    if stored.warning:
+        click.echo(f"headrace: {stored.warning}", err=True)
     slots = min(settings.tasks_max, config.slots)
     with kept_secret(Secrets(values=found.secrets)):
         rows = explained(found, stored.offsets, slots=slots)
@@ -239,7 +238,7 @@ def explained(
     connector = found.connector
     if not isinstance(connector, PlannedConnector):
         raise TaskFailedError(
-            f"Connector {found.name} does not plan: only its running tasks find out what there is to read."
+            f"Connector {found.name} is polled and makes no plan: only its running tasks know what to read."
         )
     seen = OffsetSnapshot(offsets)
     connector.initialize(_Context(seen))

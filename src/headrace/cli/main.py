@@ -1,7 +1,6 @@
-"""The command `headrace`: which commands there are, and how each of them ends.
+"""The command `headrace`: its subcommands, and how each of them ends.
 
-Exit codes: 0 done, 1 it failed and a sentence says why, 2 the command line was wrong, 130 after
-Ctrl-C, 143 after SIGTERM.
+Exit codes: 0 success, 1 failure with a message, 2 wrong command line, 130 after Ctrl-C, 143 after SIGTERM.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from headrace.class_path import Terminated
 from headrace.connect.errors import ConnectError
 from headrace.observe.log_format import as_logged
 
-# Where each command is; imported when it is asked for, because some of them import Spark.
+# The commands by name; imported on demand, because some of them import Spark.
 COMMANDS = {
     "broker": "headrace.cli.broker:broker",
     "completion": "headrace.cli.completion:completion",
@@ -73,7 +72,7 @@ def main() -> NoReturn:
 
 
 def outcome(arguments: Sequence[str] | None = None) -> int:
-    """Do what *arguments* say, by default those of the process; the exit code."""
+    """Run the command line *arguments*, by default those of the process; returns the exit code."""
     try:
         code = _done(arguments)
     except (click.Abort, KeyboardInterrupt):
@@ -81,7 +80,7 @@ def outcome(arguments: Sequence[str] | None = None) -> int:
     except Terminated:
         return _ended_by(signal.SIGTERM)
     except Exception:
-        # A module that is being imported may make anything of what a signal raises there.
+        # A module that is being imported may turn the exception of a signal into any other.
         if signalled() is None:
             raise
         code = 1
@@ -90,7 +89,7 @@ def outcome(arguments: Sequence[str] | None = None) -> int:
 
 
 def signalled() -> signal.Signals | None:
-    """The last SIGINT or SIGTERM that was to end the process and was not received by a worker."""
+    """The last SIGINT or SIGTERM that was received here, and not by a worker."""
     return _received[-1] if _received else None
 
 

@@ -1,4 +1,4 @@
-"""Offsets and their history as a worker takes and answers them, and files of offsets: exports, and a Java worker's."""
+"""Offsets and their history in requests and answers, and files of offsets: exports, and a Java worker's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Offsets(msgspec.Struct, frozen=True):
     offsets: Sequence[Entry]
 
     def known(self) -> Mapping[str, Entry]:
-        """Those that are there, by the text of their partition, sorted by it."""
+        """Complete entries by the text of their partition, sorted by it."""
         named = {
             text(each.partition): each
             for each in self.offsets
@@ -44,7 +44,7 @@ class Offsets(msgspec.Struct, frozen=True):
 
 
 class LaggingEntry(msgspec.Struct, frozen=True):
-    """A source partition, and how much there is behind its offset, if the connector can tell."""
+    """A source partition with its offset and lag, if the connector knows it."""
 
     partition: Values
     offset: Values
@@ -66,7 +66,7 @@ class ChangedEntry(msgspec.Struct, frozen=True):
 
 
 class PastChange(msgspec.Struct, frozen=True):
-    """A change of offsets that somebody asked for."""
+    """A change of offsets that was requested."""
 
     change: int
     operation: str
@@ -85,13 +85,13 @@ class History(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What is answered to a change."""
+    """The answer to a change."""
 
     message: str
 
 
 def sent(entries: Iterable[Entry | OffsetChange]) -> list[dict[str, object]]:
-    """*entries* as requests have them."""
+    """*entries* as in requests."""
     return [{"partition": each.partition, "offset": each.offset} for each in entries]
 
 
@@ -113,7 +113,7 @@ class OffsetFileError(ConnectError):
 
 
 def read_offsets(path: Path, connector: str) -> Offsets:
-    """The offsets in the file at *path*; of a Java worker's file, which has many connectors', *connector*'s.
+    """The offsets in the file at *path*; from a Java worker's file, those of *connector*.
 
     Raises :class:`OffsetFileError`.
     """
@@ -126,12 +126,12 @@ def read_offsets(path: Path, connector: str) -> Offsets:
             return Offsets(_of_java(content, connector))
         return Offsets(_of_export(content))
     except (OffsetsFileError, DocumentError, UnicodeDecodeError) as error:
-        told = "It is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
-        raise OffsetFileError(f"{path}: {str(told).rstrip('.')}.") from error
+        reason = "It is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+        raise OffsetFileError(f"{path}: {str(reason).rstrip('.')}.") from error
 
 
 def write_offsets(path: Path, offsets: Offsets) -> None:
-    """Export *offsets* to *path*, which must not be there yet. Raises :class:`OffsetFileError`."""
+    """Export *offsets* to *path*, which must not exist yet. Raises :class:`OffsetFileError`."""
     found = [
         ConnectorOffset(partition=SourcePartition(each.partition), offset=each.offset)
         for each in offsets.known().values()
@@ -146,7 +146,7 @@ def write_offsets(path: Path, offsets: Offsets) -> None:
             file.write(content)
     except FileExistsError:
         raise OffsetFileError(
-            f"{path} is there already. Name another file, or remove it."
+            f"{path} already exists. Choose another file, or remove it."
         ) from None
     except OSError as error:
         raise OffsetFileError(f"{path} cannot be written: {error.strerror}.") from error
@@ -168,7 +168,7 @@ def _of_java(content: bytes, connector: str) -> Sequence[Entry]:
     if connector not in found:
         names = ", ".join(sorted(found)) or "of no connector"
         raise OffsetsFileError(
-            f"It has no offsets of connector {connector}. Say with --of whose you mean; it has those of: "
+            f"It has no offsets of connector {connector}. Choose another connector with --of; it has those of: "
             f"{names}"
         )
     return [Entry(dict(partition), dict(offset)) for partition, offset in found[connector].items()]

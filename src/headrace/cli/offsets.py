@@ -28,12 +28,12 @@ from headrace.cli.offset_files import (
     write_offsets,
 )
 from headrace.cli.rest_client import WorkerError
-from headrace.cli.table import one_line, table_lines
-from headrace.cli.worker_options import Asking, asks_worker, completed_names
-
-Row = Sequence[str]
+from headrace.cli.table import one_line, table
+from headrace.cli.worker_options import CommandContext, completed_names, with_worker
 
 _OF_DELETED = ", of a deleted connector"
+_NOT_STOPPED = "must be in the STOPPED state"
+_FILE = click.Path(path_type=Path, allow_dash=True)
 
 
 def offset_lines(name: str, offsets: Offsets) -> Iterator[str]:
@@ -42,14 +42,14 @@ def offset_lines(name: str, offsets: Offsets) -> Iterator[str]:
     if not known:
         yield f"Connector {name} has no offsets."
         return
-    yield from _table(
+    yield from table(
         ("partition", "offset"),
         [(named, text(each.offset)) for named, each in known.items()],
     )
 
 
 def export_lines(name: str, file: str, offsets: Offsets) -> Iterator[str]:
-    """What was written to a file."""
+    """The result of an export."""
     count = len(offsets.known())
     yield one_line(
         f"{count} offset{'' if count == 1 else 's'} of connector {name} {'is' if count == 1 else 'are'} in {file}."
@@ -57,7 +57,7 @@ def export_lines(name: str, file: str, offsets: Offsets) -> Iterator[str]:
 
 
 def lag_lines(name: str, lag: Lag) -> Iterator[str]:
-    """One line for each source partition, with how much there is behind its offset."""
+    """One line for each source partition, with the lag of its offset."""
     if not lag.lag:
         yield f"Connector {name} has no offsets."
         return
@@ -65,7 +65,7 @@ def lag_lines(name: str, lag: Lag) -> Iterator[str]:
         (text(each.partition), "-" if each.lag is None else str(each.lag), text(each.offset))
         for each in lag.lag
     ]
-    yield from _table(("partition", "lag", "offset"), sorted(rows))
+    yield from table(("partition", "lag", "offset"), sorted(rows))
 
 
 def differences(
@@ -91,7 +91,7 @@ def difference_lines(
     if not found:
         yield f"The offsets of {one_line(left)} and {one_line(right)} are the same."
         return
-    yield from _table(
+    yield from table(
         ("partition", left, right),
         [tuple(text(each[side]) for side in ("partition", "left", "right")) for each in found],
     )
@@ -100,9 +100,9 @@ def difference_lines(
 def history_lines(name: str, history: History) -> Iterator[str]:
     """One line for each change."""
     if not history.history:
-        yield f"The offsets of connector {name} have not been changed by anybody."
+        yield f"The offsets of connector {name} have not been changed on request."
         return
-    yield from _table(
+    yield from table(
         ("change", "when", "who", "what", "partitions"),
         [
             (
@@ -118,12 +118,12 @@ def history_lines(name: str, history: History) -> Iterator[str]:
 
 
 def change_lines(change: PastChange) -> Iterator[str]:
-    """What one change changed."""
+    """The partitions of one change, with their offsets before and after."""
     who = f" by {change.who}" if change.who else ""
     yield one_line(f"Change {change.change}: {_what(change)}, {_when(change.at_ms)}{who}")
     if change.offsets:
         yield ""
-        yield from _table(
+        yield from table(
             ("partition", "before", "after"),
             [
                 (text(each.partition), text(each.before), text(each.after))
@@ -142,14 +142,6 @@ def _when(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds")
 
 
-def _table(columns: Row, rows: Sequence[Row]) -> Iterator[str]:
-    return table_lines([[one_line(cell) for cell in row] for row in (columns, *rows)])
-
-
-_NOT_STOPPED = "must be in the STOPPED state"
-_FILE = click.Path(path_type=Path, allow_dash=True)
-
-
 def _values(_ctx: click.Context, _parameter: click.Parameter, given: str) -> Values:
     read = _json(given)
     if not isinstance(read, dict):
@@ -166,48 +158,48 @@ def _json(given: str) -> object:
         return json.loads(given)
     except ValueError as error:
         raise click.BadParameter(
-            f"{given} is not JSON: {error}. A shell takes it between single quotes: '{{\"position\": 7}}'."
+            f"{given} is not JSON: {error}. In a shell, put it in single quotes: '{{\"position\": 7}}'."
         ) from error
 
 
 _dry_run = click.option(
-    "--dry-run", is_flag=True, help="Change nothing; tell what would change, in any state."
+    "--dry-run", is_flag=True, help="Change nothing; show what would change, in any state."
 )
 
 
 @click.group()
 def offsets() -> None:
-    """Read and change how far connectors have come.
+    """Read and change the offsets of connectors.
 
-    Only the offsets of a STOPPED connector are changed: see 'headrace connectors stop'.
+    Only the offsets of a STOPPED connector can be changed: see 'headrace connectors stop'.
     """
 
 
 @offsets.command()
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
-@click.option(
-    "--lag", is_flag=True, help="How much there is behind each, if the connector can tell."
-)
-def show(asking: Asking, name: str, *, lag: bool) -> None:
+@click.option("--lag", is_flag=True, help="With the lag of each, if the connector knows it.")
+def show(context: CommandContext, name: str, *, lag: bool) -> None:
     """Show the offsets of connector NAME."""
     if lag:
-        answer = asking.worker.get("connectors", name, "offsets", "lag")
-        asking.show(answer, lag_lines(name, asking.worker.understood(answer, Lag)))
+        answer = context.worker.get("connectors", name, "offsets", "lag")
+        context.show(answer, lag_lines(name, context.worker.understood(answer, Lag)))
         return
-    answer = _stored(asking, name)
-    asking.show(answer, offset_lines(name, asking.worker.understood(answer, Offsets)))
+    answer = _stored(context, name)
+    context.show(answer, offset_lines(name, context.worker.understood(answer, Offsets)))
 
 
 @offsets.command()
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
 @click.argument("other", required=False, shell_complete=completed_names)
 @click.option("--file", type=_FILE, help="Compare with this file, an export; - is standard input.")
-@click.option("--of", metavar="CONNECTOR", help="Whose offsets in a Java worker's file; NAME's.")
+@click.option(
+    "--of", metavar="CONNECTOR", help="The connector in a Java worker's file; by default NAME."
+)
 @click.option("--exit-code", is_flag=True, help="End with 1 when they differ.")
 def diff(
-    asking: Asking,
+    context: CommandContext,
     name: str,
     *,
     other: str | None,
@@ -220,147 +212,151 @@ def diff(
     Those of connector NAME with those of connector OTHER, or with those in a file.
     """
     if (other is None) == (file is None):
-        raise click.UsageError("Name another connector, or a file with --file.")
-    left = asking.worker.understood(_stored(asking, name), Offsets)
+        raise click.UsageError("Give another connector, or a file with --file.")
+    left = context.worker.understood(_stored(context, name), Offsets)
     if file is not None:
         right, title = read_offsets(file, of or name), str(file)
     else:
-        right, title = asking.worker.understood(_stored(asking, str(other)), Offsets), str(other)
+        right, title = context.worker.understood(_stored(context, str(other)), Offsets), str(other)
     found = differences(left.known(), right.known())
-    asking.show({"differences": found}, difference_lines(name, title, found))
+    context.show({"differences": found}, difference_lines(name, title, found))
     if exit_code and found:
         click.get_current_context().exit(1)
 
 
 @offsets.command("set")
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
 @click.argument("partition", callback=_values)
 @click.argument("offset", callback=_values_or_null)
 @_dry_run
 def set_offset(
-    asking: Asking, name: str, *, partition: Values, offset: Values | None, dry_run: bool
+    context: CommandContext, name: str, *, partition: Values, offset: Values | None, dry_run: bool
 ) -> None:
     """Set the offset of one partition.
 
-    PARTITION and OFFSET of connector NAME are JSON; null forgets the offset. For many at once see 'headrace
+    PARTITION and OFFSET of connector NAME are JSON; null deletes the offset. To set many at once, see 'headrace
     offsets import'.
     """
-    _alter(asking, name, [Entry(partition, offset)], dry_run=dry_run)
+    _alter(context, name, [Entry(partition, offset)], dry_run=dry_run)
 
 
 @offsets.command()
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
 @_dry_run
-def reset(asking: Asking, name: str, *, dry_run: bool) -> None:
-    """Forget all offsets.
+def reset(context: CommandContext, name: str, *, dry_run: bool) -> None:
+    """Delete all offsets.
 
-    Connector NAME begins again when it is resumed.
+    Connector NAME starts from the beginning when it is resumed.
     """
-    _change(asking, "DELETE", name, dry_run=dry_run)
+    _change(context, "DELETE", name, dry_run=dry_run)
 
 
 @offsets.command()
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
 @click.argument("change", type=int, required=False)
-def history(asking: Asking, name: str, change: int | None) -> None:
+def history(context: CommandContext, name: str, change: int | None) -> None:
     """Show who changed the offsets, and when.
 
-    Those of connector NAME; with CHANGE, its number, what that one changed. Also of a connector that is gone.
+    Those of connector NAME; with CHANGE, a number, the details of that change. Works for deleted connectors, too.
     """
-    answer, found = _history(asking, name)
+    answer, found = _history(context, name)
     if change is None:
-        asking.show(answer, history_lines(name, found))
+        context.show(answer, history_lines(name, found))
         return
     one = _one(name, found, change)
-    asking.show(msgspec.to_builtins(one), change_lines(one))
+    context.show(msgspec.to_builtins(one), change_lines(one))
 
 
 @offsets.command()
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
 @click.argument("change", type=int, required=False)
 @click.option("--force", is_flag=True, help="Also when the offsets have moved since.")
 @_dry_run
-def undo(asking: Asking, name: str, *, change: int | None, force: bool, dry_run: bool) -> None:
-    """Put back what a change changed.
+def undo(
+    context: CommandContext, name: str, *, change: int | None, force: bool, dry_run: bool
+) -> None:
+    """Undo a change.
 
-    CHANGE is its number in the history of connector NAME; the last one that was done if there is none.
+    CHANGE is its number in the history of connector NAME, by default the last one that was done.
     """
-    number = _last(name, _history(asking, name)[1]) if change is None else change
+    number = _last(name, _history(context, name)[1]) if change is None else change
     body = {"change": number, "force": force}
-    _change(asking, "POST", name, "undo", body=body, dry_run=dry_run)
+    _change(context, "POST", name, "undo", body=body, dry_run=dry_run)
 
 
 @offsets.command()
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
 @click.argument("file", type=_FILE, default="-")
-def export(asking: Asking, name: str, file: Path) -> None:
+def export(context: CommandContext, name: str, file: Path) -> None:
     """Write offsets to a file.
 
-    Those of connector NAME to FILE, which must not be there yet, or to the standard output.
+    Those of connector NAME to FILE, which must not exist yet, or to the standard output.
     """
-    answer = _stored(asking, name)
-    found = asking.worker.understood(answer, Offsets)
+    answer = _stored(context, name)
+    found = context.worker.understood(answer, Offsets)
     write_offsets(file, found)
     if file != STANDARD:
-        asking.show(answer, export_lines(name, str(file), found))
+        context.show(answer, export_lines(name, str(file), found))
 
 
 @offsets.command("import")
-@asks_worker
+@with_worker
 @click.argument("name", shell_complete=completed_names)
 @click.argument("file", type=_FILE)
-@click.option("--of", metavar="CONNECTOR", help="Whose offsets in a Java worker's file; NAME's.")
-@click.option("--replace", is_flag=True, help="Forget the partitions that FILE does not have.")
+@click.option(
+    "--of", metavar="CONNECTOR", help="The connector in a Java worker's file; by default NAME."
+)
+@click.option("--replace", is_flag=True, help="Delete the offsets that FILE does not have.")
 @_dry_run
 def import_file(
-    asking: Asking, name: str, file: Path, *, of: str | None, replace: bool, dry_run: bool
+    context: CommandContext, name: str, file: Path, *, of: str | None, replace: bool, dry_run: bool
 ) -> None:
     """Set offsets to those in a file.
 
     Those of connector NAME to those in FILE, an export; - is the standard input. The offsets file of a Java
-    worker (offset.storage.file.filename) will do, too. Partitions that FILE does not have are left alone.
+    worker (offset.storage.file.filename) is accepted, too. Partitions that FILE does not have are left alone.
     """
     wanted = list(read_offsets(file, of or name).offsets)
     if replace:
-        stored = asking.worker.understood(_stored(asking, name), Offsets).known()
+        stored = context.worker.understood(_stored(context, name), Offsets).known()
         kept = Offsets(wanted).known()
         wanted += [Entry(each.partition, None) for key, each in stored.items() if key not in kept]
     if not wanted:
         there = (
             f"connector {name} has none, either"
             if replace
-            else "'headrace offsets reset' forgets all"
+            else "'headrace offsets reset' deletes all"
         )
         raise OffsetFileError(f"{file} has no offsets, so there is nothing to change: {there}.")
-    _alter(asking, name, wanted, dry_run=dry_run)
+    _alter(context, name, wanted, dry_run=dry_run)
 
 
-def _stored(asking: Asking, name: str) -> object:
-    return asking.worker.get("connectors", name, "offsets")
+def _stored(context: CommandContext, name: str) -> object:
+    return context.worker.get("connectors", name, "offsets")
 
 
-def _alter(asking: Asking, name: str, entries: Iterable[Entry], *, dry_run: bool) -> None:
-    _change(asking, "PATCH", name, body={"offsets": sent(entries)}, dry_run=dry_run)
+def _alter(context: CommandContext, name: str, entries: Iterable[Entry], *, dry_run: bool) -> None:
+    _change(context, "PATCH", name, body={"offsets": sent(entries)}, dry_run=dry_run)
 
 
 def _change(
-    asking: Asking, method: str, name: str, *more: str, body: object = None, dry_run: bool
+    context: CommandContext, method: str, name: str, *more: str, body: object = None, dry_run: bool
 ) -> None:
-    ask = asking.worker.try_out if dry_run else asking.worker.ask
+    ask = context.worker.try_out if dry_run else context.worker.ask
     try:
         answer = ask(method, "connectors", name, "offsets", *more, body=body)
     except WorkerError as error:
         raise _with_stop(error, name) from error
-    asking.show(answer, [asking.worker.understood(answer, Message).message])
+    context.show(answer, [context.worker.understood(answer, Message).message])
 
 
 def _with_stop(error: WorkerError, name: str) -> WorkerError:
-    """Kafka Connect's sentence names a request, which is no help to whoever uses commands."""
+    """*error*, with the command to use instead of the request that Kafka Connect's sentence names."""
     if _NOT_STOPPED not in str(error):
         return error
     return WorkerError(
@@ -369,9 +365,9 @@ def _with_stop(error: WorkerError, name: str) -> WorkerError:
     )
 
 
-def _history(asking: Asking, name: str) -> tuple[object, History]:
-    answer = asking.worker.get("connectors", name, "offsets", "history")
-    return answer, asking.worker.understood(answer, History)
+def _history(context: CommandContext, name: str) -> tuple[object, History]:
+    answer = context.worker.get("connectors", name, "offsets", "history")
+    return answer, context.worker.understood(answer, History)
 
 
 def _one(name: str, found: History, number: int) -> PastChange:
@@ -385,4 +381,4 @@ def _last(name: str, found: History) -> int:
     for each in found.history:
         if each.done:
             return each.change
-    raise WorkerError(f"The offsets of connector {name} have no change that could be undone.")
+    raise WorkerError(f"The offsets of connector {name} have no change that can be undone.")

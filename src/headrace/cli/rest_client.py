@@ -1,4 +1,4 @@
-"""Speaks to a worker over its REST API; nothing else of the command line knows HTTP."""
+"""The client of a worker's REST API; the only module of the command line that uses HTTP."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from headrace.cli.table import one_line
 from headrace.connect.errors import ConnectError
 from headrace.rest.request import segment
 
-# More fill the screen, and hide the one that was meant.
+# More would fill the screen, and hide the right one.
 _FEW: Final = 8
 
 
 def known_names(names: Collection[str], wanted: str) -> str:
-    """What there is: all *names* while they are few, otherwise those that look like *wanted*."""
+    """A phrase about the existing connectors: all *names* if they are few, otherwise those similar to *wanted*."""
     if not names:
         return "there are no connectors"
     if len(names) == 1:
@@ -29,10 +29,10 @@ def known_names(names: Collection[str], wanted: str) -> str:
     if len(names) <= _FEW:
         return f"there are the connectors {_listed(sorted(names))}"
     alike = get_close_matches(wanted, names)
-    told = (
+    shown = (
         f"{_listed(alike)} and {len(names) - len(alike)} more" if alike else f"{len(names)} of them"
     )
-    return f"'headrace connectors list' shows the connectors: {told}"
+    return f"'headrace connectors list' shows the connectors: {shown}"
 
 
 def _listed(names: Collection[str]) -> str:
@@ -46,21 +46,21 @@ _UNKNOWN: Final = 404
 _NO_SUCH_PATH: Final = "HTTP 404 Not Found"
 _CONNECTORS: Final = ("connectors",)
 _UNAUTHORIZED: Final = 401
-# The worker answers within 90 seconds, also when what it was asked for takes longer.
+# The worker answers within 90 seconds, also when the operation takes longer.
 _ANSWER_SECONDS: Final = 100.0
 _CONNECT_SECONDS: Final = 5.0
-_LOGIN = "Name a user with --user; the password is taken from HEADRACE_PASSWORD or asked for."
+_LOGIN = "Give a user with --user; the password is taken from HEADRACE_PASSWORD or prompted for."
 
 
 class WorkerError(ConnectError):
-    """The worker refused, in its own words, or could not be asked."""
+    """The worker refused the request, with its own message, or could not be reached."""
 
 
 class RestClient:
-    """A worker at *url*, which holds no user; *login* is a user and a password.
+    """A client of the worker at *url*, which contains no user; *login* is a user and a password.
 
-    An answer is awaited for *seconds*, a connection for five at most.
-    Used by one thread, as a context manager. Every method raises :class:`WorkerError`.
+    Waits for an answer for *seconds*, for a connection for five at most. Used by one thread, as a context manager.
+    Every method raises :class:`WorkerError`.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class RestClient:
     ) -> None:
         self.url = url.rstrip("/")
         self._seconds = seconds
-        # It tells every request, which is what an operator of a server wants.
+        # It logs every request at INFO, which is too much for a command.
         logging.getLogger("httpx").setLevel(logging.WARNING)
-        # Certificates are read for TLS only: without it that would be half of a command's time.
+        # Certificates are loaded for TLS only: it takes half of a command's time.
         has_tls = self.url.lower().startswith("https:")
         timeout = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         self._http = httpx.Client(auth=login, timeout=timeout, verify=has_tls)
@@ -87,7 +87,7 @@ class RestClient:
         self._http.close()
 
     def get(self, *path: str, **query: str | Sequence[str]) -> object:
-        """What is answered to ``GET``; the segments of *path* may hold any character."""
+        """The answer to ``GET``; the segments of *path* may hold any character."""
         return self.ask("GET", *path, query=query)
 
     def ask(
@@ -97,7 +97,7 @@ class RestClient:
         body: object = None,
         query: Query | None = None,
     ) -> object:
-        """The JSON that is answered; ``None`` for an answer without a body."""
+        """The JSON of the answer; ``None`` for an answer without a body."""
         answer = self._sent(method, path, body, query or {})
         if not answer.is_success:
             self._refuse(answer, path)
@@ -105,12 +105,12 @@ class RestClient:
 
     def try_out(self, method: str, *path: str, body: object = None) -> object:
         """As :meth:`ask`, in a dry run."""
-        # Kafka Connect passes over parameters that it does not know, and would not only try.
+        # Kafka Connect ignores unknown parameters, and would make the change.
         known = self._sent("OPTIONS", ("connectors", "any", "offsets", "history"), None, {})
         if known.status_code == _UNKNOWN:
             raise WorkerError(
-                f"The worker at {self.url} knows no dry runs, and would really do it: nothing was asked of "
-                "it. Leave --dry-run out if that is what you want."
+                f"The worker at {self.url} does not support dry runs, and would make the change, so no request "
+                "was sent. To make the change, leave --dry-run out."
             )
         return self.ask(method, *path, body=body, query={"dry_run": "true"})
 
@@ -119,13 +119,13 @@ class RestClient:
         try:
             return msgspec.convert(answer, form)
         except msgspec.ValidationError as error:
-            raise self._stranger(str(error)) from error
+            raise self._not_a_worker(str(error)) from error
 
     def _sent(
         self, method: str, path: tuple[str, ...], body: object, query: Query
     ) -> httpx.Response:
         if "" in path:
-            raise WorkerError("A name is empty, and so none of a connector. Nothing was asked.")
+            raise WorkerError("The name of the connector is empty. No request was sent.")
         url = "/".join((self.url, *map(segment, path)))
         content, headers = b"", dict[str, str]()
         if body is not None:
@@ -137,42 +137,42 @@ class RestClient:
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
             raise WorkerError(
                 f"The worker at {self.url} cannot be reached: {error}. Start one with 'headrace run', or "
-                "name another with --url or HEADRACE_URL."
+                "choose another with --url or HEADRACE_URL."
             ) from error
         except httpx.TimeoutException as error:
             raise WorkerError(
-                f"The worker at {self.url} has not answered within {self._seconds:g} s. It may still do what "
-                "it was asked for; look before you ask again."
+                f"The worker at {self.url} has not answered within {self._seconds:g} s. It may still carry out "
+                "the request; check before you retry."
             ) from error
         except httpx.TransportError as error:
             raise WorkerError(
-                f"The worker at {self.url} went away before it answered: {str(error).rstrip('.')}. It may have "
-                "done what it was asked for; look before you ask again."
+                f"The worker at {self.url} closed the connection before it answered: {str(error).rstrip('.')}. It "
+                "may have carried out the request; check before you retry."
             ) from error
 
     def _refuse(self, answer: httpx.Response, path: tuple[str, ...]) -> NoReturn:
-        told: Any = self._json(answer)
-        message = told.get("message") if isinstance(told, dict) else None
+        body: Any = self._json(answer)
+        message = body.get("message") if isinstance(body, dict) else None
         if not isinstance(message, str):
-            raise self._stranger(f"HTTP {answer.status_code} without a message")
+            raise self._not_a_worker(f"HTTP {answer.status_code} without a message")
         hint = self._hint(answer.status_code, message, path)
         raise WorkerError(f"{message.rstrip('.')}. {hint}" if hint else message)
 
     def _hint(self, status: int, message: str, path: tuple[str, ...]) -> str | None:
-        """What to do, where the worker's own words do not say it."""
+        """Advice that the worker's own message does not give."""
         if status == _UNAUTHORIZED:
             return _LOGIN
         if status != _UNKNOWN:
             return None
         if message == _NO_SUCH_PATH:
             return (
-                f"The worker at {self.url} knows nothing of this: lag, history and undo are headrace's own. Or "
-                "the address is wrong: name another with --url or HEADRACE_URL."
+                f"The worker at {self.url} does not support this: lag, history and undo are headrace's own. Or "
+                "the address is wrong: choose another with --url or HEADRACE_URL."
             )
         return self._known(path[1]) if path[:1] == _CONNECTORS and len(path) > 1 else None
 
     def _known(self, wanted: str) -> str | None:
-        """What there is instead of a connector that is not there."""
+        """A sentence about the existing connectors, when *wanted* does not exist."""
         names = self.understood(self.get(*_CONNECTORS), list[str])
         return None if wanted in names else f"At {self.url} {known_names(names, wanted)}."
 
@@ -181,12 +181,12 @@ class RestClient:
             return answer.json()
         except ValueError:
             if answer.status_code == _UNAUTHORIZED:
-                # Kafka Connect's is text.
+                # Kafka Connect's answer is plain text.
                 raise WorkerError(f"{answer.text.strip()} {_LOGIN}") from None
-            raise self._stranger(f"HTTP {answer.status_code}, which is no JSON") from None
+            raise self._not_a_worker(f"HTTP {answer.status_code}, which is not JSON") from None
 
-    def _stranger(self, what: str) -> WorkerError:
+    def _not_a_worker(self, what: str) -> WorkerError:
         return WorkerError(
-            f"What answers at {self.url} is no worker of headrace or Kafka Connect: {what}. Name the worker "
+            f"The server at {self.url} is not a worker of headrace or Kafka Connect: {what}. Choose the worker "
             "with --url or HEADRACE_URL."
         )

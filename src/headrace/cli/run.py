@@ -1,4 +1,4 @@
-"""`headrace run`: a worker that answers requests until it is stopped or, once, until all has been read."""
+"""`headrace run`: a worker that answers requests until it is stopped or, with --once, until all has been read."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ from headrace.worker import serving, standalone
 
 _log = logging.getLogger(__name__)
 
-# The first connectors start meanwhile, with imports of their own; nothing else is to take their time.
+# The first connectors start meanwhile, with imports of their own, and should not be slowed down.
 FIRST_SECONDS: Final = 5.0
 
 
 def import_ahead(plugins: Callable[[], object], *, after_seconds: float = FIRST_SECONDS) -> None:
-    """Ask for *plugins* later, on a thread of its own that holds up no end; returns at once.
+    """List *plugins* later, on a daemon thread; returns at once.
 
-    The first list takes seconds, which a client would wait for. What goes wrong is told in the log, and
-    again to whoever asks.
+    The first list takes seconds, for which a client would wait. Errors are logged here, and raised again for
+    clients.
     """
     later = threading.Timer(after_seconds, _ask, args=(plugins,))
     later.name = "headrace-plugins"
@@ -67,9 +67,9 @@ def _ask(plugins: Callable[[], object]) -> None:
 
 
 class Loading:
-    """Asks *herder* for the connectors in *files*; then all of its connectors may run.
+    """Submits the connectors in *files* to *herder*; then lets all of its connectors run.
 
-    At last *ahead* is given the herder's list of plugins, to be asked for early.
+    Finally *ahead* is called with the herder's list of plugins, to compute it early.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Loading:
         """Why a connector was refused; the main thread raises it."""
 
     def start(self) -> None:
-        """Begin, and return at once."""
+        """Start, and return at once."""
         threading.Thread(target=self._load, name="headrace-files", daemon=True).start()
 
     def _load(self) -> None:
@@ -104,9 +104,9 @@ _STANDARD_ERROR: Final = 2
 
 
 class Signals:
-    """Calls *ask_to_stop* at the first signal, on the main thread, which also makes this.
+    """Calls *ask_to_stop* at the first signal, on the main thread, which also creates this.
 
-    One that has come before and did not end the process counts.
+    A signal that was received before, and has not ended the process, counts as well.
     """
 
     def __init__(self, ask_to_stop: Callable[[], None] = lambda: None) -> None:
@@ -116,7 +116,7 @@ class Signals:
             signal.signal(each, self._receive)
         before = signalled()
         if before is not None:
-            # A plugin that was being imported has made something else of it.
+            # A plugin that was being imported has swallowed its exception.
             self._receive(before, None)
 
     @property
@@ -130,7 +130,7 @@ class Signals:
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         received = signal.Signals(number)
-        # Not through sys.stderr, which may be in the middle of a line of its own.
+        # Not through sys.stderr, which the signal may have interrupted.
         if self._received is not None:
             os.write(
                 _STANDARD_ERROR,
@@ -149,15 +149,15 @@ _LOOK_SECONDS = 0.2
 @click.command()
 @click.argument("worker_config", type=click.Path(path_type=Path))
 @click.argument("connector_configs", type=click.Path(path_type=Path), nargs=-1)
-@click.option("--once", is_flag=True, help="End when all there is has been read and committed.")
-@click.option("--only-files", is_flag=True, help="Leave other stored connectors alone.")
+@click.option("--once", is_flag=True, help="End when everything has been read and committed.")
+@click.option("--only-files", is_flag=True, help="Do not run other stored connectors.")
 @click.option("--json-logs", is_flag=True, help="Log one JSON object a line.")
 @click.option(
     "--log-level",
     type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
     default="INFO",
     show_default=True,
-    help="How much is logged.",
+    help="The least level that is logged.",
 )
 def run(
     worker_config: Path,
@@ -168,17 +168,17 @@ def run(
     json_logs: bool,
     log_level: str,
 ) -> int:
-    """Run a worker that answers requests as Kafka Connect does, with the connectors that it knows.
+    """Run a worker that answers requests as Kafka Connect does, with its stored connectors.
 
     Those of CONNECTOR_CONFIGS (JSON or properties files) are created, or get their configuration from
-    there. With --once, these alone are run in this process, until all has been read.
+    there. With --once, only these are run in this process, until everything has been read.
 
-    Ends with 0 when all was read (--once), 1 when a connector failed, 130 after Ctrl-C and 143 after
-    SIGTERM. What could not be committed by then, because the grace ran out or the broker was away, is
-    read again by the next run.
+    Ends with 0 when everything was read (--once), 1 when a connector failed, 130 after Ctrl-C and 143 after
+    SIGTERM. Records that could not be committed by then, because the grace period ended or the broker was
+    unreachable, are read again by the next run.
     """
     if once and not connector_configs:
-        raise click.UsageError("Missing argument 'CONNECTOR_CONFIGS...': --once runs these alone.")
+        raise click.UsageError("Missing argument 'CONNECTOR_CONFIGS...': --once runs only these.")
     configure_logging(log_level.upper(), as_json=json_logs)
     props = read_worker_file(worker_config)
     config = checked_worker(
@@ -217,7 +217,7 @@ def _serve(
     make_folder(config, state_file)
     rest = RestConfig.parse(config.originals)
     counts = Counts()
-    # The file before the listeners: it knows the pid of a worker that has both.
+    # The state file before the listeners: its error names the pid of a worker that has both.
     with (
         closing(SqliteStorage(state_file)) as storage,
         closing(_bound(rest)) as binding,
@@ -242,7 +242,7 @@ def _served(
     *,
     only: Sequence[str] | None,
 ) -> int:
-    """The exit code of a worker that has answered until it was stopped, or could not go on."""
+    """Run the worker until it is stopped, or cannot continue; returns the exit code."""
     signals = Signals()
     try:
         herder.start(only=only)
@@ -251,11 +251,11 @@ def _served(
             _log.info("%s", sentence)
         loading.start()
         while not (signals.came or herder.failure or loading.failure):
-            # Not an event that the handler sets: it may interrupt this thread inside of one.
+            # Not an event that the signal handler sets: it may interrupt this thread while it holds the event's lock.
             time.sleep(_LOOK_SECONDS)
         problem = herder.failure or loading.failure
     finally:
-        # Requests that wait for Kafka would hold up the server's end.
+        # Requests that wait for Kafka would delay the server's end.
         herder.refuse_waiting()
         server.close()
         herder.close()
@@ -271,7 +271,7 @@ def _bound(config: RestConfig) -> Binding:
 
 
 def _read(paths: Sequence[Path], config: WorkerConfig) -> list[ConnectorFile]:
-    """The files of the command line; all that is wrong with any of them is told at once."""
+    """The files of the command line; raises the problems of all of them together."""
     files = list[ConnectorFile]()
 
     def read(path: Path) -> Mapping[str, object]:

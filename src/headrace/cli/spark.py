@@ -1,4 +1,4 @@
-"""`headrace spark`: what a Spark session of one's own needs on this machine."""
+"""`headrace spark`: what a separate Spark session needs on this machine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def env() -> None:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_HOME": str(spark_jars().parent),
     }
-    # Spark's own places are its program folder, which may be read-only, and /tmp.
+    # Spark's defaults are its program folder, which may be read-only, and /tmp.
     usual = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOG_DIR": folder, "SPARK_PID_DIR": folder}
     kept = {name: os.environ.get(name) or value for name, value in usual.items()}
     for name, value in {**needed, **kept}.items():

@@ -1,4 +1,4 @@
-"""Options of commands that ask a worker: which worker, as whom, and in which form the answer is printed."""
+"""Options of commands that call a worker: its URL, the user, and the form of the output."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PASSWORD: Final = "HEADRACE_PASSWORD"  # noqa: S105 - the name of a variable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """A worker to ask, and whether the answer is for a program."""
+class CommandContext:
+    """The worker to call, and whether to print JSON."""
 
     worker: RestClient
     as_json: bool
 
     def show(self, answer: object, lines: Iterable[str]) -> None:
-        """Print *answer* for a program, *lines* for people."""
+        """Print *answer* as JSON, or else *lines*."""
         if self.as_json:
             click.echo(json.dumps(answer, indent=2))
             return
@@ -35,10 +35,10 @@ class Asking:
             click.echo(line)
 
 
-def asks_worker(
-    command: Callable[Concatenate[Asking, ...], None],
+def with_worker(
+    command: Callable[Concatenate[CommandContext, ...], None],
 ) -> Callable[..., None]:
-    """Give a command the options that name a worker, and as its first argument the worker."""
+    """Add the options that name a worker to a command, and pass the worker as its first argument."""
 
     @click.option(
         "--url",
@@ -46,10 +46,11 @@ def asks_worker(
         default=_URL,
         show_default=True,
         callback=_checked_url,
-        help="Where the worker is; HEADRACE_URL says it, too.",
+        help="The URL of the worker; also taken from HEADRACE_URL.",
     )
     @click.option(
-        "--user", help=f"Who you are; the password is taken from {PASSWORD}, or asked for."
+        "--user",
+        help=f"The user to log in as; the password is taken from {PASSWORD}, or prompted for.",
     )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
     @functools.wraps(command)
@@ -58,7 +59,7 @@ def asks_worker(
     ) -> None:
         login = None if user is None else (user, _password(user))
         with RestClient(url, login=login) as worker:
-            command(Asking(worker=worker, as_json=as_json), *arguments, **options)
+            command(CommandContext(worker=worker, as_json=as_json), *arguments, **options)
 
     return asked
 
@@ -72,10 +73,10 @@ def _checked_url(_ctx: click.Context, _option: click.Parameter, given: str) -> s
     if "@" in given:
         # Not repeated: it may hold a password.
         raise click.BadParameter(
-            f"it holds a user. Give --user, and the password in {PASSWORD} or when asked."
+            f"it contains a user. Use --user, and give the password in {PASSWORD} or at the prompt."
         )
     if not has_place or url.query or url.fragment:
-        raise click.BadParameter(f"{given} is none of http://host:port and https://host:port.")
+        raise click.BadParameter(f"{given} is neither http://host:port nor https://host:port.")
     return given
 
 
@@ -86,12 +87,12 @@ def _password(user: str) -> str:
     return click.prompt(f"Password of {user}", hide_input=True, err=True, type=str)
 
 
-# Somebody has pressed a key and looks at the cursor.
+# The user has pressed Tab and waits.
 _SECONDS = 1.0
 
 
 def completed_names(ctx: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-    """The connectors whose names go on from *begun*; none when the worker does not answer at once."""
+    """The connectors whose names start with *begun*; none when the worker does not answer at once."""
     url, user = ctx.params.get("url"), ctx.params.get("user")
     if not url:
         return []
@@ -101,6 +102,6 @@ def completed_names(ctx: click.Context, _parameter: click.Parameter, begun: str)
         with RestClient(url, login=login, seconds=_SECONDS) as worker:
             names = worker.understood(worker.get("connectors"), list[str])
     except WorkerError:
-        # Whatever were told here would stand in the middle of the line that is being written.
+        # A message would be printed in the middle of the command line.
         return []
     return sorted(name for name in names if name.startswith(begun))

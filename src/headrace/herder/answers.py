@@ -1,4 +1,4 @@
-"""What a worker answers, with Kafka Connect's names of states: values that REST writes in its form."""
+"""The herder's answers, with Kafka Connect's names of states: values that REST writes as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.java.text import java_double
 
 
 class TargetState(StrEnum):
-    """What a connector is wanted to be: kept with its configuration, changed by pause, resume and stop."""
+    """A connector's target state: stored with its configuration, changed by pause, resume and stop."""
 
     RUNNING = "RUNNING"
     PAUSED = "PAUSED"
@@ -20,7 +20,7 @@ class TargetState(StrEnum):
 
 
 class State(StrEnum):
-    """What a connector or a task is seen to be; a task is never STOPPED."""
+    """The observed state of a connector or a task; a task is never STOPPED."""
 
     UNASSIGNED = "UNASSIGNED"
     RUNNING = "RUNNING"
@@ -71,7 +71,7 @@ class TaskInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How a connector (*task* ``None``) or one of its tasks is; *trace* is told of FAILED ones."""
+    """The state of a connector (*task* ``None``) or one of its tasks; FAILED ones have a *trace*."""
 
     task: int | None = None
     state: State
@@ -82,7 +82,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorStatus:
-    """A connector's own standing and those of its tasks, by their numbers."""
+    """A connector's state and those of its tasks, by their numbers."""
 
     name: str
     connector: Standing
@@ -92,7 +92,7 @@ class ConnectorStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorOffset:
-    """One source partition that is known, and where it is."""
+    """A source partition and its committed offset."""
 
     partition: SourcePartition
     offset: SourceOffset
@@ -100,7 +100,7 @@ class ConnectorOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag:
-    """How much there is behind the offset of a source partition; ``None`` when the connector cannot tell."""
+    """The lag after the offset of a source partition; ``None`` when the connector does not know it."""
 
     partition: SourcePartition
     offset: SourceOffset
@@ -118,12 +118,12 @@ class ChangedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastChange:
-    """A change of a connector's offsets that somebody asked for.
+    """A change of a connector's offsets that was requested.
 
     *operation* is ``alter``, ``reset``, ``create`` or ``undo``; *who* a user or an address, if that is known;
-    *at_ms* is in milliseconds since 1970. *done* is false while it goes on, and for one that failed.
-    *undoes* is the change that this one took back. *of_deleted* says that its connector was deleted since, so that it
-    cannot be undone: one of the same name is another.
+    *at_ms* is in milliseconds since 1970. *done* is false while the change is under way, and if it failed.
+    *undoes* is the change that this one reverted. *of_deleted* says that its connector was deleted since, so that it
+    cannot be undone: one of the same name is another connector.
     """
 
     id: int
@@ -137,7 +137,7 @@ class PastChange:
 
 
 class PluginKind(Enum):
-    """What a plugin is, with Kafka Connect's words and in the order in which it lists them."""
+    """The type of a plugin, with Kafka Connect's names and in the order in which it lists them."""
 
     SOURCE = "source"
     TRANSFORMATION = "transformation"
@@ -150,7 +150,7 @@ class PluginKind(Enum):
 class Plugin:
     """A class that a configuration may name.
 
-    *problem* says why it cannot be used (its module cannot be imported); such a one harms no other.
+    *problem* says why it cannot be used (its module cannot be imported); other plugins are not affected.
     """
 
     class_name: str
@@ -161,7 +161,7 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigValue:
-    """A key's value as text (passwords hidden, ``None`` when there is none), and what is wrong with it."""
+    """A key's value as text (passwords hidden, ``None`` when there is none), and its errors."""
 
     name: str
     value: str | None = field(repr=False)
@@ -172,7 +172,7 @@ class ConfigValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedKey:
-    """A key of a validated configuration; *definition* is ``None`` when nothing defines it."""
+    """A key of a validated configuration; *definition* is ``None`` for an undefined key."""
 
     definition: Setting | None
     value: ConfigValue
@@ -207,16 +207,16 @@ class Health(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerHealth:
-    """How the worker is, and the sentence that says so."""
+    """The worker's health, and a sentence about it."""
 
     status: Health
     message: str
 
 
 def value_text(value: object, kind: SettingType) -> str | None:
-    """*value*, of the type *kind*, as text: lists with commas, passwords hidden; ``None`` where there is none.
+    """*value*, of the type *kind*, as text: lists with commas, passwords hidden; ``None`` if there is none.
 
-    Takes the default of a required setting, too, which is none. Pure.
+    Also accepts the placeholder for the missing default of a required setting. Pure.
     """
     if value is None or value is REQUIRED:
         return None

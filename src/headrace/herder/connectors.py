@@ -1,4 +1,4 @@
-"""Requests that change what connectors there are and what they are wanted to be."""
+"""Requests that change connectors and their target states."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from headrace.storage.protocols import StoredConnector
 Answer = TypeVar("Answer")
 
 UNKNOWN: Final = "Unknown connector {}"
-# A distributed worker's words where it restarts.
-_NOT_THERE: Final = "Unknown connector: {}"
-# Distributed mode's words: there, no one is the leader of a task that no one has.
-_NOBODY_S: Final = (
+# A distributed worker's message about restarts.
+_UNKNOWN_ON_RESTART: Final = "Unknown connector: {}"
+# Distributed mode's message: a task without a worker has no leader there.
+_NO_LEADER: Final = (
     "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was "
     "underway."
 )
 
 
 class ConnectorRequests:
-    """Validates in the thread of whoever asks; stores and acts in the herder's. Any thread may call."""
+    """Validates in the caller's thread; stores and acts in the herder's. Any thread may call."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ConnectorRequests:
     ) -> StoredConnector:
         """What *request* would store in place of *before*, whose passwords it may keep.
 
-        Raises ``BadRequestError`` with all that is wrong with it.
+        Raises ``BadRequestError`` with all problems.
         """
         stored = None if before is None else before.config
         config = self._passwords.kept(named(request.name, request.config), stored)
@@ -100,7 +100,7 @@ class ConnectorRequests:
         return self._changed(name, lambda before: patched(before, changes))
 
     def with_kept_passwords(self, config: Config) -> dict[str, str | None]:
-        """*config* as its connector would have it, for whoever only looks what is wrong with it."""
+        """*config* with the stored connector's passwords where it has ``[hidden]``; for validation only."""
         stored = self._local.configs.connector(config.get("name") or "")
         return self._passwords.tried(config, None if stored is None else stored.config)
 
@@ -109,7 +109,7 @@ class ConnectorRequests:
             before = self._queries.stored(name)
             config = changed(before.config)
             if "name" not in config:
-                # One that a patch takes out is missing, and not filled in from the URL.
+                # A name that a patch removes is an error; it is not taken from the URL.
                 refuse_invalid(self._local.admission.validate(config))
             request = CreateRequest(name=name, config=config)
             after = self.checked(request, before)
@@ -122,9 +122,9 @@ class ConnectorRequests:
                 return created
 
     def delete(self, name: str) -> None:
-        """Forget the connector; returns when nothing of it runs.
+        """Delete the connector; returns when nothing of it runs.
 
-        Raises ``ServerError`` when that takes too long: it is deleted by then all the same.
+        Raises ``ServerError`` when that takes too long; the connector is deleted nevertheless.
         """
 
         def act() -> Future[None]:
@@ -138,18 +138,18 @@ class ConnectorRequests:
         ended = self._ask(name, f"deleting connector {name}", act)
         self.await_end(name, ended, "It is deleted")
 
-    def await_end(self, name: str, ended: Future[None], told: str) -> None:
+    def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
         """Return when nothing of the connector runs; ``ServerError`` when that takes too long.
 
-        *told* is how the error's sentence begins.
+        *outcome* begins the error's sentence.
         """
         seconds = self._local.grace + LEAVE_SECONDS
         try:
             ended.result(seconds)
         except TimeoutError as error:
             raise ServerError(
-                f"{told}, but what runs of connector {name} has not ended within {seconds:g} s. It has "
-                "been asked to, and ends by itself as soon as its source or Kafka answers."
+                f"{outcome}, but the tasks of connector {name} have not stopped within {seconds:g} s. They "
+                "have been asked to, and stop as soon as their source or Kafka answers."
             ) from error
 
     def want(self, name: str, target: TargetState) -> None:
@@ -163,14 +163,14 @@ class ConnectorRequests:
         self._ask(name, f"writing the target state of connector {name} to the state file", act)
 
     def restart(self, request: RestartRequest) -> ConnectorStatus | None:
-        """Restart those parts that *request* chooses; their standing when it has flags.
+        """Restart the parts that *request* selects; returns their states when it has flags.
 
-        Without flags it returns when the connector has started, and raises ``ServerError`` when it cannot start.
+        Without flags this returns when the connector has started, and raises ``ServerError`` when it cannot start.
         """
         has_flags = request.include_tasks or request.only_failed
 
         def act() -> tuple[ConnectorStatus, Future[Exception | None] | None]:
-            stored = self._queries.stored(request.name, unknown=_NOT_THERE)
+            stored = self._queries.stored(request.name, unknown=_UNKNOWN_ON_RESTART)
             plan = restart_plan(request, self._queries.status(request.name))
             if plan.is_empty:
                 return plan.status, None
@@ -186,14 +186,14 @@ class ConnectorRequests:
     def restart_task(self, name: str, task: int) -> None:
         """Restart a task, and with it the run that it is a part of.
 
-        Raises ``ConflictError`` for a STOPPED connector, which has none, and ``NotFoundError`` for a task
-        that is not there.
+        Raises ``ConflictError`` for a STOPPED connector, which has no tasks, and ``NotFoundError`` for an
+        unknown task.
         """
 
         def act() -> None:
-            stored = self._queries.stored(name, unknown=_NOT_THERE)
+            stored = self._queries.stored(name, unknown=_UNKNOWN_ON_RESTART)
             if task >= 0 and stored.target_state == TargetState.STOPPED:
-                raise ConflictError(_NOBODY_S)
+                raise ConflictError(_NO_LEADER)
             if task not in (each.id.task for each in self._queries.tasks(name)):
                 raise NotFoundError(f"Unknown task: {name}-{task}")
             self._restart(stored, connector=False, tasks=[task])
@@ -201,7 +201,7 @@ class ConnectorRequests:
         self._ask(name, f"restarting task {name}-{task}", act)
 
     def run_stored(self, stored: StoredConnector) -> None:
-        """Begin the life of a connector that has just been stored; called on the herder's thread."""
+        """Start a connector that has just been stored; called on the herder's thread."""
         self._reconciler.want(stored.name, TargetState(stored.target_state), again=True)
 
     def _await_start(self, name: str, started: Future[Exception | None]) -> None:
@@ -228,7 +228,7 @@ class ConnectorRequests:
         return created
 
     def _put(self, stored: StoredConnector, keeps: StoredConnector | None) -> Created | None:
-        """``None`` when the passwords that *stored* keeps are those of a configuration that is gone."""
+        """Store it; returns ``None`` when *stored* keeps passwords of a configuration that was replaced meanwhile."""
         before = self._local.configs.connector(stored.name)
         if keeps is not None and (before is None or before.config != keeps.config):
             return None

@@ -1,4 +1,4 @@
-"""What a worker refuses to do, named by what the one who asked sees."""
+"""Errors that a worker answers requests with, one class for each status."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class RequestError(ConnectError):
 
 
 class BadRequestError(RequestError):
-    """What was asked for is wrong in itself, or not possible in the connector's present state."""
+    """The request is invalid, or not possible in the connector's current state."""
 
     status = 400
 
 
 class ForbiddenError(RequestError):
-    """The worker's configuration has this switched off."""
+    """The worker's configuration does not allow it."""
 
     status = 403
 
@@ -33,20 +33,20 @@ class NotFoundError(RequestError):
 
 
 class ConflictError(RequestError):
-    """Something else is going on with the same connector; the same request may succeed a little later."""
+    """Another operation on the same connector is in progress; the request may succeed later."""
 
     status = 409
 
 
 class AlreadyExistsError(ConflictError):
-    """A connector of this name is there already."""
+    """A connector of this name already exists."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Connector {name} already exists")
 
 
 class ServerError(RequestError):
-    """It was tried and failed."""
+    """The operation failed."""
 
     status = 500
 

@@ -1,4 +1,4 @@
-"""What is to be done next about a connector, from what is wanted and what is seen; pure."""
+"""The next action for a connector, from its target state and its observed state; pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.herder.answers import TargetState
 
 
 class Phase(Enum):
-    """What is seen of a connector."""
+    """The observed state of a connector."""
 
     NOTHING = auto()
     RUNNING = auto()
@@ -23,7 +23,7 @@ class Phase(Enum):
 
 
 class Act(Enum):
-    """What the executor is to do."""
+    """The next action."""
 
     NOTHING = auto()
     START = auto()
@@ -35,9 +35,9 @@ class Act(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifecycle:
-    """One connector: what is wanted of it, *target* (``None``: deleted), and what is seen, *phase*.
+    """One connector: its *target* state (``None``: deleted) and its observed *phase*.
 
-    *revision* grows with each configuration and each restart; *running* is the one of the last run.
+    *revision* grows with each configuration and each restart; *running* is the revision of the last run.
     """
 
     target: TargetState | None
@@ -66,26 +66,26 @@ _AFTER: Final = {
 
 
 def wanted(lifecycle: Lifecycle, target: TargetState | None) -> Lifecycle:
-    """Something else is wanted: resume, pause, stop, delete or create."""
+    """The target has changed: resume, pause, stop, delete or create."""
     return replace(lifecycle, target=target)
 
 
 def renewed(lifecycle: Lifecycle) -> Lifecycle:
-    """A new configuration, or a restart: whatever runs, or has failed, is followed by a new run."""
+    """A new configuration, or a restart: a current or failed run is followed by a new one."""
     return replace(lifecycle, revision=lifecycle.revision + 1)
 
 
 def ended(lifecycle: Lifecycle, *, failed: bool) -> Lifecycle:
-    """The run has ended. One that was asked to stop has ended as it should, however it did."""
+    """The run has ended. A run that was asked to stop has not failed, even if it ended with an error."""
     has_failed = failed and lifecycle.phase is Phase.RUNNING
     return replace(lifecycle, phase=Phase.FAILED if has_failed else Phase.NOTHING)
 
 
 def next_act(lifecycle: Lifecycle, *, can_start: bool = True) -> Act:
-    """What is to be done now; *can_start* is false while what runs need is not there yet."""
+    """The next action; *can_start* is false until Kafka has been reached."""
     if lifecycle.phase is Phase.RUNNING:
         return Act.NOTHING if _is_as_wanted(lifecycle) else Act.ASK_TO_STOP
-    if lifecycle.phase is Phase.ENDING or _rests(lifecycle):
+    if lifecycle.phase is Phase.ENDING or _is_settled(lifecycle):
         return Act.NOTHING
     act = _TOWARDS[lifecycle.target]
     return Act.NOTHING if act is Act.START and not can_start else act
@@ -107,7 +107,7 @@ def _is_as_wanted(lifecycle: Lifecycle) -> bool:
     return lifecycle.target is TargetState.RUNNING and lifecycle.running == lifecycle.revision
 
 
-def _rests(lifecycle: Lifecycle) -> bool:
+def _is_settled(lifecycle: Lifecycle) -> bool:
     if lifecycle.phase is Phase.FAILED:
         # As in Kafka Connect: pause and resume leave a failed connector failed, until it is restarted.
         is_same = lifecycle.running == lifecycle.revision

@@ -13,7 +13,13 @@ from headrace.herder.errors import BadRequestError
 from headrace.herder.queries import ConnectorQueries, texts
 from headrace.herder.reconciler import Reconciler
 from headrace.herder.request_queue import KafkaReadiness, RequestQueue, Stages
-from headrace.herder.requests import NOTHING_GIVEN, CreateRequest, OffsetChange, UndoRequest, asker
+from headrace.herder.requests import (
+    NOTHING_GIVEN,
+    CreateRequest,
+    OffsetChange,
+    UndoRequest,
+    requester,
+)
 from headrace.herder.services import LocalServices
 from headrace.offsets.administration import OffsetChanges
 from headrace.offsets.alteration import CreationStep, creation_step, partition_lags
@@ -28,12 +34,12 @@ _NOT_STOPPED = (
 
 
 class OffsetRequests:
-    """Does its work in the thread of whoever asks, and holds the connector meanwhile. Any thread may call."""
+    """Works in the caller's thread, and holds the connector meanwhile. Any thread may call."""
 
     def __init__(
         self,
         local: LocalServices,
-        gate: KafkaReadiness,
+        kafka_readiness: KafkaReadiness,
         queue: RequestQueue,
         *,
         stages: Stages,
@@ -42,7 +48,7 @@ class OffsetRequests:
         connectors: ConnectorRequests,
     ) -> None:
         self._local = local
-        self._gate = gate
+        self._kafka_readiness = kafka_readiness
         self._queue = queue
         self._stages = stages
         self._reconciler = reconciler
@@ -50,53 +56,53 @@ class OffsetRequests:
         self._connectors = connectors
 
     def offsets(self, name: str) -> Sequence[ConnectorOffset]:
-        """What is committed now."""
+        """The committed offsets."""
         own = self._own_offsets(self._queries.stored(name))
-        changes = self._gate.kafka().changes
+        changes = self._kafka_readiness.kafka().changes
         with self._stages.during(f"reading the offsets of connector {name}"):
             return changes.read(name, own)
 
     def lag(self, name: str) -> Sequence[PartitionLag]:
-        """What is committed now, and how much there is behind it."""
+        """The committed offsets, with their lag."""
         spec = self._admitted(self._queries.stored(name))
         return partition_lags(spec, self.offsets(name))
 
     def history(self, name: str) -> Sequence[PastChange]:
-        """The changes of its offsets; ``NotFoundError`` for a name that neither is nor was a connector's."""
-        entries = self._gate.kafka().changes.history(name)
+        """The changes of its offsets; ``NotFoundError`` for a name that never had a connector."""
+        entries = self._kafka_readiness.kafka().changes.history(name)
         if not entries:
             self._queries.stored(name)
         return [past_change(each) for each in entries]
 
     def alter(self, name: str, changes: Sequence[OffsetChange], *, dry_run: bool) -> str:
-        """Change offsets; the sentence of success."""
+        """Change offsets; returns the sentence of success."""
         if not changes:
             raise BadRequestError(NOTHING_GIVEN)
         return self._changed(
             name,
             f"altering the offsets of connector {name}",
-            lambda to, spec: to.alter(spec, changes, who=asker(), dry_run=dry_run),
+            lambda to, spec: to.alter(spec, changes, who=requester(), dry_run=dry_run),
             dry_run=dry_run,
         )
 
     def reset(self, name: str, *, dry_run: bool) -> str:
-        """Forget all offsets; the sentence of success."""
+        """Delete all offsets; returns the sentence of success."""
         return self._changed(
             name,
             f"resetting the offsets of connector {name}",
-            lambda to, spec: to.reset(spec, who=asker(), dry_run=dry_run),
+            lambda to, spec: to.reset(spec, who=requester(), dry_run=dry_run),
             dry_run=dry_run,
         )
 
     def undo(self, request: UndoRequest) -> str:
-        """Put back what a change changed; the sentence of success."""
+        """Undo a change; returns the sentence of success."""
         return self._changed(
             request.name,
             f"undoing change {request.change} of the offsets of connector {request.name}",
             lambda to, spec: to.undo(
                 spec,
                 request.change,
-                who=asker(),
+                who=requester(),
                 force=request.force,
                 dry_run=request.dry_run,
             ),
@@ -104,7 +110,7 @@ class OffsetRequests:
         )
 
     def try_creation(self, request: CreateRequest) -> Created:
-        """What a creation would be answered; nothing is made, and the name is not held."""
+        """The answer that a creation would get; nothing is created, and the name is not held."""
         initial_offsets = request.initial_offsets
         step = (
             nullcontext()
@@ -117,9 +123,11 @@ class OffsetRequests:
             spec = self._admitted(stored)
         message = None
         if initial_offsets is not None:
-            changes = self._gate.kafka().changes
+            changes = self._kafka_readiness.kafka().changes
             with self._stages.during(f"trying the initial offsets of connector {stored.name}"):
-                message = changes.create(spec, stored, initial_offsets, who=asker(), dry_run=True)
+                message = changes.create(
+                    spec, stored, initial_offsets, who=requester(), dry_run=True
+                )
         return Created(info=self._queries.shown(stored), offsets_message=message)
 
     def create(self, request: CreateRequest, initial_offsets: Sequence[OffsetChange]) -> Created:
@@ -127,15 +135,15 @@ class OffsetRequests:
         with creation_step(request.name, CreationStep.VALIDATING_CONFIG):
             stored = self._connectors.checked(request)
             self._connectors.refuse_existing(stored.name)
-        changes = self._gate.kafka().changes
+        changes = self._kafka_readiness.kafka().changes
         with self._held(stored.name):
             with creation_step(request.name, CreationStep.VALIDATING_CONFIG):
                 self._connectors.refuse_existing(stored.name)
                 spec = self._admitted(stored)
                 self._await_end(stored.name, "Nothing was changed")
             with self._stages.during(f"setting the initial offsets of connector {stored.name}"):
-                message = changes.create(spec, stored, initial_offsets, who=asker())
-            # Before the hold ends, and so before whoever waits for the name.
+                message = changes.create(spec, stored, initial_offsets, who=requester())
+            # Before the hold ends, and so before other requests that wait for the name.
             info = self._queries.shown(stored)
             self._queue.post(lambda: self._connectors.run_stored(stored))
         return Created(info=info, offsets_message=message)
@@ -146,7 +154,7 @@ class OffsetRequests:
         if dry_run:
             return self._tried(name, stage, act)
         self._stopped(name)
-        changes = self._gate.kafka().changes
+        changes = self._kafka_readiness.kafka().changes
         with self._held(name):
             stored = self._stopped(name)
             self._await_end(name, "The offsets were not changed")
@@ -155,7 +163,7 @@ class OffsetRequests:
 
     def _tried(self, name: str, stage: str, act: Callable[[OffsetChanges, RunSpec], str]) -> str:
         self._queries.stored(name)
-        changes = self._gate.kafka().changes
+        changes = self._kafka_readiness.kafka().changes
         with self._stages.during(f"trying: {stage}"):
             return act(changes, self._admitted(self._queries.stored(name)))
 
@@ -165,13 +173,13 @@ class OffsetRequests:
             raise BadRequestError(_NOT_STOPPED.format(name))
         return stored
 
-    def _await_end(self, name: str, told: str) -> None:
+    def _await_end(self, name: str, outcome: str) -> None:
         stage = f"waiting for the tasks of connector {name} to end"
         ended = self._queue.ask(stage, lambda: self._reconciler.quiet(name))
-        self._connectors.await_end(name, ended, told)
+        self._connectors.await_end(name, ended, outcome)
 
     def _own_offsets(self, stored: StoredConnector) -> OwnOffsets | None:
-        """Its own topic; a configuration that names none is not looked at any further."""
+        """Its own offsets topic; a configuration that names none is not parsed any further."""
         return self._admitted(stored).own_offsets if KEY in stored.config else None
 
     def _admitted(self, stored: StoredConnector) -> RunSpec:

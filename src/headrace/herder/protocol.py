@@ -1,4 +1,4 @@
-"""Every operation that REST and the command line may ask of a worker."""
+"""Every operation that REST and the command line may request from a worker."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ Config = Mapping[str, str | None]
 
 
 class Herder(Protocol):
-    """Keeps connectors and makes them run. Any thread may call; calls block until they are answered.
+    """Stores connectors and runs them. Any thread may call; calls block until they are answered.
 
-    Every method raises :class:`~headrace.herder.errors.RequestError` for what it refuses, with the
-    words of Kafka Connect. What changes anything is durable when the call returns, and done in the order
-    of the calls.
+    Every method raises :class:`~headrace.herder.errors.RequestError` for requests that it refuses, with
+    Kafka Connect's messages. Changes are durable when the call returns, and made in the order of the calls.
     """
 
     # -- the worker -------------------------------------------------------------------------------------
@@ -46,7 +45,7 @@ class Herder(Protocol):
         ...
 
     def stage(self) -> str | None:
-        """What the worker is doing now, or did last, in KIP-1017's sentence; for requests that took too long.
+        """The worker's current or last operation, in KIP-1017's sentence; for requests that timed out.
 
         Never blocks.
         """
@@ -61,7 +60,7 @@ class Herder(Protocol):
     def create(self, request: CreateRequest) -> Created:
         """Validate and store a connector, and start it unless it is created PAUSED or STOPPED.
 
-        With offsets in five steps (KIP-995); an error is then told with its step.
+        With offsets, in five steps (KIP-995); an error then names its step.
         """
         ...
 
@@ -74,15 +73,15 @@ class Herder(Protocol):
         ...
 
     def patch_config(self, name: str, changes: Config) -> Created:
-        """Merge *changes* into the configuration; ``None`` takes a key out (KIP-477)."""
+        """Merge *changes* into the configuration; ``None`` removes a key (KIP-477)."""
         ...
 
     def delete(self, name: str) -> None:
-        """Stop the connector and forget it; its offsets stay."""
+        """Stop the connector and delete it; its offsets stay."""
         ...
 
     def status(self, name: str) -> ConnectorStatus:
-        """How the connector and its tasks are."""
+        """The states of the connector and its tasks."""
         ...
 
     def tasks(self, name: str) -> Sequence[TaskInfo]:
@@ -90,19 +89,19 @@ class Herder(Protocol):
         ...
 
     def pause(self, name: str) -> None:
-        """Want the connector to be PAUSED; returns when that is stored, not when it is so."""
+        """Set the target state PAUSED; returns when that is stored, not when it has been reached."""
         ...
 
     def resume(self, name: str) -> None:
-        """Want the connector to be RUNNING; returns when that is stored."""
+        """Set the target state RUNNING; returns when that is stored."""
         ...
 
     def stop(self, name: str) -> None:
-        """Want the connector to be STOPPED, without tasks; returns when that is stored (KIP-875)."""
+        """Set the target state STOPPED, without tasks; returns when that is stored (KIP-875)."""
         ...
 
     def restart(self, request: RestartRequest) -> ConnectorStatus | None:
-        """Restart the connector; with flags, those of it that they choose, told as RESTARTING."""
+        """Restart the connector; with flags, the parts that they select, answered as RESTARTING."""
         ...
 
     def restart_task(self, name: str, task: int) -> None:
@@ -112,7 +111,7 @@ class Herder(Protocol):
     # -- topics -----------------------------------------------------------------------------------------
 
     def topics(self, name: str) -> Sequence[str]:
-        """The topics that the connector has written to since it was made or reset, sorted."""
+        """The topics that the connector has written to since it was created or reset, sorted."""
         ...
 
     def reset_topics(self, name: str) -> None:
@@ -121,52 +120,52 @@ class Herder(Protocol):
 
     # -- offsets (KIP-875) ------------------------------------------------------------------------------
     #
-    # A dry run changes nothing, is answered in every state of the connector, and tells what would change and
-    # what the connector says of it.
+    # A dry run changes nothing and works in every state of the connector. It answers what would change and
+    # what the connector says about it.
 
     def offsets(self, name: str) -> Sequence[ConnectorOffset]:
-        """What is committed now; reads the store to its end first."""
+        """The committed offsets; reads the store to its end first."""
         ...
 
     def offset_lag(self, name: str) -> Sequence[PartitionLag]:
-        """What is committed now, and how much there is behind it; asks the connector, which may look."""
+        """The committed offsets with their lag; the connector may examine its source for it."""
         ...
 
     def alter_offsets(
         self, name: str, changes: Sequence[OffsetChange], *, dry_run: bool = False
     ) -> str:
-        """Change the offsets of a STOPPED connector, all of them or none; the sentence of success."""
+        """Change the offsets of a STOPPED connector, all of them or none; returns the sentence of success."""
         ...
 
     def reset_offsets(self, name: str, *, dry_run: bool = False) -> str:
-        """Forget all offsets of a STOPPED connector; the sentence of success."""
+        """Delete all offsets of a STOPPED connector; returns the sentence of success."""
         ...
 
     def offset_history(self, name: str) -> Sequence[PastChange]:
-        """The changes of its offsets, the newest first; also of a connector that is gone."""
+        """The changes of its offsets, the newest first; also of a deleted connector."""
         ...
 
     def undo_offsets(self, request: UndoRequest) -> str:
-        """Put back what a change of the offsets of a STOPPED connector changed; the sentence of success."""
+        """Undo a change of the offsets of a STOPPED connector; returns the sentence of success."""
         ...
 
     # -- plugins and validation -------------------------------------------------------------------------
 
     def plugins(self) -> Sequence[Plugin]:
-        """Everything that a configuration may name, in Kafka Connect's order."""
+        """All plugins that a configuration may name, in Kafka Connect's order."""
         ...
 
     def plugin_settings(self, name: str, version: str | None = None) -> Sequence[Setting]:
-        """The settings of a plugin; of a connector those of every connector, too."""
+        """The settings of a plugin; for a connector, those common to all connectors as well."""
         ...
 
     def validate(self, plugin: str, config: Config) -> ConfigInfos:
-        """Everything there is to say about *config*; problems are part of the answer, not errors."""
+        """The validation of *config*; problems are part of the answer, not errors."""
         ...
 
 
 def standings(herder: Herder) -> Sequence[ConnectorStanding]:
-    """Every connector of *herder* now; called on the thread that answers who measures."""
+    """The current state of every connector of *herder*; called on the thread that collects metrics."""
     return list(_standings(herder))
 
 

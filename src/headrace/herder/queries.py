@@ -1,4 +1,4 @@
-"""Answers that change nothing, read from the stores in the thread of whoever asks, passwords masked."""
+"""Read-only requests, answered from the stores in the caller's thread, with passwords masked."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ from headrace.herder.services import Admission, LocalServices
 from headrace.observe.secret_masking import Secrets
 from headrace.storage.protocols import Status, StoredConnector
 
+_NOTHING: Final = Secrets()
+
 _CLASS: Final = "connector.class"
-# Of a class that cannot be found no one knows which keys are passwords; these are none.
+# Every key of an unknown class may be a password, except these.
 _NEVER_SECRET: Final = frozenset({"name", _CLASS, "tasks.max", "task.class"})
 
 
 class Passwords:
-    """Masks passwords and puts them back; does neither unless *are_masked*. Any thread may call."""
+    """Masks passwords and restores them; does neither unless *are_masked*. Any thread may call."""
 
     def __init__(self, admission: Admission, *, are_masked: bool) -> None:
         self._admission = admission
         self._are_masked = are_masked
 
     def masked(self, config: Config, *, connector: Config) -> dict[str, str | None]:
-        """*config*, the *connector*'s or a task's of it, as it may be shown."""
+        """*config*, the *connector*'s or one of its tasks', with passwords masked."""
         if not self._are_masked:
             return dict(config)
         secret = self._secret_keys(connector, config)
@@ -50,7 +52,7 @@ class Passwords:
     def kept(self, config: Config, before: Config | None) -> dict[str, str | None]:
         """*config* with the passwords of *before* where it has ``[hidden]``.
 
-        Raises ``BadRequestError`` where there is none to keep: no one means these words to be the password.
+        Raises ``BadRequestError`` where there is none to keep: ``[hidden]`` is never meant as a password.
         """
         if not self._are_masked or HIDDEN not in config.values():
             return dict(config)
@@ -66,7 +68,7 @@ class Passwords:
         return {**config, **{key: stored[key] for key in asked}}
 
     def tried(self, config: Config, before: Config | None) -> dict[str, str | None]:
-        """As :meth:`kept`, with ``[hidden]`` left as it is where there is nothing to keep."""
+        """As :meth:`kept`, but leaves ``[hidden]`` where there is nothing to keep."""
         stored = before or {}
         known = {key for key, value in config.items() if value != HIDDEN or stored.get(key)}
         found = self.kept({key: config[key] for key in known}, before)
@@ -85,7 +87,7 @@ class Passwords:
         )
 
     def _of_aliases(self, connector: Config) -> Iterator[tuple[str, SettingType]]:
-        """The settings of the connector's transformations and predicates; of a class that is none, nothing."""
+        """The settings of the connector's transformations and predicates; unknown classes are skipped."""
         texts = {key: value for key, value in connector.items() if value is not None}
         for prefix in (f"{key}.{alias}." for key in KEYS for alias in aliases(key, texts)):
             with suppress(RequestError):
@@ -93,17 +95,14 @@ class Passwords:
                     yield f"{prefix}{each.name}", each.type
 
 
-_NOTHING: Final = Secrets()
-
-
 def patched(config: Config, changes: Config) -> dict[str, str | None]:
-    """*config* with *changes* merged into it; ``None`` takes a key out (KIP-477)."""
+    """*config* with *changes* merged into it; ``None`` removes a key (KIP-477)."""
     merged = {**config, **changes}
     return {key: value for key, value in merged.items() if changes.get(key, "") is not None}
 
 
 def texts(config: Config) -> dict[str, str]:
-    """*config* without the keys whose value is null, which are as good as not there."""
+    """*config* without the keys whose value is null, which count as not set."""
     return {key: value for key, value in config.items() if value is not None}
 
 
@@ -114,9 +113,9 @@ def unresolved(
     resolved: Mapping[str, str],
     hidden: Secrets = _NOTHING,
 ) -> dict[str, str]:
-    """A task's configuration with the connector's placeholders in place of what they stand for.
+    """A task's configuration with the connector's placeholders in place of their values.
 
-    What the connector has put together of its secrets holds what is shown in place of the *hidden* ones.
+    In values that the connector has composed of its secrets, the *hidden* ones are masked.
     """
     by_value = {
         resolved[key]: given
@@ -134,19 +133,19 @@ def unresolved(
 
 
 def refuse_invalid(infos: ConfigInfos) -> None:
-    """Raise ``BadRequestError`` with all errors, in Kafka Connect's form, when there are any."""
+    """Raise ``BadRequestError`` with all errors, in Kafka Connect's form, if there are any."""
     problem = refusal(infos)
     if problem is not None:
         raise problem
 
 
 class ConnectorQueries:
-    """What is known of connectors. Any thread may call."""
+    """Answers requests about stored connectors. Any thread may call."""
 
     def __init__(self, local: LocalServices) -> None:
         self._local = local
         self._passwords = Passwords(local.admission, are_masked=local.masks_passwords)
-        # Classes that were found once; one that is missing may be installed later.
+        # Classes that were found; a missing one may be installed later.
         self._sources = set[str]()
 
     def names(self) -> Sequence[str]:
@@ -154,7 +153,7 @@ class ConnectorQueries:
         return sorted(self._local.configs.connectors())
 
     def stored(self, name: str, *, unknown: str = "Connector {} not found") -> StoredConnector:
-        """The connector; raises ``NotFoundError`` in these words when there is none."""
+        """The connector; raises ``NotFoundError`` with the message *unknown* when there is none."""
         stored = self._local.configs.connector(name)
         if stored is None:
             raise NotFoundError(unknown.format(name))
@@ -178,7 +177,7 @@ class ConnectorQueries:
         return self._tasks(self.stored(name))
 
     def status(self, name: str) -> ConnectorStatus:
-        """How the connector and its tasks are."""
+        """The states of the connector and its tasks."""
         stored = self.stored(name, unknown="No status found for connector {}")
         statuses = self._local.statuses.statuses(name)
         own = statuses.get(None)

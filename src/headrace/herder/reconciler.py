@@ -1,4 +1,4 @@
-"""Brings each connector from what is seen of it to what is wanted: starts runs, ends them, tells states."""
+"""Brings each connector to its target state: starts and stops runs, and writes statuses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class Reconciler:
-    """The lifecycle of every connector. The herder's thread owns it; runs leave messages in the *inbox*."""
+    """The lifecycle of every connector. The herder's thread owns it; runs post messages to the *queue*."""
 
     def __init__(self, local: LocalServices, queue: RequestQueue, new_run: NewRun) -> None:
         self._local = local
@@ -62,18 +62,18 @@ class Reconciler:
         """Runs may be started from now on."""
         self._kafka = kafka
         for name in list(self._lifecycles):
-            self._go_on(name)
+            self._advance(name)
 
     def want(self, name: str, target: TargetState | None, *, again: bool = False) -> None:
-        """Want the connector to be *target*, ``None`` for deleted; *again* for a new configuration."""
+        """Set the connector's target, ``None`` for deleted; *again* for a new configuration."""
         self._settle(name)
         self._want(name, target, again=again)
 
     def restart(self, name: str, target: TargetState) -> Future[Exception | None]:
-        """Let a new run follow, of a connector that is to be *target*.
+        """Start a new run of a connector whose target state is *target*.
 
-        Done when its connector has started or need not, with why it could not; at the latest when something else is
-        wanted of it.
+        The future is done when the connector has started or need not start, with the error if it could not start; at
+        the latest when its target changes.
         """
         answer = Future[Exception | None]()
         self._settle(name)
@@ -84,11 +84,11 @@ class Reconciler:
         return answer
 
     def has(self, name: str) -> bool:
-        """Whether the connector is looked after, or something of it still runs."""
+        """Whether the connector is managed here, or something of it still runs."""
         return name in self._lifecycles
 
     def quiet(self, name: str) -> Future[None]:
-        """Done when nothing of the connector runs that runs now."""
+        """A future that is done when the connector's current run has ended."""
         answer = Future[None]()
         lifecycle = self._lifecycles.get(name)
         if lifecycle is None or not has_run(lifecycle):
@@ -98,15 +98,15 @@ class Reconciler:
         return answer
 
     def failures(self) -> Sequence[str]:
-        """The connectors that have failed and stay so."""
+        """The connectors that have failed and are not restarted."""
         return [name for name, each in self._lifecycles.items() if each.phase is Phase.FAILED]
 
     def runs(self) -> Sequence[Run]:
-        """The runs that have not ended, for whoever ends the process."""
+        """The runs that have not ended, for the end of the process."""
         return list(self._runs.values())
 
     def begun(self) -> Mapping[str, Resolution]:
-        """What each connector that wants to run, and takes values from files, was last started with."""
+        """The values that each connector that is to run, and takes values from files, was last started with."""
         return {
             name: began
             for name, began in self._begun.items()
@@ -116,7 +116,7 @@ class Reconciler:
         }
 
     def has_tasks(self, watched: WatchedRun, configs: Sequence[Mapping[str, str]]) -> None:
-        """A run has found out which tasks its connector has."""
+        """A run reports which tasks its connector has."""
         lifecycle = self._lifecycles.get(watched.name)
         stored = self._local.configs.connector(watched.name)
         if lifecycle is None or stored is None or not watched.is_of(lifecycle):
@@ -134,7 +134,7 @@ class Reconciler:
         self._local.statuses.forget(watched.name, from_task=len(shown))
 
     def has_begun(self, watched: WatchedRun) -> None:
-        """The connector of a run has started, or waits for what may pass."""
+        """The connector of a run has started, or waits for a temporary failure to end."""
         lifecycle = self._lifecycles.get(watched.name)
         if lifecycle is not None and watched.is_of(lifecycle):
             self._settle(watched.name)
@@ -148,17 +148,17 @@ class Reconciler:
         lifecycle = self._lifecycles[name] = ended(
             self._lifecycles[name], failed=failure is not None
         )
-        # One that another worker has taken over would take itself back, in turns without end.
+        # A connector that another worker has taken over is not restarted: both would take it from each other forever.
         if lifecycle.phase is Phase.FAILED and not isinstance(failure, ConnectorFencedError):
             self._plan_restart(name, lifecycle.revision)
         for answer in self._waiting.pop(name, ()):
             answer.set_result(None)
-        self._go_on(name)
+        self._advance(name)
 
     def _plan_restart(self, name: str, revision: int) -> None:
         seconds = self._automatic.pause_after_failure(name)
         if seconds is None:
-            self._tell_no_restart(name)
+            self._log_no_restart(name)
             return
         _log.warning("Connector %s has failed and is restarted in %g s", name, seconds)
         timer = threading.Timer(
@@ -167,12 +167,12 @@ class Reconciler:
         timer.daemon = True
         timer.start()
 
-    def _tell_no_restart(self, name: str) -> None:
+    def _log_no_restart(self, name: str) -> None:
         attempts = self._automatic.attempts(name)
         if attempts:
             _log.warning(
-                "Connector %s has failed after the last of its restarts by itself "
-                "(headrace.restart.max.attempts is %d): it stays so until it is restarted or its "
+                "Connector %s has failed after the last automatic restart "
+                "(headrace.restart.max.attempts is %d): it stays FAILED until it is restarted or its "
                 "configuration changes",
                 name,
                 attempts,
@@ -185,7 +185,7 @@ class Reconciler:
             return
         if lifecycle.target is TargetState.RUNNING:
             self._lifecycles[name] = renewed(lifecycle)
-            self._go_on(name)
+            self._advance(name)
 
     def _want(self, name: str, target: TargetState | None, *, again: bool) -> None:
         lifecycle = self._lifecycles.get(name)
@@ -199,9 +199,9 @@ class Reconciler:
             self._automatic.forget(name)
         lifecycle = wanted(lifecycle, target)
         self._lifecycles[name] = renewed(lifecycle) if again else lifecycle
-        self._go_on(name)
+        self._advance(name)
 
-    def _go_on(self, name: str) -> None:
+    def _advance(self, name: str) -> None:
         while (act := self._next(name)) is not Act.NOTHING:
             self._lifecycles[name] = done(self._lifecycles[name], act)
             self._acts[act](name)
@@ -217,7 +217,7 @@ class Reconciler:
         assert stored is not None
         assert self._kafka is not None
         try:
-            # Before they are used: a file that changes in between is seen as changed.
+            # Resolved before they are used: a file that changes in between is seen as changed.
             began = self._begun[name] = self._local.admission.resolved(stored.config)
             spec = self._local.admission.admitted(texts(stored.config))
             watched = WatchedRun(
@@ -231,7 +231,7 @@ class Reconciler:
             self._automatic.begins(name, spec.props)
             run = self._new_run(spec, self._kafka.services, watched)
             run.start()
-        except Exception as error:  # noqa: BLE001 (whatever it was, the connector's status shows it)
+        except Exception as error:  # noqa: BLE001 (the connector's status shows it)
             self._fail(name, error)
         else:
             self._runs[name] = run
@@ -243,7 +243,7 @@ class Reconciler:
         self._lifecycles[name] = ended(self._lifecycles[name], failed=True)
         self._settle(name, error)
         trace = "".join(traceback.format_exception(error))
-        # A restart may have said of tasks that they are about to run.
+        # A restart may have set tasks to RESTARTING.
         self._statuses.unassigned(name)
         self._statuses.put(name, State.FAILED, trace=trace)
 
@@ -266,7 +266,7 @@ class Reconciler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedRun:
-    """One run of a connector; the run's thread tells it how it goes on."""
+    """One run of a connector; the run's thread reports its progress here."""
 
     name: str
     revision: int
@@ -276,7 +276,7 @@ class WatchedRun:
     queue: RequestQueue
 
     def is_of(self, lifecycle: Lifecycle) -> bool:
-        """Whether this is the run that is wanted, and not one that is ending."""
+        """Whether this is the connector's current run, and not one that is ending."""
         return lifecycle.phase is Phase.RUNNING and lifecycle.running == self.revision
 
     def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:

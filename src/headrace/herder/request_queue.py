@@ -1,4 +1,4 @@
-"""Requests to the herder's thread, answered in the order in which they come, once Kafka is there if they need it."""
+"""Requests to the herder's thread, answered in their order, and the wait for Kafka of those that need it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ from headrace.connect.errors import ConnectError
 from headrace.herder.errors import RequestError, ServerError
 from headrace.herder.services import KafkaServices
 
+_log = logging.getLogger(__name__)
+_CLOSED = "Worker is shutting down"
+# Shorter than REST's time-out, so that this error is answered.
+_WAIT_SECONDS = 60.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Something that was begun, and perhaps completed; *description* goes on from "is currently"."""
+    """An operation that was begun, and perhaps completed; *description* completes "is currently …"."""
 
     description: str
     began: datetime
@@ -38,31 +43,31 @@ class Stage:
 
 
 class Stages:
-    """What goes on, and what was last. Any thread may enter a stage, and read."""
+    """The current operations, and the last one. Any thread may enter a stage, and read."""
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._now = now
         self._current: list[Stage] = []
         self._last: Stage | None = None
-        # Two threads may enter and leave at once.
-        self._guard = threading.Lock()
+        # Several threads may enter and leave at the same time.
+        self._lock = threading.Lock()
 
     @contextmanager
     def during(self, description: str) -> Generator[None]:
         """Be in that stage while the block runs."""
         stage = Stage(description=description, began=self._now())
-        with self._guard:
+        with self._lock:
             self._current.append(stage)
         try:
             yield
         finally:
-            with self._guard:
+            with self._lock:
                 self._current.remove(stage)
                 self._last = replace(stage, completed=self._now())
 
     def sentence(self) -> str | None:
-        """What goes on, the latest of it, or what was completed last; ``None`` before the first stage."""
-        with self._guard:
+        """The latest current operation, or else the last completed one; ``None`` before the first stage."""
+        with self._lock:
             shown = self._current[-1] if self._current else self._last
         return None if shown is None else shown.sentence()
 
@@ -73,11 +78,7 @@ def _instant(moment: datetime) -> str:
     return text.removesuffix("+00:00") + "Z"
 
 
-_log = logging.getLogger(__name__)
-
 Answer = TypeVar("Answer")
-
-_CLOSED = "Worker is shutting down"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,19 +90,19 @@ class _Request:
 
 
 class RequestQueue:
-    """Performs what is asked on a thread of its own. Any thread may ask.
+    """Performs requests on a thread of its own. Any thread may submit them.
 
-    A connector may be held: requests about it then wait until it is let go, and others go on. What is
-    *told* waits for nothing.
+    A connector may be held: requests about it then wait until it is released, while others continue. Posted
+    actions do not wait for holds.
     """
 
     def __init__(self, stages: Stages) -> None:
         self._stages = stages
         self._items = queue.SimpleQueue[_Request | Callable[[], None] | None]()
-        # Touched by the thread alone.
+        # Used by the queue's thread alone.
         self._held: dict[str, deque[_Request]] = {}
-        # Keeps a request from coming behind the last item, where no one would answer it.
-        self._guard = threading.Lock()
+        # Keeps requests from being queued after the last item, where they would never be answered.
+        self._lock = threading.Lock()
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name="headrace-herder", daemon=True)
 
@@ -112,9 +113,9 @@ class RequestQueue:
     def ask(
         self, stage: str | None, act: Callable[[], Answer], *, connector: str | None = None
     ) -> Answer:
-        """What *act* returns or raises when it is performed; blocks until then.
+        """Perform *act* on the queue's thread and return its result; blocks until then.
 
-        *stage* is told to those who wonder what takes so long; ``None`` for what is not worth telling.
+        *stage* describes it in the worker's current stage; ``None`` for actions that are not worth showing.
 
         Raises :class:`~headrace.herder.errors.ServerError` when the queue closes first.
         """
@@ -126,29 +127,29 @@ class RequestQueue:
         """As :meth:`ask`, without waiting."""
         answer = Future[Answer]()
         request = _Request(connector=connector, stage=stage, act=act, answer=answer)
-        with self._guard:
+        with self._lock:
             if self._is_closed:
                 raise ServerError(_CLOSED)
             self._items.put(request)
         return answer
 
     def post(self, act: Callable[[], None]) -> None:
-        """Perform *act* some time soon, holds or not; forgotten when the queue is closed."""
-        with self._guard:
+        """Perform *act* soon, regardless of holds; dropped when the queue is closed."""
+        with self._lock:
             if not self._is_closed:
                 self._items.put(act)
 
     def hold(self, connector: str, stage: str) -> None:
-        """Return once *connector* is the caller's: no other request about it is performed then."""
+        """Return once the caller holds *connector*: until the release no other request about it is performed."""
         self.ask(stage, lambda: self._hold(connector), connector=connector)
 
     def let_go(self, connector: str) -> None:
-        """End a hold; what came meanwhile is performed now."""
+        """Release *connector*; requests that came meanwhile are performed now."""
         self.post(lambda: self._let_go(connector))
 
     def close(self) -> None:
-        """Answer what has come by now, refuse the rest, and return when the thread has ended."""
-        with self._guard:
+        """Answer the queued requests, refuse later ones, and return when the thread has ended."""
+        with self._lock:
             if not self._is_closed:
                 self._is_closed = True
                 self._items.put(None)
@@ -180,7 +181,7 @@ class RequestQueue:
             request = waiting.popleft()
             self._take(request)
             if connector in self._held:
-                # The next holder came before these.
+                # One of these requests was another hold; the rest waits for it.
                 self._held[connector].extend(waiting)
                 return
 
@@ -191,26 +192,22 @@ def _answer(request: _Request) -> None:
     except RequestError as error:
         request.answer.set_exception(error)
     except ConnectError as error:
-        told = ServerError(str(error))
-        told.__cause__ = error
-        request.answer.set_exception(told)
-    except Exception as error:  # noqa: BLE001 (whoever asked is told; the thread goes on for the others)
+        failure = ServerError(str(error))
+        failure.__cause__ = error
+        request.answer.set_exception(failure)
+    except Exception as error:  # noqa: BLE001 (raised in the caller; the thread continues)
         request.answer.set_exception(error)
 
 
 def _performed(act: Callable[[], None]) -> None:
     try:
         act()
-    except Exception:  # noqa: BLE001 (no one waits for it; the thread goes on for the others)
-        _log.exception("Something that happened to a connector could not be dealt with")
-
-
-# Shorter than REST waits for an answer, so that the sentence is this one.
-_WAIT_SECONDS = 60.0
+    except Exception:  # noqa: BLE001 (no caller waits for it; the thread continues)
+        _log.exception("An event of a connector could not be processed")
 
 
 class KafkaReadiness:
-    """Opened once, or told that it never will be. Any thread may call."""
+    """Whether Kafka has been reached, and the services that depend on it. Any thread may call."""
 
     def __init__(self, *, wait_seconds: float = _WAIT_SECONDS) -> None:
         self._wait_seconds = wait_seconds
@@ -219,33 +216,33 @@ class KafkaReadiness:
         self._failure: Exception | None = None
 
     def open(self, kafka: KafkaServices) -> None:
-        """Let everybody through."""
+        """Kafka has been reached: give *kafka* to all callers."""
         self._kafka = kafka
         self._settled.set()
 
     def refuse(self, failure: Exception) -> None:
-        """Say why no one will ever be let through."""
+        """Kafka will not be reached: raise *failure* to all callers."""
         self._failure = failure
         self._settled.set()
 
     @property
     def failure(self) -> Exception | None:
-        """Why the gate stays shut."""
+        """Why Kafka will not be reached."""
         return self._failure
 
     def peek(self) -> KafkaServices | None:
-        """What is behind the gate, if it is open."""
+        """The services, if Kafka has been reached."""
         return self._kafka
 
     def kafka(self) -> KafkaServices:
-        """What is behind the gate; waits a minute for it.
+        """The services; waits a minute for them.
 
-        Raises :class:`~headrace.herder.errors.ServerError` when it does not open.
+        Raises :class:`~headrace.herder.errors.ServerError` when Kafka is not reached.
         """
         self._settled.wait(self._wait_seconds)
         if self._kafka is None:
             if isinstance(self._failure, ServerError):
                 raise ServerError(str(self._failure))
-            why = self._failure or "Kafka is not reached yet. Try again when it is."
+            why = self._failure or "Kafka has not been reached yet. Retry later."
             raise ServerError(f"The worker is still starting up: {why}")
         return self._kafka

@@ -1,4 +1,4 @@
-"""What a worker is asked: the bodies of requests, read but not yet judged, and who asks."""
+"""Requests to a worker: their bodies, parsed but not validated, and who sent them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from headrace.herder.answers import TargetState
 from headrace.herder.errors import BadRequestError
 
 NOTHING_GIVEN: Final = "Partitions / offsets need to be provided for an alter offsets request"
-"""Why a request to alter offsets is refused that has no offsets."""
-
+"""The error of a request to alter offsets that has none."""
 
 MOST_NAME_BYTES: Final = 4096
 """How long a connector's name may be in a URL. It is half of what servers take of a request's line and headers (8 KiB), and
@@ -23,9 +22,9 @@ far below what Kafka takes as a transactional id or a record's key."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetChange:
-    """One element of ``offsets``: what JSON held, whatever it was.
+    """One element of ``offsets``, as in the JSON.
 
-    Both are judged by the herder: *partition* should be a map, *offset* a map or ``None`` (reset).
+    The herder validates both: *partition* should be a map, *offset* a map or ``None`` (reset).
     """
 
     partition: object
@@ -37,7 +36,7 @@ class CreateRequest:
     """``POST /connectors``, with KIP-980's state and KIP-995's offsets.
 
     *config* holds ``name``; its values are text, or ``None`` where JSON had null. *initial_offsets* is
-    ``None`` when the request had none. A *dry_run* makes nothing and answers what would be made.
+    ``None`` when the request had none. A *dry_run* creates nothing and answers what would be created.
     """
 
     name: str
@@ -58,9 +57,9 @@ class RestartRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRequest:
-    """``POST /connectors/{name}/offsets/undo``: *change* is the number that the history has for it.
+    """``POST /connectors/{name}/offsets/undo``: *change* is a number in the history.
 
-    With *force* also when offsets have moved since.
+    With *force*, it is undone even if offsets have moved since.
     """
 
     name: str
@@ -70,20 +69,20 @@ class UndoRequest:
 
 
 def name_too_long(name: str) -> str | None:
-    """Why there could be no request about a connector of that *name*; ``None`` where there can. Pure."""
+    """Why *name* is too long for URLs; ``None`` if it is not. Pure."""
     size = len(quote(name, safe="", errors="replace"))
     if size <= MOST_NAME_BYTES:
         return None
     return (
-        f"The name has {size} bytes in a URL, and {MOST_NAME_BYTES} are the most; a character that is percent-encoded "
-        "there has three for each of its bytes. Give the connector a shorter one."
+        f"The name has {size} bytes in a URL; at most {MOST_NAME_BYTES} are allowed. Each byte that is percent-encoded "
+        "counts as three. Give the connector a shorter name."
     )
 
 
 def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
     """*config* with the connector's *name* in it. Pure.
 
-    Raises ``BadRequestError`` when it has another one, and for a name by which no one could ask for it.
+    Raises ``BadRequestError`` when it has another one, and for a name that is too long for URLs.
     """
     too_long = name_too_long(name)
     if too_long is not None:
@@ -96,19 +95,19 @@ def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
     return {**config, "name": name}
 
 
-_ASKER: ContextVar[str | None] = ContextVar("asker", default=None)
+_REQUESTER: ContextVar[str | None] = ContextVar("requester", default=None)
 
 
-def asker() -> str | None:
-    """The user, or the peer's address, for whom this thread works; ``None`` for the worker itself."""
-    return _ASKER.get()
+def requester() -> str | None:
+    """The user, or the client's address, on whose behalf this thread works; ``None`` for the worker itself."""
+    return _REQUESTER.get()
 
 
 @contextmanager
-def asked_by(who: str | None) -> Generator[None]:
-    """Work for *who* within; called in the thread that calls the herder."""
-    before = _ASKER.set(who)
+def on_behalf_of(who: str | None) -> Generator[None]:
+    """Work on behalf of *who* in the block; called in the thread that calls the herder."""
+    before = _REQUESTER.set(who)
     try:
         yield
     finally:
-        _ASKER.reset(before)
+        _REQUESTER.reset(before)

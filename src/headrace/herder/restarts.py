@@ -1,4 +1,4 @@
-"""Restarts of connectors: asked for, after a failure, and when a placeholder stands for something else."""
+"""Restarts of connectors: on request, after a failure, and when the value of a placeholder has changed."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from headrace.herder.errors import RequestError
 from headrace.herder.protocol import Config
 from headrace.herder.requests import RestartRequest
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPlan:
-    """What is restarted: the connector itself, some of its tasks, or nothing at all."""
+    """What is restarted: the connector itself, some of its tasks, or nothing."""
 
     connector: bool
     tasks: Sequence[int]
     status: ConnectorStatus
-    """How everything is shown to whoever asked."""
+    """The status to answer."""
 
     @property
     def is_empty(self) -> bool:
@@ -35,7 +37,7 @@ class RestartPlan:
 
 
 def restart_plan(request: RestartRequest, status: ConnectorStatus) -> RestartPlan:
-    """What *request* chooses of a connector that is as *status* says."""
+    """What *request* selects of a connector with this *status*."""
     connector = _is_chosen(status.connector, request)
     tasks = [
         each.task
@@ -55,31 +57,31 @@ def _is_chosen(standing: Standing, request: RestartRequest) -> bool:
 
 
 def _restarting(standing: Standing) -> Standing:
-    # With the trace of the failure that is the reason for it, as in Kafka Connect.
+    # With the trace of the failure that caused it, as in Kafka Connect.
     return replace(standing, state=State.RESTARTING)
 
 
 LONGEST_SECONDS: Final = 300.0
-"""The longest pause; a run that lasted longer has not failed for the reason of the one before it."""
+"""The longest pause; a failure after a longer run counts as the first one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPolicy:
-    """How often in a row a connector is restarted by itself, and the first pause, which doubles."""
+    """How often in a row a connector is restarted automatically, and the first pause, which doubles."""
 
     attempts: int
     first_seconds: float
 
     @classmethod
     def of(cls, props: Mapping[str, str]) -> Self:
-        """What a connector's valid configuration says."""
+        """The policy in a connector's valid configuration."""
         config = ConnectorConfig.parse(props)
         return cls(
             attempts=config.restart_max_attempts, first_seconds=config.restart_backoff_ms / 1e3
         )
 
     def pause(self, failures: int) -> float | None:
-        """Seconds until the next attempt after so many *failures* in a row; ``None`` for none. Pure."""
+        """Seconds until the next attempt after this many *failures* in a row; ``None`` for none. Pure."""
         if failures > self.attempts:
             return None
         return min(self.first_seconds * 2.0 ** (failures - 1), LONGEST_SECONDS)
@@ -98,7 +100,7 @@ class AutomaticRestarts:
         self._policies[name] = (RestartPolicy.of(props), self._clock())
 
     def forget(self, name: str) -> None:
-        """Somebody has changed or restarted the connector: count again."""
+        """The connector was changed or restarted on request: count from zero."""
         self._failures.pop(name, None)
         self._policies.pop(name, None)
 
@@ -116,30 +118,28 @@ class AutomaticRestarts:
         return policy.pause(self._failures[name])
 
 
-_log = logging.getLogger(__name__)
-
 LOOK_SECONDS: Final = 5.0
-"""How often files are looked at: soon enough for a person who waits, and next to nothing in work."""
+"""How often files are checked: soon enough for an operator who waits, at next to no cost."""
 
 _ACTION: Final = "config.action.reload"
 _HINT: Final = f"({_ACTION}=none)"
 Stamp = tuple[int, int, int] | None
-"""When a file was modified, which one it is, and its size; ``None`` for one that is not there."""
+"""When a file was modified, its inode, and its size; ``None`` for a missing file."""
 
 
 class PlaceholderChanges(Enum):
-    """What has become of a configuration since its connector was started."""
+    """How a configuration's values have changed since its connector was started."""
 
     NONE = auto()
     UNREADABLE = auto()
-    """Not all of its placeholders can be resolved at the moment: a file may just be written again."""
+    """Not all of its placeholders can be resolved at the moment: a file may be in the middle of a rewrite."""
     LEFT_ALONE = auto()
-    """It has changed, and says itself that nothing is to be done."""
+    """They have changed, and the configuration says not to restart."""
     RESTART = auto()
 
 
 def news(began: Resolution, now: Resolution) -> PlaceholderChanges:
-    """What there is to be done about a connector that *began* with the one and would have the other. Pure."""
+    """What to do about a connector that *began* with one resolution and would *now* have another. Pure."""
     if now.problems:
         return PlaceholderChanges.UNREADABLE
     if now.resolved == began.resolved:
@@ -149,10 +149,10 @@ def news(began: Resolution, now: Resolution) -> PlaceholderChanges:
 
 
 class Reloads:
-    """Looks every few seconds, on a thread of its own, whether files behind placeholders have changed.
+    """Checks every few seconds, on a thread of its own, whether files that placeholders refer to have changed.
 
-    *begun* tells the connectors that want to run, with what each was last started with; *resolved* resolves
-    placeholders as they are now, and *restart* restarts one.
+    *begun* returns the connectors that are to run, with the values that each was last started with; *resolved*
+    resolves placeholders now, and *restart* restarts a connector.
     """
 
     def __init__(
@@ -167,21 +167,21 @@ class Reloads:
         self._resolved = resolved
         self._restart = restart
         self._seconds = seconds
-        # Files that are as they were are not read again.
+        # Unchanged files are not read again.
         self._seen: dict[str, tuple[Resolution, Mapping[Path, Stamp]]] = {}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="headrace-reloads", daemon=True)
 
     def start(self) -> None:
-        """Look from now on."""
+        """Start checking."""
         self._thread.start()
 
     def close(self) -> None:
-        """Look no more; returns at once."""
+        """Stop checking; returns at once."""
         self._closing.set()
 
     def look(self) -> None:
-        """Look once. Called by the thread, and by no one else once that runs."""
+        """Check once. Called only by the thread once that runs."""
         begun = self._begun()
         self._seen = {name: seen for name, seen in self._seen.items() if name in begun}
         for name, began in begun.items():
@@ -189,7 +189,7 @@ class Reloads:
             before, known = self._seen.get(name, (None, None))
             if before is not began or known != stamps:
                 self._act(name, news(began, self._resolved(began.given)))
-                # Taken before the files were read: what has changed meanwhile is seen the next time.
+                # Taken before the files were read: a change meanwhile is seen the next time.
                 self._seen[name] = (began, stamps)
 
     def _act(self, name: str, found: PlaceholderChanges) -> None:
@@ -198,15 +198,15 @@ class Reloads:
             self._restart(name)
         elif found is PlaceholderChanges.LEFT_ALONE:
             _log.info(
-                "A file that connector %s takes values from has changed; it goes on with the old ones "
-                "until it is restarted %s",
+                "A file that connector %s takes values from has changed; it keeps the old ones until it is "
+                "restarted %s",
                 name,
                 _HINT,
             )
         elif found is PlaceholderChanges.UNREADABLE:
             _log.warning(
-                "Connector %s takes values from files that cannot be read now; it is restarted when they "
-                "can, and have changed",
+                "Connector %s takes values from files that cannot be read at the moment; it is restarted once "
+                "they can be read and have changed",
                 name,
             )
 
@@ -216,13 +216,13 @@ class Reloads:
                 self.look()
             except RequestError as error:
                 # It was deleted meanwhile, or the worker is ending.
-                _log.debug("Files behind placeholders were not all looked at: %s", error)
-            except Exception:  # noqa: BLE001 (no one waits for it; the next look may go well)
-                _log.exception("Files behind placeholders could not be looked at")
+                _log.debug("Not all files of placeholders were checked: %s", error)
+            except Exception:  # noqa: BLE001 (no caller waits for it; the next check may succeed)
+                _log.exception("The files of placeholders could not be checked")
 
 
 def stamps_of(files: Iterable[Path]) -> dict[Path, Stamp]:
-    """What tells that one of *files* has changed; looks, and follows links."""
+    """Stamps by which a change of *files* is noticed; follows links."""
     return {each: _stamp(each) for each in files}
 
 

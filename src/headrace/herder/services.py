@@ -1,4 +1,4 @@
-"""What a standalone herder is made of: what is there from its first second, and what comes with Kafka."""
+"""What a standalone herder depends on: local services from the start, and those that need Kafka."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from headrace.storage.protocols import ConfigStore, StatusStore, TopicStore
 
 
 class Admission(Protocol):
-    """Judges configurations and makes connectors of them; starts nothing. Any thread may call."""
+    """Validates configurations and creates connectors from them; starts nothing. Any thread may call."""
 
     def plugins(self) -> Sequence[Plugin]:
-        """Everything that a configuration may name, in Kafka Connect's order."""
+        """All plugins that a configuration may name, in Kafka Connect's order."""
         ...
 
     def plugin_settings(self, name: str, version: str | None = None) -> Sequence[Setting]:
-        """The settings of a plugin; of a connector those of every connector, too.
+        """The settings of a plugin; for a connector, those common to all connectors as well.
 
-        Raises :class:`~headrace.herder.errors.RequestError` for a name that is no plugin's.
+        Raises :class:`~headrace.herder.errors.RequestError` for an unknown name.
         """
         ...
 
     def connector_version(self, name: str) -> str | None:
-        """The version of the connector that *name* stands for; ``None`` for a name of none. Raises nothing."""
+        """The version of the connector class *name*; ``None`` if it is unknown. Raises nothing."""
         ...
 
     def validate(self, config: Mapping[str, str | None], plugin: str | None = None) -> ConfigInfos:
-        """Everything there is to say about *config*; *plugin* is the one in the request's path, if any.
+        """The validation of *config*; *plugin* is the one in the request's path, if any.
 
         Raises :class:`~headrace.herder.errors.RequestError` where Kafka Connect answers with an
-        error instead: there is no class, or it is no plugin's.
+        error instead: the class is missing, or is not a plugin.
         """
         ...
 
@@ -46,7 +46,7 @@ class Admission(Protocol):
         ...
 
     def admitted(self, config: Mapping[str, str]) -> RunSpec:
-        """A fresh, un-started connector with every setting resolved, of a *config* that is valid.
+        """A fresh, un-started connector with every setting resolved, from a valid *config*.
 
         Called for each start and for each hook. Raises :class:`~headrace.connect.errors.ConfigError`.
         """
@@ -55,12 +55,12 @@ class Admission(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServices:
-    """What a herder has before Kafka is there.
+    """What a herder has before Kafka is reached.
 
-    *slots* is how many tasks may run at once, *grace* how long one may take to end, in seconds. *unsettled*
-    are the connectors whose offsets somebody was changing when the last process ended. *masks_passwords* hides
-    connectors' passwords in what is answered. Whether topics that were written to are told of, and may be
-    forgotten, say *tracks_topics* and *may_reset_topics*. What a thread writes within *together* is durable at its end.
+    *slots* is how many tasks may run at once, *grace* how long one may take to end, in seconds. *unsettled* returns
+    the connectors whose offsets were being changed when the last process ended. *masks_passwords* hides
+    connectors' passwords in answers. *tracks_topics* says whether active topics are answered, *may_reset_topics*
+    whether they may be reset. Writes of a thread within *together* are durable at the end of the block.
     """
 
     configs: ConfigStore
@@ -79,7 +79,7 @@ class LocalServices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaServices:
-    """What runs and changes of offsets stand on: there as soon as Kafka has been reached."""
+    """What runs and changes of offsets need: available once Kafka has been reached."""
 
     services: Services
     changes: OffsetChanges

@@ -1,4 +1,4 @@
-"""The herder of a standalone worker: every request, and the way of each of them."""
+"""The herder of a standalone worker: dispatches every request."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def _connector_run(spec: RunSpec, services: Services, watcher: RunWatcher) -> Ru
 class StandaloneHerder:
     """A :class:`~headrace.herder.protocol.Herder` over one state file, on this machine alone.
 
-    Connectors run once :meth:`ready` has said that all that a command line names has been asked for.
-    *opening* reaches Kafka and returns what stands on it; it is called once, on a thread of its own, and
-    what it opened is closed by its owner. Files behind placeholders are looked at every *look_seconds*.
-    Whoever makes a herder calls :meth:`start`, and :meth:`close` at the end.
+    Connectors run after :meth:`ready`, which is called once the connectors of the command line have been
+    requested. *opening* waits for Kafka and returns the services that need it; it is called once, on a thread of
+    its own, and its owner closes what it opened. Files that placeholders refer to are checked every
+    *look_seconds*. The owner of a herder calls :meth:`start`, and :meth:`close` at the end.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class StandaloneHerder:
         self._local = local
         self._health_seconds = health_seconds
         self._stages = Stages()
-        self._gate = KafkaReadiness()
+        self._kafka_readiness = KafkaReadiness()
         self._queue = RequestQueue(self._stages)
         self._queries = ConnectorQueries(local)
         self._reconciler = Reconciler(local, self._queue, new_run)
@@ -81,7 +81,7 @@ class StandaloneHerder:
         self._topics = TopicRequests(local)
         self._offsets = OffsetRequests(
             local,
-            self._gate,
+            self._kafka_readiness,
             self._queue,
             stages=self._stages,
             reconciler=self._reconciler,
@@ -97,7 +97,7 @@ class StandaloneHerder:
         self._startup = Startup(
             local,
             opening,
-            self._gate,
+            self._kafka_readiness,
             self._queue,
             stages=self._stages,
             reconciler=self._reconciler,
@@ -106,21 +106,21 @@ class StandaloneHerder:
     # -- its own life -----------------------------------------------------------------------------------
 
     def start(self, *, only: Collection[str] | None = None) -> None:
-        """Answer requests from now on, and run what is stored as soon as Kafka is there.
+        """Answer requests from now on, and run the stored connectors as soon as Kafka has been reached.
 
-        With *only*, connectors of other names are left alone until somebody asks something of them.
+        With *only*, connectors of other names are left alone until a request concerns them.
         """
         self._queue.start()
         self._startup.begin(only)
         self._reloads.start()
 
     def ready(self) -> None:
-        """Let connectors run, as soon as Kafka is there; called once by whoever has started this."""
+        """Let connectors run, as soon as Kafka has been reached; called once by the owner."""
         self._startup.ready()
 
     def refuse_waiting(self) -> None:
-        """Answer requests that wait for Kafka: it will not come any more. Called before REST is closed."""
-        self._gate.refuse(ServerError("Worker is shutting down"))
+        """Answer requests that wait for Kafka with an error. Called before REST is closed."""
+        self._kafka_readiness.refuse(ServerError("Worker is shutting down"))
 
     def close(self) -> None:
         """End everything: requests first, then runs within their grace."""
@@ -131,8 +131,8 @@ class StandaloneHerder:
 
     @property
     def failure(self) -> Exception | None:
-        """Why nothing can ever run, such as Kafka that was not there in time; ``None`` while all is well."""
-        return self._gate.failure
+        """Why connectors can never run, such as Kafka not reached in time; ``None`` while all is well."""
+        return self._kafka_readiness.failure
 
     @property
     def is_open(self) -> bool:
@@ -140,21 +140,21 @@ class StandaloneHerder:
         return self._startup.is_over
 
     def failed(self) -> Sequence[str]:
-        """The connectors that have failed and stay so; for whoever has stopped this."""
+        """The connectors that have failed and are not restarted; for the owner, at the end."""
         return self._reconciler.failures()
 
     def _begun(self) -> Mapping[str, Resolution]:
         return self._queue.ask(None, self._reconciler.begun)
 
     def _reload(self, name: str) -> None:
-        # No one waits for the outcome; the status shows it.
+        # The outcome is not awaited; the status shows it.
         self.restart(RestartRequest(name=name, include_tasks=True))
 
     # -- the worker -------------------------------------------------------------------------------------
 
     def server(self) -> ServerInfo:
         """Who this worker is."""
-        kafka = self._gate.peek()
+        kafka = self._kafka_readiness.peek()
         return ServerInfo(
             version=__version__,
             commit="unknown",
@@ -177,7 +177,7 @@ class StandaloneHerder:
         )
 
     def stage(self) -> str | None:
-        """What the worker is doing now, or did last."""
+        """The worker's current or last operation."""
         return self._stages.sentence()
 
     # -- connectors -------------------------------------------------------------------------------------
@@ -207,14 +207,14 @@ class StandaloneHerder:
         return self._connectors.patch_config(name, changes)
 
     def delete(self, name: str) -> None:
-        """Stop the connector and forget it."""
+        """Stop the connector and delete it."""
         self._connectors.delete(name)
-        kafka = self._gate.peek()
+        kafka = self._kafka_readiness.peek()
         if kafka is not None:
             kafka.services.offsets.keep_only(NamedConnector(name=name))
 
     def status(self, name: str) -> ConnectorStatus:
-        """How the connector and its tasks are."""
+        """The states of the connector and its tasks."""
         return self._queries.status(name)
 
     def tasks(self, name: str) -> Sequence[TaskInfo]:
@@ -222,19 +222,19 @@ class StandaloneHerder:
         return self._queries.tasks(name)
 
     def pause(self, name: str) -> None:
-        """Want the connector to be PAUSED."""
+        """Set the target state PAUSED."""
         self._connectors.want(name, TargetState.PAUSED)
 
     def resume(self, name: str) -> None:
-        """Want the connector to be RUNNING."""
+        """Set the target state RUNNING."""
         self._connectors.want(name, TargetState.RUNNING)
 
     def stop(self, name: str) -> None:
-        """Want the connector to be STOPPED."""
+        """Set the target state STOPPED."""
         self._connectors.want(name, TargetState.STOPPED)
 
     def restart(self, request: RestartRequest) -> ConnectorStatus | None:
-        """Restart the connector, or what the flags choose of it."""
+        """Restart the connector, or the parts that the flags select."""
         return self._connectors.restart(request)
 
     def restart_task(self, name: str, task: int) -> None:
@@ -244,7 +244,7 @@ class StandaloneHerder:
     # -- topics and offsets -----------------------------------------------------------------------------
 
     def topics(self, name: str) -> Sequence[str]:
-        """The topics that the connector has written to; none of a connector that is not there."""
+        """The topics that the connector has written to; none for an unknown connector."""
         return self._topics.topics(name)
 
     def reset_topics(self, name: str) -> None:
@@ -252,11 +252,11 @@ class StandaloneHerder:
         self._topics.reset(name)
 
     def offsets(self, name: str) -> Sequence[ConnectorOffset]:
-        """What is committed now."""
+        """The committed offsets."""
         return self._offsets.offsets(name)
 
     def offset_lag(self, name: str) -> Sequence[PartitionLag]:
-        """What is committed now, and how much there is behind it."""
+        """The committed offsets, with their lag."""
         return self._offsets.lag(name)
 
     def alter_offsets(
@@ -266,7 +266,7 @@ class StandaloneHerder:
         return self._offsets.alter(name, changes, dry_run=dry_run)
 
     def reset_offsets(self, name: str, *, dry_run: bool = False) -> str:
-        """Forget all offsets of a STOPPED connector."""
+        """Delete all offsets of a STOPPED connector."""
         return self._offsets.reset(name, dry_run=dry_run)
 
     def offset_history(self, name: str) -> Sequence[PastChange]:
@@ -274,13 +274,13 @@ class StandaloneHerder:
         return self._offsets.history(name)
 
     def undo_offsets(self, request: UndoRequest) -> str:
-        """Put back what a change of the offsets of a STOPPED connector changed."""
+        """Undo a change of the offsets of a STOPPED connector."""
         return self._offsets.undo(request)
 
     # -- plugins and validation -------------------------------------------------------------------------
 
     def plugins(self) -> Sequence[Plugin]:
-        """Everything that a configuration may name."""
+        """All plugins that a configuration may name."""
         return self._local.admission.plugins()
 
     def plugin_settings(self, name: str, version: str | None = None) -> Sequence[Setting]:
@@ -288,6 +288,6 @@ class StandaloneHerder:
         return self._local.admission.plugin_settings(name, version)
 
     def validate(self, plugin: str, config: Config) -> ConfigInfos:
-        """Everything there is to say about *config*."""
+        """The validation of *config*."""
         tried = self._connectors.with_kept_passwords(config)
         return self._local.admission.validate(tried, plugin)

@@ -23,13 +23,13 @@ _log = logging.getLogger(__name__)
 
 
 class Startup:
-    """Begun by the herder's owner; Kafka is waited for on a thread of its own, which *opening* may keep."""
+    """Starts a herder. Waits for Kafka on a thread of its own, in *opening*."""
 
     def __init__(
         self,
         local: LocalServices,
         opening: Callable[[], KafkaServices],
-        gate: KafkaReadiness,
+        kafka_readiness: KafkaReadiness,
         queue: RequestQueue,
         *,
         stages: Stages,
@@ -37,7 +37,7 @@ class Startup:
     ) -> None:
         self._local = local
         self._opening = opening
-        self._gate = gate
+        self._kafka_readiness = kafka_readiness
         self._queue = queue
         self._stages = stages
         self._reconciler = reconciler
@@ -46,7 +46,7 @@ class Startup:
         self._is_over = threading.Event()
 
     def begin(self, only: Collection[str] | None) -> None:
-        """Look after the stored connectors, or *only* these; return before Kafka is there."""
+        """Load the stored connectors, or *only* these; returns before Kafka has been reached."""
         self._only = only
         self._queue.ask("loading the stored connectors", self._load)
         unsettled = self._local.unsettled()
@@ -57,7 +57,7 @@ class Startup:
         ).start()
 
     def ready(self) -> None:
-        """Let connectors run, as soon as Kafka is there."""
+        """Let connectors run, as soon as Kafka has been reached."""
         self._is_ready.set()
 
     @property
@@ -66,7 +66,7 @@ class Startup:
         return self._is_over.is_set()
 
     def _load(self) -> None:
-        # Requests are not answered before this: each write that waits for the disk by itself would be felt.
+        # Requests wait for this, so all writes share one transaction and wait for the disk only once.
         with self._local.together():
             self._load_all()
 
@@ -80,7 +80,7 @@ class Startup:
                 continue
             statuses.unassigned(name)
             target = TargetState(each.target_state)
-            # One that is not to run is left alone by being shown as it is.
+            # A connector that is not to run only has its state shown, also when it is not selected.
             if self._only is None or name in self._only or target is not TargetState.RUNNING:
                 self._reconciler.want(name, target)
 
@@ -89,11 +89,11 @@ class Startup:
             with self._stages.during("initializing and reading to the end of internal topics"):
                 kafka = self._opening()
                 self._settle(kafka)
-        except Exception as error:  # noqa: BLE001 (whoever waits for the worker is told)
-            self._gate.refuse(error)
+        except Exception as error:  # noqa: BLE001 (requests that wait for Kafka raise it)
+            self._kafka_readiness.refuse(error)
             return
-        self._gate.open(kafka)
-        # A creation that was half done may have become a connector.
+        self._kafka_readiness.open(kafka)
+        # An interrupted creation may have been completed.
         self._queue.post(self._load)
         for name in unsettled:
             self._queue.let_go(name)
@@ -107,15 +107,15 @@ class Startup:
 
         for name, error in kafka.changes.recover(admitted).items():
             _log.error(
-                "A change of the offsets of connector %s is not settled, which its next start tries "
-                "again: %s",
+                "An interrupted change of the offsets of connector %s could not be finished; its next start "
+                "retries it: %s",
                 name,
                 error,
             )
 
 
 def take_in(files: Iterable[ConnectorFile], herder: Herder) -> None:
-    """Create each connector, in order, or replace the configuration of one that is stored already.
+    """Create each connector, in order, or replace the configuration of one that is already stored.
 
     Raises :class:`~headrace.herder.errors.RequestError` at the first one that is refused.
     """
@@ -136,18 +136,18 @@ def _created(file: ConnectorFile, herder: Herder) -> bool:
             )
         )
     except AlreadyExistsError:
-        # The same command was killed while it created the connector, which is finished when Kafka is reached.
+        # An earlier run was killed while it created the connector; the creation is completed once Kafka is reached.
         return False
     return True
 
 
 def _put(file: ConnectorFile, herder: Herder) -> None:
-    has_beginning = (
+    has_initial_settings = (
         file.initial_offsets is not None or file.initial_state is not TargetState.RUNNING
     )
-    if has_beginning:
+    if has_initial_settings:
         _log.info(
-            "Connector %s is stored already: its initial_state and initial_offsets are ignored.",
+            "Connector %s is already stored: its initial_state and initial_offsets are ignored.",
             file.name,
         )
     if herder.info(file.name).config != file.config:

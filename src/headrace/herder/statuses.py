@@ -1,4 +1,4 @@
-"""What the herder itself writes of connectors' states; their runs write the rest."""
+"""The statuses that the herder itself writes; connectors' runs write the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.storage.protocols import Status
 
 
 class HerderStatuses:
-    """Statuses of connectors of which nothing runs. Used by the herder's thread."""
+    """Statuses of connectors that do not run. Used by the herder's thread."""
 
     def __init__(self, local: LocalServices) -> None:
         self._local = local
@@ -28,7 +28,7 @@ class HerderStatuses:
         self._local.statuses.put(name, task, status)
 
     def unassigned(self, name: str) -> None:
-        """Nobody runs it at the moment: it is new, or an earlier process did."""
+        """It does not run at the moment: it is new, or an earlier process ran it."""
         for task in self._local.statuses.statuses(name):
             if task is not None:
                 self.put(name, State.UNASSIGNED, task=task)
@@ -56,7 +56,7 @@ class HerderStatuses:
             self.put(name, State.RESTARTING)
 
     def forget(self, name: str) -> None:
-        """It is deleted; whatever its run still wrote goes, too."""
+        """It is deleted; statuses that its run still wrote are deleted as well."""
         self._local.statuses.forget(name)
         self._local.topics.forget(name)
 

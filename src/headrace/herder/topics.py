@@ -1,4 +1,4 @@
-"""Which topics each connector has written to (KIP-558): remembered, answered and reset."""
+"""The topics that each connector has written to (KIP-558): stored, answered and reset."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from headrace.herder.services import LocalServices
 from headrace.observe.events import Event, TopicsWritten
 from headrace.storage.protocols import ConfigStore, TopicStore
 
+_log = logging.getLogger(__name__)
+
 
 class TopicRequests:
-    """Answered from the store, as far as the worker allows. Any thread may call."""
+    """Requests about active topics, answered from the store if the worker allows it. Any thread may call."""
 
     def __init__(self, local: LocalServices) -> None:
         self._local = local
 
     def topics(self, name: str) -> Sequence[str]:
-        """The topics that the connector has written to; none of a connector that is not there."""
+        """The topics that the connector has written to; none for an unknown connector."""
         self._refuse_untracked()
         return self._local.topics.topics(name)
 
@@ -35,18 +37,15 @@ class TopicRequests:
             raise ForbiddenError("Topic tracking is disabled.")
 
 
-_log = logging.getLogger(__name__)
-
-
 class ActiveTopics:
-    """A listener of events; stores what is new. Told from any thread."""
+    """A listener of events that stores new topics. Called from any thread."""
 
     def __init__(self, topics: TopicStore, configs: ConfigStore) -> None:
         self._topics = topics
         self._configs = configs
 
     def __call__(self, event: Event) -> None:
-        """Store topics that are new; those of a connector that has been deleted meanwhile are not."""
+        """Store new topics, unless the connector has been deleted meanwhile."""
         if not isinstance(event, TopicsWritten):
             return
         try:
@@ -54,5 +53,5 @@ class ActiveTopics:
             if new and self._configs.connector(event.connector) is not None:
                 self._topics.put(event.connector, sorted(new))
         except ConnectError as error:
-            # The next micro-batch tells them again.
+            # The next micro-batch reports them again.
             _log.warning("The active topics of %s were not stored: %s", event.connector, error)

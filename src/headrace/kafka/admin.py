@@ -1,4 +1,4 @@
-"""Questions to a cluster and the making of topics, each with a deadline; the first contact with it."""
+"""The admin client: queries and topic creation, each with a deadline; the first connection to a cluster."""
 
 # The library re-exports its own names in a way that the type checker takes for private.
 # pyright: reportPrivateImportUsage=false
@@ -29,7 +29,7 @@ from headrace.kafka.refused_settings import refused_settings
 
 T = TypeVar("T")
 
-# One question; the client itself asks again inside it while its connection is being made.
+# One request; the client itself retries within it while its connection is being established.
 _STEP_SECONDS = 5.0
 _PAUSE_SECONDS = 0.2
 
@@ -37,7 +37,7 @@ UNREACHABLE: Final = (
     "Failed to connect to and describe Kafka cluster. "
     "Check worker's broker connection and security properties."
 )
-"""Kafka Connect's sentence about a cluster that is not there."""
+"""Kafka Connect's sentence about a cluster that cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class CompactedTopic:
     """A topic for state, as Kafka Connect makes it. -1 leaves a number to the broker.
 
     *setting* is the key under which the user named the topic, in the configuration of *whose*, and *keeps*
-    what the topic keeps, all for the refusal of a topic that forgets.
+    says what it stores. They are for the error about a topic that is not compacted.
     """
 
     name: str
@@ -57,7 +57,7 @@ class CompactedTopic:
 
 
 class CreationForbiddenError(TaskFailedError):
-    """This client may not create a topic that is not there."""
+    """The topic does not exist, and this client may not create it."""
 
 
 class KafkaAdmin:
@@ -65,18 +65,18 @@ class KafkaAdmin:
 
     Raises :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
 
-    Every method asks again while that can help. After its deadline it raises
-    :class:`~headrace.connect.errors.RetriableError`, for what no retry mends
-    :class:`~headrace.connect.errors.TaskFailedError`. Any thread may call.
+    Every method retries while that can help. It raises :class:`~headrace.connect.errors.RetriableError`
+    after its deadline, and :class:`~headrace.connect.errors.TaskFailedError` for errors that no retry
+    can resolve. Any thread may call.
     """
 
     def __init__(self, config: ClientConfig) -> None:
-        self._said = LastClientError()
+        self._last_error = LastClientError()
         settings: dict[str, Any] = {
             **connection_settings(config.settings),
-            "error_cb": self._said,
+            "error_cb": self._last_error,
             "logger": CLIENT_LOG,
-            # Critical only: everything else it would log is told to its error_cb.
+            # Critical only: everything else that it would log goes to its error_cb.
             "log_level": 2,
         }
         try:
@@ -85,13 +85,10 @@ class KafkaAdmin:
             raise refused_settings(error, config.settings) from error
 
     @property
-    def last_said(self) -> str | None:
-        """What the client complained of last, such as a refused connection.
-
-        ``None`` when it did not since a question was answered.
-        """
+    def last_error(self) -> str | None:
+        """The client's last error, such as a refused connection; ``None`` since the last successful request."""
         self._client.poll(0)
-        return self._said.text
+        return self._last_error.text
 
     def check_reachable(self, deadline: Deadline) -> str:
         """The cluster's id, once a broker has answered."""
@@ -101,8 +98,8 @@ class KafkaAdmin:
             raise type(error)(f"{UNREACHABLE} {error}") from error
 
     def cluster_id(self, deadline: Deadline) -> str:
-        """What tells the cluster from every other one; empty where its brokers do not say."""
-        return self._asked(self._describe_cluster, "a description of the cluster", deadline)
+        """The cluster's id; empty if its brokers do not report one."""
+        return self._answered(self._describe_cluster, "a description of the cluster", deadline)
 
     def partitions(self, topic: str, deadline: Deadline) -> list[int]:
         """The partitions of *topic*; a missing topic fails and is not created."""
@@ -112,10 +109,10 @@ class KafkaAdmin:
             answer = self._client.describe_topics(topics, request_timeout=seconds)
             return [one.id for one in answer[topic].result().partitions]
 
-        return self._asked(ask, "a description of", deadline, topic=topic)
+        return self._answered(ask, "a description of", deadline, topic=topic)
 
     def exists(self, topic: str, deadline: Deadline) -> bool:
-        """Whether there is a topic of that name that this client may see."""
+        """Whether a topic of that name exists and this client may see it."""
 
         def ask(seconds: float) -> bool:
             topics = TopicCollection([topic])
@@ -127,10 +124,10 @@ class KafkaAdmin:
                 raise
             return True
 
-        return self._asked(ask, "a description of", deadline, topic=topic)
+        return self._answered(ask, "a description of", deadline, topic=topic)
 
     def end_offsets(self, topic: str, deadline: Deadline) -> dict[int, int]:
-        """The end of each partition, whatever transactions are open in it."""
+        """The end of each partition, open transactions included."""
         partitions = self.partitions(topic, deadline)
         return self._offsets(
             "the end of", OffsetSpec.latest(), topic, partitions, deadline=deadline
@@ -156,13 +153,13 @@ class KafkaAdmin:
                 place.partition: _end(answer.result().offset) for place, answer in answers.items()
             }
 
-        return self._asked(ask, what, deadline, topic=topic)
+        return self._answered(ask, what, deadline, topic=topic)
 
     def ensure_compacted_topic(self, topic: CompactedTopic, deadline: Deadline) -> bool:
         """Create *topic* unless it exists; returns whether it was created.
 
         Raises :class:`~headrace.connect.errors.ConfigError` when it exists and is not compacted, because
-        it would forget. A client that may not read the topic's settings is believed.
+        it would lose data. When this client may not read the topic's settings, they are not checked.
         """
         new = NewTopic(
             topic.name, topic.partitions, topic.replication, config={"cleanup.policy": "compact"}
@@ -185,8 +182,8 @@ class KafkaAdmin:
     ) -> bool:
         """Create the topic unless it exists; returns whether it was created.
 
-        -1 leaves a number to the broker; what is not among *settings* is the broker's, too. Raises
-        :class:`CreationForbiddenError` when it is not there and this client may not create it.
+        -1 leaves a number to the broker; settings that are not in *settings* have the broker's defaults.
+        Raises :class:`CreationForbiddenError` when it does not exist and this client may not create it.
         """
         if self.exists(name, deadline):
             return False
@@ -199,25 +196,25 @@ class KafkaAdmin:
             try:
                 answer[new.topic].result()
             except KafkaException as error:
-                told = kafka_error(error).name()
-                # The controller knows, and a broker that is asked may not have heard of it yet.
-                if told == _THERE:
+                code = kafka_error(error).name()
+                # The controller knows the topic; the broker that is asked may not know it yet.
+                if code == _ALREADY_EXISTS:
                     return False
-                # Without the right to create, a topic that somebody else made is just as good.
-                if told not in _FORBIDDEN:
+                # Without the right to create, a topic that already exists will do.
+                if code not in _FORBIDDEN:
                     raise
                 if not self.exists(new.topic, deadline):
                     raise _forbidden(error, new.topic) from error
                 return False
             return True
 
-        created = self._asked(ask, "the creation of", deadline, topic=new.topic)
+        created = self._answered(ask, "the creation of", deadline, topic=new.topic)
         if created:
             self._await_known(new.topic, deadline)
         return created
 
     def _await_known(self, topic: str, deadline: Deadline) -> None:
-        # Only the controller is sure to know it by then, and a broker would say that it is not there.
+        # Only the controller is sure to know the topic by then; another broker may report it as unknown.
         while not self.exists(topic, deadline):
             if deadline.expired:
                 raise _unanswered("brokers do not know it yet", "the creation of", topic)
@@ -231,17 +228,17 @@ class KafkaAdmin:
             try:
                 return cast("str", answer[resource].result()["cleanup.policy"].value)
             except KafkaException as error:
-                if kafka_error(error).name() in _NOT_TOLD:
+                if kafka_error(error).name() in _UNREADABLE:
                     return None
                 raise
 
-        return self._asked(ask, "a description of", deadline, topic=topic)
+        return self._answered(ask, "a description of", deadline, topic=topic)
 
     def _describe_cluster(self, seconds: float) -> str:
         answer: Future[object] = self._client.describe_cluster(request_timeout=seconds)
         return getattr(answer.result(), "cluster_id", None) or ""
 
-    def _asked(
+    def _answered(
         self,
         ask: Callable[[float], T],
         doing: str,
@@ -257,21 +254,21 @@ class KafkaAdmin:
                 if not is_retriable(inner):
                     raise translated(inner, Context(doing=doing, topic=topic)) from error
                 if deadline.expired:
-                    said = self.last_said if inner.name() in _SILENCE else None
-                    raise _unanswered(said or inner.str(), doing, topic) from error
+                    reason = self.last_error if inner.name() in _NO_ANSWER else None
+                    raise _unanswered(reason or inner.str(), doing, topic) from error
                 time.sleep(deadline.remaining(_PAUSE_SECONDS))
             else:
-                # Whatever it has complained of by now was no reason for what may come.
+                # Errors from before a successful request do not explain later failures.
                 self._client.poll(0)
-                self._said.forget()
+                self._last_error.forget()
                 return answer
 
 
-# Nothing was answered; why that was, the client tells apart from it.
-_SILENCE = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
-_THERE = "TOPIC_ALREADY_EXISTS"
+# There was no answer; the client reports the cause separately.
+_NO_ANSWER = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
+_ALREADY_EXISTS = "TOPIC_ALREADY_EXISTS"
 _FORBIDDEN = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
-_NOT_TOLD = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")
+_UNREADABLE = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")
 
 
 def _end(offset: int) -> int:
@@ -310,39 +307,39 @@ def _forgets(topic: CompactedTopic, policy: str | None) -> str:
     )
 
 
-FIRST_WORD_SECONDS: Final = 2.0
-"""A broker that answers later than this is told of."""
+FIRST_REPORT_SECONDS: Final = 2.0
+"""Waiting for a broker for longer than this is reported."""
 
-AGAIN_SECONDS: Final = 10.0
-"""How often it is told of again, in the same words."""
+REPEAT_SECONDS: Final = 10.0
+"""How often that report is repeated."""
 
 
 def wait_for_kafka(
     config: ClientConfig,
     deadline: Deadline,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     *,
-    first_word_seconds: float = FIRST_WORD_SECONDS,
-    again_seconds: float = AGAIN_SECONDS,
+    first_report_seconds: float = FIRST_REPORT_SECONDS,
+    repeat_seconds: float = REPEAT_SECONDS,
 ) -> str:
-    """The cluster's id, once a broker has answered; *tell* is given a sentence now and then until then.
+    """The cluster's id, once a broker has answered; until then *report* is called with a sentence now and then.
 
-    Called once, at a worker's start. Raises
-    :class:`~headrace.connect.errors.RetriableError` with the address and the client's last reason after
-    *deadline*, and what no waiting mends at once.
+    Called once, at a worker's start. Raises :class:`~headrace.connect.errors.RetriableError` with the
+    address and the client's last error after *deadline*. Errors that waiting cannot resolve are raised
+    at once.
     """
     admin = KafkaAdmin(config)
     address = config.settings.get("bootstrap.servers", "")
-    patience = first_word_seconds
+    patience = first_report_seconds
     while True:
         try:
             return admin.check_reachable(Deadline.after(deadline.remaining(patience)))
         except RetriableError as error:
-            reason = admin.last_said or "No broker has answered"
+            reason = admin.last_error or "No broker has answered"
             if deadline.expired:
                 raise RetriableError(_unreached(str(address), reason)) from error
-            tell(f"Waiting for Kafka at {address}: {reason}")
-            patience = again_seconds
+            report(f"Waiting for Kafka at {address}: {reason}")
+            patience = repeat_seconds
 
 
 def _unreached(address: str, reason: str) -> str:

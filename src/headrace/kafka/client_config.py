@@ -1,7 +1,7 @@
 """Kafka Connect's client settings as librdkafka's. Pure, but for the files of key stores.
 
 Connect names its clients' settings as the Java clients do. Most names are the same here; this module
-translates the others, adds our own defaults and says what it had to leave out.
+translates the others, adds our own defaults and warns about settings that it had to leave out.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ CONNECTION_PREFIXES: Final = (
     "socket.",
     "ssl.",
 )
-"""Beginnings of the keys that say how to reach a cluster whose ``bootstrap.servers`` are known."""
+"""Prefixes of the keys that say how to reach a cluster whose ``bootstrap.servers`` are known."""
 
 _SECRET_WORDS = ("password", "secret", "token", ".key.pem", "jaas", "ssl.key", "assertion")
 
 _RECONNECTING: Settings = MappingProxyType(
     {
-        # A broker that is back is noticed within two seconds.
+        # A broker that has returned is noticed within two seconds.
         "reconnect.backoff.max.ms": 2_000,
-        # Java's. A connection that was begun while a broker was frozen is noticed late by the system; another one is not.
+        # Java's default. The system is slow to notice that a connection to a frozen broker was accepted; a new
+        # connection is noticed at once.
         "socket.connection.setup.timeout.ms": 10_000,
     }
 )
@@ -61,7 +62,7 @@ PRODUCER_DEFAULTS: Settings = MappingProxyType(
         "queue.buffering.max.messages": 500_000,
         # The client fills its requests itself; waiting for the last one's answer only delays commits.
         "socket.nagle.disable": True,
-        # How long a topic may take to be made by the broker; one that is missing is told after that.
+        # How long the broker may take to create a topic; after that a missing topic is an error.
         "topic.metadata.propagation.max.ms": 5_000,
         **_RECONNECTING,
     }
@@ -69,9 +70,9 @@ PRODUCER_DEFAULTS: Settings = MappingProxyType(
 
 TRANSACTIONAL_DEFAULTS: Settings = MappingProxyType(
     {
-        # No one reads a record before its commit, which sends at once what waits. With an idempotent producer the
-        # client has one request of a partition under way at a time, and spins through the wait for its answer when a
-        # record has waited longer than this: a quarter of all that sending costs.
+        # Records are not visible before their commit, which sends at once what is queued. With an idempotent
+        # producer the client has one request of a partition in flight, and busy-waits for its answer when a
+        # record has been queued for longer than this: a quarter of the cost of sending.
         "linger.ms": 200,
     }
 )
@@ -84,7 +85,7 @@ _WITHOUT_END = 2_147_483_647
 class ClientConfig:
     """Settings for one client of the library. Its ``repr`` hides secrets; it survives pickling.
 
-    *warnings* are sentences about settings of the user that have no effect.
+    *warnings* are sentences about the user's settings that have no effect.
     """
 
     settings: Settings
@@ -108,17 +109,17 @@ class ClientConfig:
 
 
 def redacted(settings: Settings) -> dict[str, str | int | bool]:
-    """*settings* fit for a log line: values of secret keys are replaced."""
+    """*settings* for a log line: values of secret keys are replaced."""
     return {key: "[hidden]" if _is_secret(key) else value for key, value in settings.items()}
 
 
 def producer_config(
     properties: Mapping[str, str], *, transactional_id: str | None = None
 ) -> ClientConfig:
-    """A producer's settings from Connect's: *properties* as after the prefix ``producer.`` was cut.
+    """A producer's settings from Connect's: *properties* without the prefix ``producer.``.
 
-    The user's settings win over ours, except what exactly-once rests on: the transactional id and
-    idempotence. Raises :class:`~headrace.connect.errors.ConfigError` with every problem.
+    The user's settings win over ours, except those that exactly-once depends on: the transactional id
+    and idempotence. Raises :class:`~headrace.connect.errors.ConfigError` with every problem.
     """
     translated = translation(_without_ours(properties))
     defaults = {**PRODUCER_DEFAULTS, **(TRANSACTIONAL_DEFAULTS if transactional_id else {})}
@@ -146,7 +147,7 @@ def connection_settings(settings: Mapping[str, _Value]) -> dict[str, _Value]:
 
 
 def client_config(properties: Mapping[str, str]) -> ClientConfig:
-    """Settings for a client of any kind from Connect's: only those that say how to reach the cluster.
+    """Connection settings for a client of any kind, from Connect's.
 
     Raises :class:`~headrace.connect.errors.ConfigError` with every problem.
     """
@@ -164,7 +165,7 @@ def _without_ours(properties: Mapping[str, str]) -> dict[str, str]:
 
 def _overruled(properties: Mapping[str, str], transactional_id: str | None) -> list[str]:
     used = {"transactional.id": transactional_id or "none", "enable.idempotence": "true"}
-    # The first reason is Kafka Connect's; without exactly-once there is another one.
+    # The second reason is Kafka Connect's.
     reason = (
         "headrace's producers are idempotent, and transactional only with exactly-once source support"
         if transactional_id is None
@@ -185,22 +186,22 @@ def _refuse(translated: Translation, settings: Settings) -> None:
 
 
 def _conflicts(settings: Settings) -> list[tuple[str, str]]:
-    """What librdkafka would refuse with a less helpful sentence, or accept and lose records."""
+    """Settings that librdkafka would refuse with a less helpful sentence, or accept and lose records."""
     problems: list[tuple[str, str]] = []
     if settings["acks"] not in ("all", "-1"):
-        told = f"{settings['acks']} can lose records; only 'all' works with idempotence."
-        problems.append(("acks", told))
+        problem = f"{settings['acks']} can lose records; only 'all' works with idempotence."
+        problems.append(("acks", problem))
     if _number(settings, "max.in.flight.requests.per.connection", 5) > 5:  # noqa: PLR2004 - Kafka's own bound
-        told = "At most 5 with idempotence, otherwise records could change their order."
-        problems.append(("max.in.flight.requests.per.connection", told))
+        problem = "At most 5 with idempotence, otherwise records could change their order."
+        problems.append(("max.in.flight.requests.per.connection", problem))
     if settings.get("retries") == "0":
         problems.append(("retries", "0 does not work with idempotence; leave it out."))
     queue = _number(settings, "queue.buffering.max.kbytes", 0) * 1024
     if 0 < queue < _number(settings, "message.max.bytes", 0):
-        told = (
-            f"It must not be more than buffer.memory ({queue}): such a record would wait for ever."
+        problem = (
+            f"It must not be more than buffer.memory ({queue}): a larger record would wait forever."
         )
-        problems.append(("max.request.size", told))
+        problems.append(("max.request.size", problem))
     if "transactional.id" in settings:
         problems += _late_delivery(settings)
     return problems
@@ -211,20 +212,20 @@ def _late_delivery(settings: Settings) -> list[tuple[str, str]]:
     transaction = _number(settings, "transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS)
     if 0 < delivery <= transaction:
         return []
-    told = (
+    problem = (
         f"{delivery} is longer than transaction.timeout.ms ({transaction}), which ends the transaction "
         "anyway. Leave it out, or raise transaction.timeout.ms with it."
     )
-    return [("delivery.timeout.ms", told)]
+    return [("delivery.timeout.ms", problem)]
 
 
 def _number(settings: Settings, key: str, default: int) -> int:
     try:
         return int(settings.get(key, default))
     except ValueError as error:
-        told = f"{settings[key]!r} is not a whole number."
+        problem = f"{settings[key]!r} is not a whole number."
         raise ConfigError(
-            [(connect_name(key), told)], where="The producer's configuration"
+            [(connect_name(key), problem)], where="The producer's configuration"
         ) from error
 
 

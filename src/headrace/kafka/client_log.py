@@ -1,4 +1,4 @@
-"""What the client library logs, in ``logging``, and the reasons that it gives of its own accord."""
+"""The client library's log lines, in ``logging``, and the errors that it reports outside of calls."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from confluent_kafka import KafkaError
 
 from headrace.kafka.deadline import Clock
 
-_EVERY_SECONDS = 60.0
-# It says these of each connection of each client that it could not make or has lost, again and again.
+_INTERVAL_SECONDS = 60.0
+# Logged repeatedly for each connection of each client that failed or was lost.
 _CONNECTION = frozenset({"FAIL", "ERROR", "REQTMOUT"})
-# It asks again by itself, and what does not pass comes as an error of the call that waits for it.
-_ASKED_AGAIN = frozenset({"GETPID"})
+# The client retries these by itself; a lasting failure is an error of the call that waits for it.
+_RETRIED = frozenset({"GETPID"})
 
 
 class ClientLog:
     """Takes the client's lines as a ``logging.Logger`` would; the ``logger`` setting of every client.
 
-    Lines about connections: the first is a warning, then at most one a minute is, with the number of those
-    between; the others are debug lines, like those about what a healthy client asks again. All clients of
-    a process share one, and any thread may call.
+    Of lines about connections, the first is a warning, and then at most one a minute, with the number of
+    lines suppressed in between; the others are logged at DEBUG, like those about requests that a healthy
+    client retries. All clients of a process share one, and any thread may call.
     """
 
     def __init__(self, logger: logging.Logger, *, clock: Clock = time.monotonic) -> None:
         self._logger = logger
         self._clock = clock
         self._lock = threading.Lock()
-        self._told_at: float | None = None
-        self._untold = 0
+        self._logged_at: float | None = None
+        self._suppressed = 0
 
     def log(self, level: int, template: str, facility: str, *rest: object) -> None:
         """Take one line; the client calls it with its *facility*, its name and its text."""
         if facility in _CONNECTION:
             self._connection(level, template, facility, *rest)
-        elif facility in _ASKED_AGAIN and level <= logging.WARNING:
+        elif facility in _RETRIED and level <= logging.WARNING:
             self._logger.debug(template, facility, *rest)
         else:
             self._logger.log(level, template, facility, *rest)
 
     def _connection(self, level: int, template: str, *words: object) -> None:
-        # Below a warning it is a connection that the broker has closed because no one used it.
-        before = self._before(self._clock()) if level >= logging.WARNING else None
+        # Below WARNING it is an idle connection that the broker has closed.
+        before = self._suppressed_before(self._clock()) if level >= logging.WARNING else None
         if before is None:
             self._logger.debug(template, *words)
         elif before:
@@ -54,44 +54,43 @@ class ClientLog:
         else:
             self._logger.warning(template, *words)
 
-    def _before(self, now: float) -> int | None:
-        """How many lines went untold before one that is to be told now; ``None`` when it is not."""
+    def _suppressed_before(self, now: float) -> int | None:
+        """How many lines were suppressed before this one; ``None`` when this one is to be suppressed, too."""
         with self._lock:
-            if self._told_at is not None and now < self._told_at + _EVERY_SECONDS:
-                self._untold += 1
+            if self._logged_at is not None and now < self._logged_at + _INTERVAL_SECONDS:
+                self._suppressed += 1
                 return None
-            untold, self._untold, self._told_at = self._untold, 0, now
-            return untold
+            suppressed, self._suppressed, self._logged_at = self._suppressed, 0, now
+            return suppressed
 
 
 CLIENT_LOG: Final = ClientLog(logging.getLogger("headrace.kafka.client"))
 
-
 _MOMENT = re.compile(r" \(after \d+ms in state .*\)")
-# "host:port/bootstrap: " before a sentence that names the address once more.
+# "host:port/bootstrap: " before a sentence that repeats the address.
 _BOOTSTRAP = re.compile(r"^\S+/bootstrap: ")
 
 _AWAY = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE")
 
 
 class LastClientError:
-    """A client's ``error_cb`` that remembers in *text* what was said last; ``None`` before anything was.
+    """A client's ``error_cb`` that keeps the last error in *text*; ``None`` before the first one.
 
-    Called inside the client's own calls, so by whoever polls it.
+    Called inside the client's own calls, so on the thread that polls it.
     """
 
     def __init__(self) -> None:
         self.text: str | None = None
         self.was_away = False
-        """Whether a broker could not be reached, or broke off, at some time."""
+        """Whether a broker could not be reached, or a connection was lost, at some time."""
 
     def __call__(self, error: KafkaError) -> None:
-        """Remember *error*, unless it only sums up what was said before."""
+        """Keep *error*, unless it only summarises earlier ones."""
         self.was_away |= error.name() in _AWAY
-        # The client says the same outage in changing words; whoever is told wants to hear of it once.
+        # That all brokers are down says less than the error before it, which has the cause.
         if self.text is None or error.name() != "_ALL_BROKERS_DOWN":
             self.text = _BOOTSTRAP.sub("", _MOMENT.sub("", error.str()))
 
     def forget(self) -> None:
-        """Nothing counts as said before this."""
+        """Drop the last error."""
         self.text = None

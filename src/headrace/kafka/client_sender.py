@@ -1,4 +1,4 @@
-"""The sender on the client library: what it refuses before it sends, and rows that it takes in bounded pieces."""
+"""The sender on the client library: checks before sending, and rows handed over in bounded pieces."""
 
 # The library's types do not list the functions of pyarrow.compute, nor what arrays hold.
 # pyright: reportAttributeAccessIssue=false, reportUnknownParameterType=false
@@ -33,8 +33,8 @@ from headrace.kafka.sender import (
     TooLargeError,
 )
 
-# Python objects cost several times their Arrow bytes, so only this much of a batch exists twice; few
-# enough rows to stay in a core's cache between being made and being copied by the client.
+# Python objects cost several times their Arrow bytes, so only this much of a batch is converted at a time;
+# few enough rows to stay in a core's cache until the client has copied them.
 MAX_ROWS = 2_000
 MAX_BYTES = 4_000_000
 
@@ -44,7 +44,7 @@ OVERHEAD_BYTES = 100
 
 
 def pieces(records: EncodedRecords, stop: int) -> Iterator[tuple[int, int]]:
-    """Bounds of consecutive pieces of the first *stop* rows, each small enough to exist twice."""
+    """Bounds of consecutive pieces of the first *stop* rows, each small enough to be converted at a time."""
     if stop == 0:
         return
     per_row = max(1, records.values.nbytes // len(records))
@@ -54,7 +54,7 @@ def pieces(records: EncodedRecords, stop: int) -> Iterator[tuple[int, int]]:
 
 
 class Rows(NamedTuple):
-    """What the client's ``produce`` takes of each row, a column each; all but *values* may be without end."""
+    """Arguments of the client's ``produce``, one column each; all but *values* may be infinite."""
 
     values: list[bytes | None]
     keys: Iterable[bytes | None]
@@ -63,7 +63,7 @@ class Rows(NamedTuple):
 
 
 def rows(records: EncodedRecords, start: int, stop: int) -> Rows:
-    """Rows *start* to *stop* with everything they have."""
+    """Rows *start* to *stop*, as arguments of ``produce``."""
     headers = records.headers
     return Rows(
         values=_taken(records.values, start, stop),
@@ -126,14 +126,14 @@ def _taken(column: pa.Array, start: int, stop: int) -> list[bytes | None]:
     return cast("list[bytes | None]", column.slice(start, stop - start).to_pylist())
 
 
-# A partition that is not there is asked for again, but not for each of a file's records.
+# The partition count is refreshed for a missing partition, but not for each of a file's records.
 _FRESH_SECONDS = 5.0
 
 
 class SendPrecheck:
-    """Lets in what a producer with requests of *max_bytes* can send; one thread owns it.
+    """Refuses records that a producer with requests of *max_bytes* cannot send; one thread owns it.
 
-    *partitions* asks Kafka how many a topic has, and raises ``TaskFailedError`` when that is not to be had.
+    *partitions* asks Kafka for a topic's partition count, and raises ``TaskFailedError`` when it is not available.
     """
 
     def __init__(self, partitions: Callable[[str], int], *, max_bytes: int, clock: Clock) -> None:
@@ -142,7 +142,7 @@ class SendPrecheck:
         self._clock = clock
         self._known = dict[str, tuple[int | None, float]]()
 
-    def admit(self, records: EncodedRecords) -> None:
+    def check(self, records: EncodedRecords) -> None:
         """Raise :class:`~headrace.kafka.sender.UnsendableError` with the first row that cannot be sent."""
         self._refuse_too_large(records)
         if records.partition is not None and len(records):
@@ -166,24 +166,24 @@ class SendPrecheck:
         raise NoPartitionError(
             f"The record's topic {topic!r} has no partition {partition}: it has {there}.",
             row=0,
-            advice="Tell one that it has, or give the topic more partitions.",
+            advice="Use one of these, or add partitions to the topic.",
         )
 
     def _count(self, topic: str, wanted: int) -> int | None:
-        """How many partitions *topic* has, asked again when *wanted* is beyond; ``None``: no one knows."""
+        """The partition count of *topic*, refreshed when *wanted* is beyond it; ``None`` when it is unknown."""
         count, asked_at = self._known.get(topic, (None, None))
         if count is not None and wanted < count:
             return count
         if asked_at is None or self._clock() >= asked_at + _FRESH_SECONDS:
-            count = self._asked(topic)
+            count = self._counted(topic)
             self._known[topic] = count, self._clock()
         return count
 
-    def _asked(self, topic: str) -> int | None:
+    def _counted(self, topic: str) -> int | None:
         try:
             return self._partitions(topic)
         except TaskFailedError:
-            # Why a topic cannot be written to is told by the writing itself, with its own advice.
+            # Writing to the topic raises the cause, with its own advice.
             return None
 
 
@@ -198,18 +198,18 @@ def make_sender(
     open_seconds: float = OPEN_SECONDS,
     clock: Clock = time.monotonic,
     waiting: Waiting | None = None,
-    tells_places: bool = False,
+    reports_metadata: bool = False,
 ) -> Sender:
     """A sender with *config*, transactional when that has a transactional id.
 
-    *owner* is who sends, for messages, such as ``task c-0``. ``open`` gives up after *open_seconds*.
-    *waiting* is called about once a second on the owner's thread while a broker is awaited; what it raises
-    leaves the sender's method, and the sender can then only be closed. *tells_places* makes ``send_each``
-    work, at several times the cost of every record. Raises :class:`~headrace.connect.errors.ConfigError`
-    for settings that the client refuses.
+    *owner* names the user of the sender in messages, such as ``task c-0``. ``open`` gives up after
+    *open_seconds*. *waiting* is called about once a second on the owner's thread while the sender waits for
+    a broker; an exception from it is raised by the sender's method, and the sender can then only be closed.
+    *reports_metadata* makes ``send_each`` work, at several times the cost of every record. Raises
+    :class:`~headrace.connect.errors.ConfigError` for settings that the client refuses.
     """
     producer = TrackedProducer(
-        config, owner=owner, clock=clock, waiting=waiting, reports_all=tells_places
+        config, owner=owner, clock=clock, waiting=waiting, reports_all=reports_metadata
     )
     opening = partial(Deadline.after, open_seconds, clock)
     max_bytes = int(config.settings.get("message.max.bytes", 1_000_000))
@@ -219,8 +219,8 @@ def make_sender(
         opening=opening,
         max_bytes=max_bytes,
         is_transactional=is_transactional,
-        tells_places=tells_places,
-        places_keys=config.settings.get("partitioner") in _JAVA_PARTITIONERS,
+        reports_metadata=reports_metadata,
+        partitions_as_java=config.settings.get("partitioner") in _JAVA_PARTITIONERS,
     )
 
 
@@ -229,9 +229,9 @@ class ClientSender:
 
     A delivery failure that arrives later is raised by the next ``send``, ``flush`` or ``commit``, and by
     each one after it until ``abort``; without transactions the sender can then only be closed. Nothing
-    gives up while a broker is away, except that a transaction ends with its time-out: then no one knows
-    whether a commit went through, so it is told as a
-    :class:`~headrace.connect.errors.TransactionTimedOutError`.
+    gives up while a broker is unreachable, except that a transaction ends with its time-out. Then it is
+    unknown whether a commit succeeded, so :class:`~headrace.connect.errors.TransactionTimedOutError` is
+    raised.
     """
 
     def __init__(
@@ -241,16 +241,16 @@ class ClientSender:
         opening: Callable[[], Deadline],
         max_bytes: int,
         is_transactional: bool,
-        tells_places: bool,
-        places_keys: bool,
+        reports_metadata: bool,
+        partitions_as_java: bool,
     ) -> None:
         self._producer = producer
         self._opening = opening
         self._is_transactional = is_transactional
-        self._tells_places = tells_places
-        self._places_keys = places_keys
+        self._reports_metadata = reports_metadata
+        self._partitions_as_java = partitions_as_java
         self._clock = opening().clock
-        self._door = SendPrecheck(self._partitions, max_bytes=max_bytes, clock=self._clock)
+        self._precheck = SendPrecheck(self._partitions, max_bytes=max_bytes, clock=self._clock)
 
     def open(self) -> None:
         """Become the owner of the transactional id; nothing when idempotent."""
@@ -297,31 +297,30 @@ class ClientSender:
     def send(self, records: EncodedRecords) -> None:
         """Hand over *records*; returns when all are in the client's queue, waiting while it is full."""
         self._producer.raise_undelivered()
-        self._door.admit(records)
+        self._precheck.check(records)
         self._producer.writes_to(records.topic)
         self._produce(records)
 
     def send_each(self, records: EncodedRecords) -> Sequence[RecordMetadata]:
-        """Like ``send``, one by one; needs a sender that ``tells_places``."""
+        """Like ``send``, one by one; needs a sender that ``reports_metadata``."""
         self._producer.raise_undelivered()
-        self._door.admit(records)
-        if not self._tells_places:
-            raise ValueError("send_each needs a sender made with tells_places=True.")
+        self._precheck.check(records)
+        if not self._reports_metadata:
+            raise ValueError("send_each needs a sender made with reports_metadata=True.")
         self._producer.writes_to(records.topic)
-        places: dict[int, RecordMetadata] = {}
-        self._produce(records, lambda row: partial(self._on_placed, places, row))
+        metadata: dict[int, RecordMetadata] = {}
+        self._produce(records, lambda row: partial(self._on_metadata, metadata, row))
         self.flush()
-        return [places[row] for row in range(len(records))]
+        return [metadata[row] for row in range(len(records))]
 
     def send_offsets(self, topic: str, entries: Sequence[OffsetEntry]) -> None:
         """Hand over records of the offsets topic; a refusal fails the task.
 
-        Whatever partitioner the user chose for records, a key of an offset goes where Java's default one
-        puts it: equal keys must follow each other in one partition, where the log tells which is newer.
+        Whatever partitioner the user has chosen for records, the key of an offset goes where Java's default
+        partitioner puts it: equal keys must be in one partition, whose order shows which is newer.
         """
         self._producer.writes_to(topic)
-        asked = not self._places_keys
-        partitions = self._partitions(topic) if asked else None
+        partitions = None if self._partitions_as_java else self._partitions(topic)
         for key, value in entries:
             partition = java_partition(key, partitions) if partitions else _ANY_PARTITION
             try:
@@ -337,7 +336,7 @@ class ClientSender:
     def _produce(
         self, records: EncodedRecords, reporting: Callable[[int], _Report] | None = None
     ) -> None:
-        """Hand over all of *records*; *reporting* makes what is told how each row fared."""
+        """Hand over all of *records*; *reporting* makes the delivery callback of each row."""
         for start, stop in pieces(records, len(records)):
             row = start
             while row < stop:
@@ -351,7 +350,7 @@ class ClientSender:
         stop: int,
         reporting: Callable[[int], _Report] | None,
     ) -> int:
-        """Hand over rows until the queue is full; the first row that is not handed over, *stop* without one."""
+        """Hand over rows until the queue is full; the first row that was not handed over, *stop* if all were."""
         piece = rows(records, start, stop)
         left = iter(piece.values)
         # By position and by map: keywords, and a loop in Python, cost as much again as the calls.
@@ -387,19 +386,19 @@ class ClientSender:
             else:
                 return
 
-    def _on_placed(
+    def _on_metadata(
         self,
-        places: dict[int, RecordMetadata],
+        metadata: dict[int, RecordMetadata],
         row: int,
         error: KafkaError | None,
         message: Delivered,
     ) -> None:
         self._producer.on_delivery(error, message)
         if error is None:
-            places[row] = _place(message)
+            metadata[row] = _metadata(message)
 
     def _refused(self, error: object, topic: str, row: int | None) -> ConnectError:
-        """What a refusal at the door means: the end of the producer, or of this record only."""
+        """The error for a refused ``produce``: it concerns the producer, or only this record."""
         inner = error if isinstance(error, KafkaError) else KafkaError(KafkaError.UNKNOWN)
         if inner.name() in _OF_THE_RECORD:
             reason = f"Kafka refused a record for topic {topic!r}: {inner.str()} ({inner.name()})."
@@ -410,10 +409,10 @@ class ClientSender:
 
 _Report = Callable[[KafkaError | None, Delivered], None]
 
-# The client's own, of which both put a key where Java's clients put it.
+# The client's partitioners that put a key where Java's clients put it.
 _JAVA_PARTITIONERS = ("murmur2", "murmur2_random")
 
-# Of anything else the next record would have to hear as well, such as that the topic may not be written.
+# Any other error would affect the next record as well, such as a missing right to write to the topic.
 _OF_THE_RECORD = frozenset({"MSG_SIZE_TOO_LARGE", "_INVALID_ARG", "_UNKNOWN_PARTITION"})
 
 
@@ -422,7 +421,7 @@ def _refused_row(stop: int, left: Iterator[bytes | None]) -> int:
     return stop - length_hint(left) - 1
 
 
-def _place(message: Delivered) -> RecordMetadata:
+def _metadata(message: Delivered) -> RecordMetadata:
     _, timestamp = message.timestamp()
     return RecordMetadata(
         topic=message.topic() or "",

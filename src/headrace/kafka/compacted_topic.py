@@ -20,7 +20,7 @@ from headrace.kafka.refused_settings import refused_settings
 
 _LOG = logging.getLogger(__name__)
 _STEP_SECONDS = 0.25
-# A broker that answers where the end is delivers what lies before it well within this.
+# A broker that reports an end delivers what is before it well within this.
 _PATIENCE_SECONDS = 3.0
 _AT_ONCE = 10_000
 
@@ -70,11 +70,11 @@ class CompactedLog:
     def read_to_end(self, deadline: Deadline) -> None:
         """Return when everything committed before this call has been handed over.
 
-        The end is taken from the whole log, open transactions included, because the end that a
-        ``read_committed`` reader is told lies before the first of those and may hide what was committed
-        behind it. Raises :class:`~headrace.connect.errors.RetriableError` naming the topic when that end
-        is not reached before *deadline*: usually another producer's transaction is open in the topic. The next
-        call reads with a new consumer then.
+        The end is that of the whole log, open transactions included: the end that a ``read_committed``
+        reader gets is before the first of these, and may hide records committed after it. Raises
+        :class:`~headrace.connect.errors.RetriableError` naming the topic when that end is not reached
+        before *deadline*: usually another producer's transaction is open in the topic. The next call then
+        reads with a new consumer.
         """
         if self._is_doubtful:
             self._replace_consumer()
@@ -97,7 +97,7 @@ class CompactedLog:
                     patience,
                 )
                 self._replace_consumer()
-                # It may be somebody's open transaction, which no consumer sees behind.
+                # The cause may be an open transaction, past which no consumer can read.
                 patience *= 2
                 quiet = Deadline.after(patience, deadline.clock)
 
@@ -108,12 +108,12 @@ class CompactedLog:
     def _follow(self, ends: dict[int, int], deadline: Deadline) -> None:
         added = sorted(ends.keys() - self._reached.keys())
         if added:
-            # The consumer would ask for them by itself, and take half a second for it.
+            # The consumer would look them up by itself, which takes half a second.
             self._reached.update(self._admin.beginning_offsets(self._topic, added, deadline))
             self._assign(self._consumer, added)
         for partition, end in ends.items():
             if end < self._reached[partition]:
-                raise self._replaced(f"partition {partition} ends at {end}, earlier than before")
+                raise self._recreated(f"partition {partition} ends at {end}, earlier than before")
 
     def _opened(self) -> Consumer:
         connection = connection_settings(self._settings)
@@ -123,15 +123,15 @@ class CompactedLog:
             raise refused_settings(error, self._settings) from error
 
     def _assign(self, consumer: Consumer, partitions: Iterable[int]) -> None:
-        """Have *consumer* read *partitions* from where they were read to."""
+        """Have *consumer* resume *partitions* where they were read to."""
         consumer.incremental_assign(
             [TopicPartition(self._topic, each, self._reached[each]) for each in partitions]
         )
 
     def _replace_consumer(self) -> None:
-        """Read on with another client: this one's connections, waits and queues are its own.
+        """Resume with a new client, which has connections and queues of its own.
 
-        Raises as the constructor does; the former one is kept then.
+        Raises as the constructor does, and then keeps the former one.
         """
         opened = self._opened()
         try:
@@ -147,7 +147,7 @@ class CompactedLog:
         return [partition for partition, end in ends.items() if self._reached[partition] < end]
 
     def _consume(self, deadline: Deadline) -> None:
-        # ``consume`` would wait for a full list; so only the first message is waited for.
+        # ``consume`` would wait for a full list, so only the first message is waited for.
         first = self._consumer.poll(deadline.remaining(_STEP_SECONDS))
         if first is None:
             return
@@ -156,7 +156,7 @@ class CompactedLog:
             try:
                 self._take(message)
             except ConnectError as error:
-                # What lies behind it in this list will not be delivered again.
+                # The later messages of this list will not be delivered again.
                 failures.append(error)
         if failures:
             raise failures[0]
@@ -168,10 +168,10 @@ class CompactedLog:
             self._on_record(_record(message))
             self._reached[partition] = offset + 1
         elif error.name() == "_PARTITION_EOF":
-            # Aborted records and control markers are passed without being seen; this tells how far.
+            # Aborted records and control markers are skipped silently; this event has the position after them.
             self._reached[partition] = max(self._reached[partition], offset)
         elif error.name() in _LOST_PLACE:
-            raise self._replaced(error.str())
+            raise self._recreated(error.str())
         elif not is_retriable(error):
             raise translated(error, Context(doing="reading", topic=self._topic))
 
@@ -179,12 +179,12 @@ class CompactedLog:
         places = ", ".join(f"{one} at {self._reached[one]} of {ends[one]}" for one in behind[:5])
         return RetriableError(
             f"The end of topic {self._topic!r} was not reached in time (partition {places}). "
-            "The broker is slow or away, or another producer has a transaction open in this topic: "
-            "kafka-transactions.sh find-hanging shows it. A topic of one's own avoids it "
+            "The broker is slow or unreachable, or another producer has an open transaction in this topic: "
+            "kafka-transactions.sh find-hanging shows it. A topic of the connector's own avoids this "
             "(offsets.storage.topic)."
         )
 
-    def _replaced(self, how: str) -> TaskFailedError:
+    def _recreated(self, how: str) -> TaskFailedError:
         return TaskFailedError(
             f"Topic {self._topic!r} is not the one that was read before: {how}. It was deleted and "
             "created again, or truncated. Restart to read it again."
@@ -216,10 +216,10 @@ _READING: dict[str, str | int | bool] = {
     "isolation.level": "read_committed",
     "auto.offset.reset": "error",
     "allow.auto.create.topics": False,
-    # A full local queue is looked at again after this; the default of a second starves the reader.
+    # How long fetching pauses when the local queue is full; the default of a second starves the reader.
     "fetch.queue.backoff.ms": 5,
     "fetch.wait.max.ms": 100,
-    # A client that has lost its only broker forgets it, and may leave its partitions without one until it asks for the
-    # cluster's brokers again of itself: after five minutes, unless set.
+    # A client that has lost its only broker forgets it, and may not fetch its partitions until it refreshes its
+    # metadata by itself: after five minutes, unless set.
     "topic.metadata.refresh.interval.ms": 5_000,
 }

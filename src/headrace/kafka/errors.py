@@ -1,4 +1,4 @@
-"""The client library's errors as ours. Nothing else translates."""
+"""Translates the client library's errors into ours; the only module that does."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from headrace.connect.errors import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What was being done when the client failed, for the sentence and for telling causes apart.
+    """What was being done when the client failed, for the message and for distinguishing causes.
 
     *doing* completes "Kafka refused …", such as ``writing to``. *open_seconds* is how long the
     transaction has been open by a monotonic clock, ``None`` without one; *timeout_seconds* is its
     ``transaction.timeout.ms``. *owner* is who was doing it, such as ``task c-0``. *was_away* says that the
-    broker could not be reached at some time, or took nothing for half of the transaction's time.
+    broker could not be reached at some time, or accepted nothing for half of the transaction's time-out.
     """
 
     doing: str = "a request"
@@ -44,28 +44,30 @@ def kafka_error(error: KafkaError | KafkaException) -> KafkaError:
 
 
 def translated(error: KafkaError | KafkaException, context: Context) -> ConnectError:
-    """Our error for *error*: what the caller does next decides which one it is."""
+    """Our error for *error*; its type says what the caller is to do next."""
     inner = kafka_error(error)
     if inner.name() in _FENCED:
         return _fenced(context)
     if inner.name() == "_MSG_TIMED_OUT" and _outlived(context):
         return timed_out(context)
     if inner.name() in _ADVICE:
-        return TaskFailedError(f"{_told(inner, context)} {_ADVICE[inner.name()]}")
+        return TaskFailedError(f"{_sentence(inner, context)} {_ADVICE[inner.name()]}")
     if is_retriable(inner):
-        return RetriableError(f"{_told(inner, context)} This may pass.")
+        return RetriableError(f"{_sentence(inner, context)} This may be temporary.")
     if inner.fatal():
-        return ReplanError(f"{_told(inner, context)} The producer cannot go on and is replaced.")
-    return TaskFailedError(_told(inner, context))
+        return ReplanError(
+            f"{_sentence(inner, context)} The producer is no longer usable and is replaced."
+        )
+    return TaskFailedError(_sentence(inner, context))
 
 
 def advice_for(error: KafkaError) -> str:
-    """What to do about *error*, in one sentence; empty where only its reason can tell."""
+    """What to do about *error*, in one sentence; empty when there is nothing to add to its reason."""
     return _ADVICE.get(error.name(), "")
 
 
 def is_retriable(error: KafkaError) -> bool:
-    """Whether the same may go well later, if need be after the open transaction has been aborted."""
+    """Whether a retry may succeed, if need be after the open transaction has been aborted."""
     return error.retriable() or error.txn_requires_abort() or error.name() in _RETRIABLE
 
 
@@ -99,7 +101,7 @@ def _owner(context: Context) -> str:
     return f"the {context.owner}" if context.owner else "this task"
 
 
-def _told(error: KafkaError, context: Context) -> str:
+def _sentence(error: KafkaError, context: Context) -> str:
     target = f" topic '{context.topic}'" if context.topic else ""
     text = error.str().rstrip(".")
     return f"Kafka refused {context.doing}{target}: {text} ({error.name()})."
@@ -107,8 +109,8 @@ def _told(error: KafkaError, context: Context) -> str:
 
 _FENCED = frozenset({"_FENCED", "INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
 
-# Java's retriable exceptions, as far as librdkafka knows them, but those about topics that are not there
-# or not the same any more: these have advice of their own.
+# Java's retriable exceptions, as far as librdkafka knows them, except those about missing or recreated
+# topics, which have advice of their own.
 _RETRIABLE = frozenset(
     {
         "_TIMED_OUT",
@@ -121,7 +123,7 @@ _RETRIABLE = frozenset(
         "_WAIT_COORD",
         "_WAIT_CACHE",
         "_INTR",
-        # What the client says of an admin request for a topic none of whose partitions has a leader just now.
+        # The client's error for an admin request about a topic of which no partition has a leader at the moment.
         "_NOENT",
         "BROKER_NOT_AVAILABLE",
         "CONCURRENT_TRANSACTIONS",
@@ -151,14 +153,12 @@ _RETRIABLE = frozenset(
     }
 )
 
-_UNREACHABLE_ACCOUNT = "Check security.protocol and the sasl.* settings of this client."
+_CHECK_LOGIN = "Check security.protocol and the sasl.* settings of this client."
 _MISSING_TOPIC = "Create the topic, or let the broker create topics (auto.create.topics.enable)."
-_INVALID = (
-    "The topic's own rules: a compacted one needs keys, and message.timestamp.* bound timestamps."
-)
+_INVALID = "The topic's settings do not allow it: a compacted topic needs keys, and message.timestamp.* limits timestamps."
 _TOO_LARGE = (
     "Raise max.message.bytes of the topic; it bounds the records of one request together, so lowering "
-    "batch.size and max.request.size of this producer may help, too."
+    "batch.size and max.request.size of this producer may also help."
 )
 
 _ADVICE: dict[str, str] = {
@@ -177,15 +177,15 @@ _ADVICE: dict[str, str] = {
     "INVALID_RECORD": _INVALID,
     "_INVALID_DIFFERENT_RECORD": _INVALID,
     "INVALID_TIMESTAMP": "Set message.timestamp.type or the bounds of the topic, or no timestamp.",
-    "POLICY_VIOLATION": "Ask the owner of the cluster which policy this breaks.",
+    "POLICY_VIOLATION": "Ask the cluster's administrator which policy this violates.",
     "INVALID_TRANSACTION_TIMEOUT": (
         "Lower transaction.timeout.ms of this producer below the broker's transaction.max.timeout.ms."
     ),
     "UNSUPPORTED_COMPRESSION_TYPE": "Choose another compression.type.",
     "UNSUPPORTED_VERSION": "Use a broker of version 2.5 or newer.",
-    "INVALID_REPLICATION_FACTOR": "Choose a replication factor that the cluster can hold.",
-    "SASL_AUTHENTICATION_FAILED": _UNREACHABLE_ACCOUNT,
-    "_AUTHENTICATION": _UNREACHABLE_ACCOUNT,
+    "INVALID_REPLICATION_FACTOR": "Choose a replication factor that the cluster supports.",
+    "SASL_AUTHENTICATION_FAILED": _CHECK_LOGIN,
+    "_AUTHENTICATION": _CHECK_LOGIN,
     "UNSUPPORTED_SASL_MECHANISM": "Choose another sasl.mechanism.",
 }
 

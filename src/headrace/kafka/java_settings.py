@@ -1,4 +1,4 @@
-"""The Java clients' settings, their login line with them: what they are called here, and which are refused."""
+"""The Java clients' settings, including the JAAS login: their names in librdkafka, and which are refused."""
 
 # The library re-exports its own names in a way that the type checker takes for private.
 # pyright: reportPrivateImportUsage=false
@@ -45,21 +45,21 @@ _ESCAPED: Final = {
 }
 
 Token = tuple[str, bool]
-"""A word or a quoted text; or, told by the second place, one of the marks ``;`` and ``=``."""
+"""A word or a quoted text, and whether it is one of the marks ``;`` and ``=``."""
 
 
 def jaas_settings(line: str) -> dict[str, str]:
-    """The client's settings that *line* stands for; raises ``ValueError`` with a sentence."""
+    """The client's settings for the JAAS configuration *line*; raises ``ValueError`` with a sentence."""
     module, options = _login(list(_tokens(line)))
     name = module.rpartition(".")[2]
     names = _MODULES.get(name)
     if names is None:
         raise ValueError(
-            f"The login module {module} cannot be used here, only Java's PlainLoginModule, ScramLoginModule and "
+            f"The login module {module} is not supported; use Java's PlainLoginModule, ScramLoginModule or "
             "OAuthBearerLoginModule."
         )
     if options.get("tokenauth", "").lower() == "true":
-        raise ValueError("Delegation tokens (tokenauth) cannot be used here; name a user.")
+        raise ValueError("Delegation tokens (tokenauth) are not supported; name a user.")
     if names is not _USER:
         oauth = {"sasl.oauthbearer.method": "oidc"}
         return oauth | {names[key]: value for key, value in options.items() if key in names}
@@ -70,7 +70,7 @@ def jaas_settings(line: str) -> dict[str, str]:
 
 
 def _login(tokens: list[Token]) -> tuple[str, dict[str, str]]:
-    """The login module and its options. The sentences are those of Kafka's Java clients."""
+    """The login module and its options. The messages are those of Kafka's Java clients."""
     if not tokens or tokens[0][1]:
         raise ValueError("Login module not specified in JAAS config.")
     module, flag, rest = tokens[0][0], tokens[1:2], tokens[2:]
@@ -120,7 +120,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """Settings of librdkafka; sentences about what has no effect; problems by the key as it was given."""
+    """Settings of librdkafka, sentences about settings without effect, and problems by the user's keys."""
 
     settings: Mapping[str, str | int | bool]
     warnings: tuple[str, ...]
@@ -131,7 +131,7 @@ def translation(properties: Mapping[str, str]) -> Translation:
     """*properties* with Java's names, or librdkafka's own, as settings of librdkafka.
 
     A name that the client does not know has no effect, as with the Java clients, which pass such settings on to
-    plugins of their own. Keys of TLS are left out where the connection has none: they may be those of a worker's
+    plugins of their own. Keys of TLS are left out for a connection without it: they may belong to a worker's
     listeners.
     """
     has_tls = properties.get("security.protocol", "").strip().upper() in _WITH_TLS
@@ -161,11 +161,11 @@ def translation(properties: Mapping[str, str]) -> Translation:
 
 
 def _warnings(ignored: Sequence[str]) -> Iterator[str]:
-    for key in ignored[:_NAMED]:
-        yield f"{key} has no effect: the client that is used here has no such setting."
-    if len(ignored) > _NAMED:
-        others = len(ignored) - _NAMED
-        yield f"{others} other settings have no effect: the client that is used here has none of them."
+    for key in ignored[:_MOST_NAMED]:
+        yield f"{key} has no effect: the Kafka client library (librdkafka) has no such setting."
+    if len(ignored) > _MOST_NAMED:
+        others = len(ignored) - _MOST_NAMED
+        yield f"{others} other settings have no effect: the Kafka client library (librdkafka) has none of them."
 
 
 def _has_counterpart(key: str) -> bool:
@@ -174,16 +174,16 @@ def _has_counterpart(key: str) -> bool:
     return key in _OF_STORES or _takes_text(_RENAMED.get(key, key))
 
 
-# Anybody may ask for any key: those that come again are the client's own, about two hundred.
+# Requests may name any key; those that recur are the client's own, about two hundred.
 @functools.lru_cache(maxsize=512)
 def _takes_text(client_key: str) -> bool:
     """Whether the client has a setting *client_key* whose value is a text; callbacks are set otherwise."""
     try:
-        # The client sets one key after the other and stops at the first one it refuses: nothing is ever started.
+        # The client sets one key after the other and stops at the first one that it refuses: nothing is ever started.
         Producer({client_key: "", _NO_SETTING: ""})
     except KafkaException as error:
-        told = kafka_error(error).str()
-        return _NO_SETTING in told or not any(each in told for each in _NOT_FOR_TEXT)
+        reason = kafka_error(error).str()
+        return _NO_SETTING in reason or not any(each in reason for each in _NOT_FOR_TEXT)
     except (AttributeError, TypeError, ValueError):
         # Python's own names for callbacks.
         return False
@@ -191,26 +191,26 @@ def _takes_text(client_key: str) -> bool:
 
 
 def _is_default(key: str, value: str) -> bool:
-    """Whether *value* names the Java class whose work the client does anyway."""
+    """Whether *value* names a Java class whose function the client has built in."""
     return value.strip() in _DEFAULT_CLASSES.get(key, ())
 
 
 def connect_name(key: str) -> str:
-    """What Kafka Connect's users call the setting that the client calls *key*."""
+    """Kafka Connect's name of the client's setting *key*."""
     return _CALLED.get(key, key)
 
 
 def means(key: str, client_key: str) -> bool:
-    """Whether *key*, Java's name of a setting or librdkafka's, is what the client calls *client_key*."""
+    """Whether *key*, Java's name of a setting or librdkafka's, stands for the client's setting *client_key*."""
     scaled, _ = _SCALED.get(key, (key, 1))
-    names = (key, scaled, _RENAMED.get(key), *_BEHIND.get(key, ()))
+    names = (key, scaled, _RENAMED.get(key), *_EXPANDED.get(key, ()))
     return client_key in names or connect_name(client_key) == key
 
 
 # Twice as long as the longest name of a setting, Java's or the client's.
 _LONGEST = 100
-# More is not read by anybody, and a request may have a hundred thousand.
-_NAMED = 20
+# A log with more is not readable, and a request may have a hundred thousand.
+_MOST_NAMED = 20
 _NO_SETTING = "headrace.no.setting"
 _NOT_FOR_TEXT = (
     "No such configuration property",
@@ -249,15 +249,15 @@ _RENAMED = {
     "ssl.keystore.key": "ssl.key.pem",
 }
 
-# What one key of Java becomes besides, or instead, as what it holds may be.
-_BEHIND = {
+# Further settings that a key of Java may become, depending on its value.
+_EXPANDED = {
     "sasl.jaas.config": ("sasl.username", "sasl.password", "sasl.oauthbearer.client.id"),
     "ssl.keystore.location": ("ssl.certificate.location", "ssl.key.location"),
     "ssl.truststore.location": ("ssl.ca.location", "ssl.ca.pem"),
 }
 
 _VALUES: dict[tuple[str, str], str] = {
-    # Java switches the check of the host's name off with an empty word.
+    # In Java an empty value switches off the check of the host name.
     ("ssl.endpoint.identification.algorithm", ""): "none",
     ("ssl.endpoint.identification.algorithm", "HTTPS"): "https",
     # Java's "leave it to the operating system".
@@ -267,7 +267,7 @@ _VALUES: dict[tuple[str, str], str] = {
     ("batch.size", "0"): "1",
 }
 
-# Java asks for it by name where a token comes from an endpoint, which is what the client does by itself.
+# Java needs these classes to get a token from an endpoint; the client does so by itself.
 _DEFAULT_CLASSES = {
     "sasl.login.callback.handler.class": (
         "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
@@ -335,9 +335,9 @@ _NO_COUNTERPART_PREFIXES = (
 _OF_STORES = ("ssl.keystore.type", "ssl.truststore.password", "ssl.truststore.type")
 
 _REFUSED = {
-    "sasl.client.callback.handler.class": "A Java class cannot be loaded here; use sasl.* settings.",
-    "sasl.login.callback.handler.class": "A Java class cannot be loaded here; use sasl.* settings.",
-    "sasl.login.class": "A Java class cannot be loaded here; use sasl.* settings.",
+    "sasl.client.callback.handler.class": "Java classes are not supported; use sasl.* settings.",
+    "sasl.login.callback.handler.class": "Java classes are not supported; use sasl.* settings.",
+    "sasl.login.class": "Java classes are not supported; use sasl.* settings.",
 }
 
 
@@ -353,7 +353,7 @@ def _add_jaas(
 def _add_servers(
     addresses: str, settings: dict[str, str | int | bool], _problems: list[tuple[str, str]]
 ) -> None:
-    # Java passes over a protocol before an address, which may be a listener's name.
+    # Java ignores a protocol before an address, which may be a listener's name.
     bare = (_PROTOCOL.sub("", each) for each in addresses.split(","))
     settings["bootstrap.servers"] = ",".join(bare)
 
@@ -364,11 +364,11 @@ def _add_partitioner(
     if name.rpartition(".")[2] in ("", "DefaultPartitioner", "UniformStickyPartitioner"):
         settings["partitioner"] = "murmur2_random"
         return
-    told = (
+    reason = (
         f"{name} is a Java class. Leave it out for Java's default, or set partitioner to one of "
         "random, consistent_random, murmur2_random, fnv1a_random."
     )
-    problems.append(("partitioner.class", told))
+    problems.append(("partitioner.class", reason))
 
 
 def _add_scaled(
@@ -384,7 +384,7 @@ def _add_scaled(
         problems.append((key, f"{value!r} is not a whole number above 0."))
 
 
-# What is more than another name: each adds settings or a problem for a value.
+# Keys that need more than a new name: each function adds settings or a problem for a value.
 _READ = {
     "bootstrap.servers": _add_servers,
     "partitioner.class": _add_partitioner,

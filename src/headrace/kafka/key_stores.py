@@ -18,9 +18,9 @@ _PEM_LINE: Final = 64
 def settle_stores(
     given: Mapping[str, str], settings: dict[str, str | int | bool], problems: Problems
 ) -> None:
-    """Replace Java's names of stores in *settings* by the client's; *given* are the user's own.
+    """Replace Java's names of stores in *settings* by the client's; *given* are the user's settings.
 
-    What is wrong is added to *problems* by the user's keys, and shows no password.
+    Problems are added to *problems* by the user's keys, and show no password.
     """
     for key in ("ssl.truststore.type", "ssl.keystore.type", "ssl.truststore.password"):
         settings.pop(key, None)
@@ -34,14 +34,14 @@ def settle_stores(
             continue
         try:
             if given.get(f"{store}.{rival}"):
-                raise ValueError(f"There is {store}.{rival}, too. Leave one of them out.")
+                raise ValueError(f"{store}.{rival} is set as well. Leave one of them out.")
             settings.update(settle(str(location), given))
         except ValueError as error:
             problems.append((f"{store}.location", str(error)))
 
 
 def _settle_inline(settings: dict[str, str | int | bool]) -> None:
-    """Java takes certificates and keys on one line, as property files have them; OpenSSL wants lines."""
+    """Break certificates and keys into lines: Java takes them on one line of a properties file, OpenSSL does not."""
     for key in ("ssl.ca.pem", "ssl.certificate.pem", "ssl.key.pem"):
         if key in settings:
             settings[key] = _in_lines(str(settings[key]))
@@ -63,17 +63,17 @@ def _identify(location: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _kind(location: str, declared: str | None) -> Form:
-    """Which of the forms that can be read the file has; raises ``ValueError`` that tells how to convert it."""
+    """The form of the file; raises ``ValueError`` for one that cannot be read, with how to convert it."""
     kind = (declared or "JKS").strip().upper()
     if kind == "PEM":
         return "PEM"
     if kind in ("JKS", "PKCS12"):
-        # Java's default is JKS, and Java reads PKCS12 under that name, too.
+        # Java's default is JKS, under which Java also reads PKCS12.
         kind = form_of(_content(location))
         if kind != "JKS":
             return kind
     raise ValueError(
-        f"Stores of type {kind} cannot be read here, only PKCS12 and PEM. {advice(location)}"
+        f"Stores of type {kind} are not supported, only PKCS12 and PEM. {advice(location)}"
     )
 
 
@@ -110,7 +110,7 @@ def _in_lines(pem: str) -> str:
 def _block(found: re.Match[str]) -> str:
     label, body = found.groups()
     if ":" in body:
-        # An old key with headers, which are lines of their own.
+        # A key in the old format, whose headers are separate lines.
         return found[0]
     text = "".join(body.split())
     lines = [text[at : at + _PEM_LINE] for at in range(0, len(text), _PEM_LINE)]

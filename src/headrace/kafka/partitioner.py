@@ -8,12 +8,12 @@ _FACTOR = 0x5BD1E995
 
 
 def java_partition(key: bytes, partitions: int) -> int:
-    """The partition of *key* in a topic of so many *partitions*, as Kafka's Java clients choose it."""
+    """The partition of *key* in a topic with that many *partitions*, as Kafka's Java clients choose it."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 def murmur2(key: bytes) -> int:
-    """The hash of *key* with the seed that Kafka uses, without sign (``Utils.murmur2`` in Java)."""
+    """The unsigned hash of *key* with Kafka's seed (``Utils.murmur2`` in Java)."""
     whole = len(key) & ~3
     hashed = _SEED ^ len(key)
     for start in range(0, whole, 4):

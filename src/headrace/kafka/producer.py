@@ -1,4 +1,4 @@
-"""One producer of the client library: its failures collected, its waits told, its log in ``logging``."""
+"""One producer of the client library: collects its failures, reports its waits, logs to ``logging``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headrace.kafka.sender import Undelivered
 
 
 class Stall:
-    """Watches a queue while its owner waits for it. *longest* is the longest time without movement, in seconds."""
+    """Watches a queue while its owner waits for it. *longest* is the longest time without progress, in seconds."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -43,21 +43,21 @@ class Stall:
 
 
 Waiting = Callable[[str], None]
-"""Told about once a second, with what for, while a producer waits. May raise to end the wait."""
+"""Called about once a second while a producer waits, with what it waits for. May raise to end the wait."""
 
 _STEP_SECONDS = 1.0
-# How long a topic that its first record makes may take.
-_MAKING_SECONDS = 10.0
+# How long the automatic creation of a topic may take.
+_CREATION_SECONDS = 10.0
 _UNKNOWN_TOPIC = ("_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART")
-_BEING_MADE = (*_UNKNOWN_TOPIC, "LEADER_NOT_AVAILABLE")
-# Delivery reports of records that were thrown away on purpose are not failures.
+_BEING_CREATED = (*_UNKNOWN_TOPIC, "LEADER_NOT_AVAILABLE")
+# Delivery reports of records that were purged on purpose are not failures.
 _PURGED = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
 
 
 class TrackedProducer:
     """Wraps ``confluent_kafka.Producer`` (*raw*). One thread owns it; callbacks run in its calls.
 
-    *began* is when the open transaction began by the clock, ``None`` without one; it tells a
+    *began* is when the open transaction began by the clock, ``None`` without one; it distinguishes a
     transaction's time-out from a newer owner, which look the same to the client. *reports_all* calls
     delivery callbacks for successful records too.
     """
@@ -81,14 +81,14 @@ class TrackedProducer:
         self._topics = set[str]()
         self._fatal: KafkaError | None = None
         self._unsettled: str | None = None
-        self._said = LastClientError()
+        self._last_error = LastClientError()
         self._stall = Stall(clock)
         settings: dict[str, object] = {
             **config.settings,
             # A batch counts as delivered when the queue has drained past it without a failure.
             "delivery.report.only.error": not reports_all,
             "on_delivery": self.on_delivery,
-            "error_cb": self._said,
+            "error_cb": self._last_error,
             "logger": CLIENT_LOG,
         }
         try:
@@ -98,32 +98,32 @@ class TrackedProducer:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the client has given this producer up, or the end of its transaction was not awaited.
+        """Whether the client has failed for good, or the end of its transaction was not awaited.
 
-        Nothing but letting it go helps.
+        It can then only be released.
         """
         return self._fatal is not None or self._unsettled is not None
 
     def translated(
         self, error: KafkaError | KafkaException, doing: str, topic: str | None = None
     ) -> ConnectError:
-        """Our error for *error*, which happened while *doing*; a fatal one behind it comes first."""
+        """Our error for *error*, which happened while *doing*; a fatal error takes precedence."""
         if kafka_error(error).fatal():
             self._fatal = self._fatal or kafka_error(error)
         if self._unsettled is not None and self._fatal is None:
             return ReplanError(
-                f"Nobody waited for {self._unsettled}: only the broker knows its end."
+                f"The wait for {self._unsettled} was interrupted, so its outcome is unknown."
             )
-        if self._said.was_away and kafka_error(error).name() in _UNKNOWN_TOPIC:
-            # A topic that is made by its first record cannot be made, or seen, while its broker is away;
-            # another producer finds out whether it is there.
+        if self._last_error.was_away and kafka_error(error).name() in _UNKNOWN_TOPIC:
+            # A topic cannot be created automatically, or found, while its broker is unreachable; a new
+            # producer finds out whether it exists.
             return RetriableError(
-                f"The topic {topic!r} was not to be found during an outage of the broker. This may pass."
+                f"The topic {topic!r} was not found during an outage of the broker. This may be temporary."
             )
         return translated(self._fatal or error, self._context(doing, topic))
 
     def raise_undelivered(self) -> None:
-        """Raise what went wrong with records that were handed over earlier; again until forgotten."""
+        """Raise the failure of records that were handed over earlier, at each call until it is forgotten."""
         lost = self._undelivered
         if lost is not None:
             refusal = None if self.is_broken else lost.refusal()
@@ -132,15 +132,15 @@ class TrackedProducer:
             raise self.translated(self._fatal, "writing")
 
     def poll(self, seconds: float = 0.0) -> None:
-        """Let the client tell what happened, waiting up to *seconds* for something to happen."""
+        """Run the client's callbacks, waiting up to *seconds* for an event."""
         try:
             self.raw.poll(seconds)
         except KafkaException as error:
-            # The client's way to tell that it has given up; whoever asks next is told.
+            # The client reports a fatal error like this; the next call raises it.
             self._fatal = self._fatal or kafka_error(error)
 
     def forget_undelivered(self) -> None:
-        """The records do not count any more, because their transaction was thrown away."""
+        """Forget failed records, because their transaction was aborted."""
         self.poll()
         self._undelivered = None
 
@@ -149,7 +149,7 @@ class TrackedProducer:
         self._topics.add(topic)
 
     def settle(self, call: Callable[[float], None], doing: str) -> None:
-        """End the transaction by *call*, trying until its time-out, when only the store knows its end."""
+        """End the transaction by *call*, retrying until its time-out; after that its outcome is unknown."""
         deadline = Deadline.after(self._timeout_seconds, self._clock)
         self._stall.begin(len(self.raw))
 
@@ -171,9 +171,9 @@ class TrackedProducer:
         *,
         late: Callable[[], ConnectError] | None = None,
     ) -> None:
-        """*call* with the seconds it may take, again while that can help; after *deadline*, *late*."""
+        """Make *call* with the seconds that it may take, and retry while that can help; raise *late* after *deadline*."""
         while True:
-            # Until the client has answered, nothing else may be asked of it.
+            # Until the client has answered, no other call is allowed.
             self._unsettled = doing
             try:
                 call(max(0.1, deadline.remaining(at_most=_STEP_SECONDS)))
@@ -181,30 +181,30 @@ class TrackedProducer:
                 self._raise_final(kafka_error(error), doing)
                 if deadline.expired:
                     raise (late() if late else self._unanswered(doing)) from error
-                self.tell_waiting(doing)
+                self.report_waiting(doing)
             else:
                 self._unsettled = None
                 return
 
     def partitions(self, topic: str, deadline: Deadline) -> int:
-        """How many partitions *topic* has now; asks a broker, which may make the topic for it."""
+        """The partition count of *topic* now; asks a broker, which may create the topic."""
         doing = f"the partitions of topic {topic!r}"
-        told: list[int] = []
+        found: list[int] = []
 
         def ask(seconds: float) -> None:
-            made = Deadline.after(_MAKING_SECONDS, self._clock)
+            made = Deadline.after(_CREATION_SECONDS, self._clock)
             while True:
                 answer = self.raw.list_topics(topic, seconds).topics[topic]
                 if answer.error is None:
-                    told.append(len(answer.partitions))
+                    found.append(len(answer.partitions))
                     return
-                if made.expired or answer.error.name() not in _BEING_MADE:
+                if made.expired or answer.error.name() not in _BEING_CREATED:
                     raise KafkaException(answer.error)
                 self.poll(0.1)
-                self.tell_waiting(doing)
+                self.report_waiting(doing)
 
         self.persist(ask, doing, deadline)
-        return told[-1]
+        return found[-1]
 
     def _raise_final(self, error: KafkaError, doing: str) -> None:
         self.poll()
@@ -215,7 +215,7 @@ class TrackedProducer:
             raise self.translated(error, "writing to" if blamed else doing, blamed)
 
     def _blamed(self, error: KafkaError) -> str | None:
-        """The topics of which one is meant by *error*, which does not say which one."""
+        """The topics of which *error* concerns one, without saying which."""
         if error.name() != "TOPIC_AUTHORIZATION_FAILED":
             return None
         return "' or '".join(sorted(self._topics)) or None
@@ -223,21 +223,21 @@ class TrackedProducer:
     def wait_for_room(self) -> None:
         """Wait until a quarter of the queue has been acknowledged, so that refusals stay rare."""
         enough = len(self.raw) * 3 // 4
-        tell_at = self._clock() + _STEP_SECONDS
+        report_at = self._clock() + _STEP_SECONDS
         self._stall.begin(len(self.raw))
         while len(self.raw) > enough:
             self.poll(0.1)
             self._stall.see(len(self.raw))
             self.raise_undelivered()
-            if self._clock() >= tell_at:
-                self.tell_waiting("room in the send queue")
-                tell_at = self._clock() + _STEP_SECONDS
+            if self._clock() >= report_at:
+                self.report_waiting("room in the send queue")
+                report_at = self._clock() + _STEP_SECONDS
 
     def flush(self) -> None:
         """Wait until everything handed over is acknowledged; raises when anything was not."""
         while self._unflushed():
             self.raise_undelivered()
-            self.tell_waiting("records to be acknowledged")
+            self.report_waiting("records to be acknowledged")
         self.raise_undelivered()
 
     def _unflushed(self) -> bool:
@@ -247,20 +247,22 @@ class TrackedProducer:
             self._fatal = self._fatal or kafka_error(error)
             return True
 
-    def tell_waiting(self, what: str) -> None:
-        """Tell whoever watches that *what* takes time."""
+    def report_waiting(self, what: str) -> None:
+        """Report that the producer still waits for *what*."""
         if self._waiting is not None:
-            self._waiting(f"{what} ({self._said.text})" if self._said.text else what)
+            self._waiting(f"{what} ({self._last_error.text})" if self._last_error.text else what)
 
     def release(self) -> None:
-        """Let the client go without waiting for the broker, and throw away what is in its queue."""
-        # The client's own close waits without end for a transaction's abort and for deliveries.
+        """Release the client without waiting for the broker, and purge its queue."""
+        # The client's own close waits forever for a transaction's abort and for deliveries.
         self.raw.purge()
         del self.raw
 
     def _unanswered(self, doing: str) -> RetriableError:
-        told = f" The client says: {self._said.text}." if self._said.text else ""
-        return RetriableError(f"Kafka did not answer {doing} in time.{told}")
+        detail = (
+            f" Last error of the client: {self._last_error.text}." if self._last_error.text else ""
+        )
+        return RetriableError(f"Kafka did not answer {doing} in time.{detail}")
 
     def _context(self, doing: str, topic: str | None = None) -> Context:
         return Context(
@@ -270,11 +272,11 @@ class TrackedProducer:
             owner=self._owner,
             open_seconds=None if self.began is None else self._clock() - self.began,
             timeout_seconds=self._timeout_seconds,
-            was_away=self._said.was_away or self._stall.longest > self._timeout_seconds / 2,
+            was_away=self._last_error.was_away or self._stall.longest > self._timeout_seconds / 2,
         )
 
     def on_delivery(self, error: KafkaError | None, message: Delivered) -> None:
-        """Remember the first failure, or what tells more; the delivery callback of every record."""
+        """Keep the first failure, or a more specific one; the delivery callback of every record."""
         if error is None or error.name() in _PURGED:
             return
         lost = Undelivered(
@@ -284,7 +286,7 @@ class TrackedProducer:
             key_bytes=_length(message.key()),
             value_bytes=_length(message.value()),
         )
-        if self._undelivered is None or self._undelivered.tells_less_than(lost):
+        if self._undelivered is None or self._undelivered.is_less_specific_than(lost):
             self._undelivered = lost
 
 

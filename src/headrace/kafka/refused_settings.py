@@ -1,4 +1,4 @@
-"""Settings that the client refuses, found by making a client that talks to no one."""
+"""Settings that the client refuses, found by creating a client that connects to no broker."""
 
 # The library re-exports its own names in a way that the type checker takes for private.
 # pyright: reportPrivateImportUsage=false
@@ -28,29 +28,29 @@ _SILENT.disabled = True
 
 def refused_settings(error: KafkaException, settings: Settings) -> ConfigError:
     """The client's refusal of its *settings*, as a problem of the user's configuration."""
-    problem = _problem(_told(error), (), settings)
+    problem = _problem(_reason(error), (), settings)
     return ConfigError([problem], where="The Kafka client's configuration")
 
 
 def producer_refusals(config: ClientConfig, given: Collection[str]) -> tuple[Problem, ...]:
-    """What a producer would refuse of *config*, as problems by the user's keys, of which *given* are there.
+    """What a producer would refuse of *config*, as problems by the user's keys; *given* are those that are set.
 
-    No broker is asked. Called for a worker and for each connector, before they are let in.
+    Connects to no broker. Called when a worker's or a connector's configuration is validated.
     """
     settings = {
         key: value for key, value in config.settings.items() if not key.startswith("bootstrap.")
     }
     problems = list[Problem]()
-    while told := _refusal(settings):
-        blamed = _blamed(told)
+    while reason := _refusal(settings):
+        blamed = _blamed(reason)
         wrong = [key for key in settings if means(key, blamed)]
-        of_one = _OF_ONE.search(told) is not None
-        # What is said of several settings together may come from those that were left out before.
+        of_one = _OF_ONE.search(reason) is not None
+        # A problem of several settings together may result from those that were removed before.
         if of_one or not problems:
-            problems.append(_problem(told, given, settings))
+            problems.append(_problem(reason, given, settings))
         if not (of_one and wrong):
             break
-        # The client names the first one only.
+        # The client reports only the first one.
         for key in wrong:
             del settings[key]
     return tuple(problems)
@@ -60,34 +60,34 @@ def _refusal(settings: Settings) -> str:
     try:
         Producer({**settings, "logger": _SILENT})
     except KafkaException as error:
-        return _told(error)
+        return _reason(error)
     return ""
 
 
-def _told(error: KafkaException) -> str:
+def _reason(error: KafkaException) -> str:
     return _WHICH_CLIENT.sub("", kafka_error(error).str().strip().rstrip("."))
 
 
-def _blamed(told: str) -> str:
-    """The client's own name of the setting that *told* is about; empty when it names none."""
-    if "SASL mechanism" in told:
+def _blamed(reason: str) -> str:
+    """The client's own name of the setting that *reason* is about; empty when it names none."""
+    if "SASL mechanism" in reason:
         return "sasl.mechanisms"
-    found = _OF_ONE.search(told) or _QUOTED.search(told) or _NAMED.search(told)
+    found = _OF_ONE.search(reason) or _QUOTED.search(reason) or _NAMED.search(reason)
     return found.group(1) if found else ""
 
 
-def _problem(told: str, given: Collection[str], settings: Settings) -> Problem:
-    blamed = _blamed(told)
+def _problem(reason: str, given: Collection[str], settings: Settings) -> Problem:
+    blamed = _blamed(reason)
     if not blamed:
-        return "producer", f"{told}."
+        return "producer", f"{reason}."
     key = next((each for each in given if means(each, blamed)), connect_name(blamed))
     if blamed.endswith(".location"):
-        told = _unreadable(str(settings.get(blamed, ""))) or told
-    return key, f"{told.replace(blamed, key)}."
+        reason = _unreadable(str(settings.get(blamed, ""))) or reason
+    return key, f"{reason.replace(blamed, key)}."
 
 
 def _unreadable(path: str) -> str:
-    """Why the file cannot be read, which the client does not tell; empty when it can."""
+    """Why the file cannot be read, which the client does not report; empty when it can."""
     try:
         with Path(path).open("rb"):
             return ""

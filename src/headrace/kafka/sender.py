@@ -1,4 +1,4 @@
-"""The one door through which records leave: what every sender can do, whichever client is behind it."""
+"""The contract of senders, through which all records leave, whichever client implements it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OffsetEntry = tuple[bytes, bytes | None]
 
 
 class UnsendableError(RecordError):
-    """A row cannot be sent, as was found before sending; of the same call nothing was handed over."""
+    """A row cannot be sent, which was found before sending: nothing of the same call was handed over."""
 
 
 class TooLargeError(UnsendableError):
@@ -49,19 +49,19 @@ class TooLargeError(UnsendableError):
 
 
 class NoPartitionError(UnsendableError):
-    """A row is to go to a partition that its topic lacks."""
+    """A row names a partition that its topic does not have."""
 
 
 class RecordSender(Protocol):
-    """What is asked of a sender while records come; see :class:`Sender` for when and for what is raised."""
+    """The part of a sender that sends records; see :class:`Sender` for the order of calls and for errors."""
 
     def send(self, records: EncodedRecords) -> None:
         """Hand over *records*; returns when all are in the client's queue, waiting while it is full.
 
-        Raises :class:`UnsendableError` with ``row`` for the first record that is too large, or whose partition
-        the topic lacks, before anything, and :class:`~headrace.connect.errors.RecordError` with ``row`` for one
-        that the client refuses for another reason: other rows are in the queue then, and the caller must not
-        commit.
+        Raises :class:`UnsendableError` with ``row`` for the first record that is too large, or whose topic
+        does not have its partition, before anything is queued, and
+        :class:`~headrace.connect.errors.RecordError` with ``row`` for one that the client refuses for
+        another reason: other rows are then in the queue, and the caller must not commit.
         """
         ...
 
@@ -79,8 +79,8 @@ class Sender(RecordSender, Protocol):
     Every method raises :class:`~headrace.connect.errors.FencedError` or
     :class:`~headrace.connect.errors.TransactionTimedOutError` (drop the sender, plan again),
     :class:`~headrace.connect.errors.RetriableError`, or
-    :class:`~headrace.connect.errors.TaskFailedError` for what no retry mends:
-    :class:`~headrace.kafka.sender.LateRefusalError` when it is one record that the broker does not take.
+    :class:`~headrace.connect.errors.TaskFailedError` for errors that no retry can resolve:
+    :class:`~headrace.kafka.sender.LateRefusalError` when the broker rejects a single record.
     """
 
     def open(self) -> None:
@@ -100,7 +100,7 @@ class Sender(RecordSender, Protocol):
         ...
 
     def abort(self) -> None:
-        """Throw the open transaction away, whatever its records' state; nothing when none is open."""
+        """Abort the open transaction, whatever its records' state; nothing when none is open."""
         ...
 
     def flush(self) -> None:
@@ -119,10 +119,10 @@ _OF_ONE_RECORD = frozenset(
 
 
 class LateRefusalError(TaskFailedError):
-    """The broker has refused one record of those that were handed over before.
+    """The broker has refused one of the records that were handed over before.
 
-    *topic*, *key_bytes* and *value_bytes* (``None`` for null) tell it from others, for a layer that knows
-    where they came from; *reason* and *advice* are the parts of the message.
+    *topic*, *key_bytes* and *value_bytes* (``None`` for null) identify it, for a layer that knows where the
+    records came from; *reason* and *advice* are the parts of the message.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class LateRefusalError(TaskFailedError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undelivered:
-    """A record that was handed over and not taken; sizes are ``None`` for null."""
+    """A record that was handed over and not delivered; sizes are ``None`` for null."""
 
     error: KafkaError
     topic: str | None
@@ -154,15 +154,15 @@ class Undelivered:
 
     @property
     def doing(self) -> str:
-        """What was refused; with the partition where it is the partition that lacks."""
+        """What was refused; with the partition if that does not exist."""
         if self.error.name() != "_UNKNOWN_PARTITION":
             return "writing to"
         return f"writing to partition {self.partition} of"
 
-    def tells_less_than(self, other: Undelivered) -> bool:
+    def is_less_specific_than(self, other: Undelivered) -> bool:
         """Whether *other*, which failed later, says more about why its request failed.
 
-        A request fails as a whole, so its first record may be an innocent one.
+        A request fails as a whole, so its first record may not be the cause.
         """
         if self.error.name() == "_INVALID_DIFFERENT_RECORD":
             return other.error.name() in _OF_ONE_RECORD

@@ -1,4 +1,4 @@
-"""What transaction coordinators are asked that the client library has no call for (KIP-360, KIP-664)."""
+"""Requests to transaction coordinators that the client library has no call for (KIP-360, KIP-664)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from headrace.kafka.wire.connection import LoginRefusedError, UnsupportedApiErro
 from headrace.kafka.wire.settings import WireSettings, wire_settings
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
-_WORD_SECONDS = 1.0
-# A request says which producer it comes from since version 3 (KIP-360); two-phase commits came after version 5.
-_TAKING: Final = (0, 4)
-_PROVING: Final = (3, 4)
-_FINDING: Final = (1, 3)
-_LISTING: Final = (0, 0)
-_METADATA: Final = (1, 9)
-# What a taker hears when another one takes the id at the same moment: INVALID_PRODUCER_EPOCH, PRODUCER_FENCED.
+_REPORT_SECONDS = 1.0
+# Versions of the requests. InitProducerId names its producer since version 3 (KIP-360); two-phase commits came
+# after version 5.
+_TAKE_VERSIONS: Final = (0, 4)
+_PROVE_VERSIONS: Final = (3, 4)
+_FIND_VERSIONS: Final = (1, 3)
+_LIST_VERSIONS: Final = (0, 0)
+_METADATA_VERSIONS: Final = (1, 9)
+# Errors when another producer takes the id at the same moment: INVALID_PRODUCER_EPOCH, PRODUCER_FENCED.
 _RIVALS: Final = (47, 90)
-# The kind of coordinator that is looked for; the other kinds are groups'.
+# The kind of coordinator that is looked up; the other kinds are for groups.
 _TRANSACTION: Final = 1
 
 _SERVER_FAULT: Final = 500
@@ -53,12 +54,12 @@ class ProducerIdentity:
 
 
 class TransactionCoordinator:
-    """Asks the transaction coordinators of one cluster; any thread may call, and waits while another one is answered.
+    """Sends requests to the transaction coordinators of one cluster. Any thread may call; requests are serialised.
 
     *config* is a producer's; its own transactional id does not matter. Nothing is connected before the first call.
     Every call raises :class:`~headrace.connect.errors.RetriableError` when there was no answer before its deadline, and
-    :class:`~headrace.connect.errors.TaskFailedError` for what no retry mends. *waiting* is called about once a second
-    meanwhile; what it raises ends the call.
+    :class:`~headrace.connect.errors.TaskFailedError` for errors that no retry can resolve. *waiting* is called about
+    once a second meanwhile; an exception from it ends the call.
     """
 
     def __init__(self, config: ClientConfig, *, clock: Clock = time.monotonic) -> None:
@@ -78,7 +79,7 @@ class TransactionCoordinator:
     def take(
         self, transactional_id: str, deadline: Deadline, *, waiting: Waiting | None = None
     ) -> ProducerIdentity:
-        """Take *transactional_id* from whoever has it; the open transaction of its owner before is aborted."""
+        """Take *transactional_id* over from its current owner, whose open transaction is aborted."""
         doing = f"InitProducerId of {transactional_id!r}"
         return self._answered(
             lambda: self._init(transactional_id, None, deadline), doing, deadline, waiting
@@ -87,7 +88,7 @@ class TransactionCoordinator:
     def prove(
         self, transactional_id: str, current: ProducerIdentity, deadline: Deadline
     ) -> ProducerIdentity:
-        """Prove that *transactional_id* still has the identity *current*; the next one, which takes its place.
+        """Prove that *transactional_id* still has the identity *current*; returns the next one, which replaces it.
 
         A call whose answer was lost may be repeated. Raises :class:`~headrace.connect.errors.FencedError` when
         another producer has taken the id.
@@ -106,8 +107,8 @@ class TransactionCoordinator:
     ) -> None:
         """Fence every producer that uses one of *transactional_ids* now.
 
-        On return their transactions have ended and their next call fails. When it raises, some may be fenced;
-        fencing again does no harm.
+        On return their transactions have ended and their next call fails. When this raises, some may be
+        fenced; fencing again is harmless.
         """
         left = list(dict.fromkeys(transactional_ids))
         while left:
@@ -117,9 +118,9 @@ class TransactionCoordinator:
     def transactional_ids(
         self, deadline: Deadline, *, waiting: Waiting | None = None
     ) -> frozenset[str] | None:
-        """Every transactional id that the brokers know and show; ``None`` where they cannot list them.
+        """Every transactional id that the brokers list; ``None`` if they do not support that.
 
-        They can since version 3.0 (KIP-664), and show ids on which this client has Describe.
+        They do since version 3.0 (KIP-664), for ids on which this client has Describe.
         """
         doing = "the list of transactional ids"
         try:
@@ -139,9 +140,9 @@ class TransactionCoordinator:
         deadline: Deadline,
         waiting: Waiting | None,
     ) -> _Answer:
-        """What *ask* returns, asked again while that can help."""
-        pause, word_at = _FIRST_PAUSE, self._clock() + _WORD_SECONDS
-        # What is wrong with the settings is no outage.
+        """What *ask* returns; retried while that can help."""
+        pause, report_at = _FIRST_PAUSE, self._clock() + _REPORT_SECONDS
+        # Outside of the loop: wrong settings are not an outage.
         settings = self._settings
         while True:
             try:
@@ -153,27 +154,27 @@ class TransactionCoordinator:
                     "settings and ssl.endpoint.identification.algorithm of this client."
                 ) from error
             except OSError as error:
-                said = str(error) or type(error).__name__
+                reason = str(error) or type(error).__name__
                 with self._lock:
                     self._drop()
                 if isinstance(error, urllib.error.HTTPError) and error.code < _SERVER_FAULT:
                     raise TaskFailedError(
-                        f"{settings.token_endpoint} gives this client no token: {error}. Check its id and secret."
+                        f"{settings.token_endpoint} refused to issue a token: {error}. Check the client's id and secret."
                     ) from error
             except _RefusedError as refused:
                 if not refused.may_pass:
                     context = Context(doing=doing, transactional_id=refused.transactional_id)
                     raise translated(refused.error, context) from refused
-                said = refused.error.str()
+                reason = refused.error.str()
             except LoginRefusedError as error:
                 raise TaskFailedError(
                     f"Kafka refused {doing}: {error}. Check security.protocol and the sasl.* settings of this client."
                 ) from error
             if deadline.expired:
-                raise RetriableError(f"Kafka did not answer {doing} in time: {said}.")
-            if waiting is not None and self._clock() >= word_at:
+                raise RetriableError(f"Kafka did not answer {doing} in time: {reason}.")
+            if waiting is not None and self._clock() >= report_at:
                 waiting(doing)
-                word_at = self._clock() + _WORD_SECONDS
+                report_at = self._clock() + _REPORT_SECONDS
             time.sleep(deadline.remaining(pause))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -188,24 +189,25 @@ class TransactionCoordinator:
             producer_epoch=known.epoch,
         )
         address = self._coordinator_of(transactional_id, deadline)
-        versions = _TAKING if current is None else _PROVING
+        versions = _TAKE_VERSIONS if current is None else _PROVE_VERSIONS
         try:
             answer = self._connected(address, deadline).ask(request, deadline, versions=versions)
         except UnsupportedApiError as error:
             raise TaskFailedError(
-                f"The broker does not know {error} as exactly-once needs it. Use a broker of version 2.5 or newer."
+                f"The broker does not support the version of {error} that exactly-once needs. Use a broker of "
+                "version 2.5 or newer."
             ) from error
         if answer.error_code != 0:
-            # It may have moved to another broker.
+            # The coordinator may have moved to another broker.
             self._coordinators.pop(transactional_id, None)
             passing = _RIVALS if current is None else ()
             raise _RefusedError(answer.error_code, transactional_id, also_passing=passing)
         return ProducerIdentity(producer_id=answer.producer_id, epoch=answer.producer_epoch)
 
     def _fence_each(self, left: list[str], deadline: Deadline) -> None:
-        """Fence those of *left* that can be now, and take them out; raises why the first of them cannot.
+        """Fence as many of *left* as possible now, and remove them; raises why the first one cannot be fenced yet.
 
-        The transactions of all of them end side by side.
+        Their transactions end in parallel.
         """
         first, refusal = left[0], None
         for each in list(left):
@@ -222,10 +224,10 @@ class TransactionCoordinator:
     def _listed(self, deadline: Deadline) -> frozenset[str]:
         found = set[str]()
         asked = MetadataRequest(topics=[], allow_auto_topic_creation=False)
-        for broker in self._ask_any(asked, deadline, versions=_METADATA).brokers:
+        for broker in self._ask_any(asked, deadline, versions=_METADATA_VERSIONS).brokers:
             request = ListTransactionsRequest(state_filters=[], producer_id_filters=[])
             connection = self._connected((broker.host, broker.port), deadline)
-            answer = connection.ask(request, deadline, versions=_LISTING)
+            answer = connection.ask(request, deadline, versions=_LIST_VERSIONS)
             if answer.error_code != 0:
                 raise _RefusedError(answer.error_code)
             found |= {each.transactional_id for each in answer.transaction_states}
@@ -234,18 +236,18 @@ class TransactionCoordinator:
     def _coordinator_of(self, transactional_id: str, deadline: Deadline) -> _Address:
         if transactional_id not in self._coordinators:
             request = FindCoordinatorRequest(key=transactional_id, key_type=_TRANSACTION)
-            answer = self._ask_any(request, deadline, versions=_FINDING)
+            answer = self._ask_any(request, deadline, versions=_FIND_VERSIONS)
             if answer.error_code != 0:
                 raise _RefusedError(answer.error_code, transactional_id)
             self._coordinators[transactional_id] = answer.host, answer.port
         return self._coordinators[transactional_id]
 
     def _ask_any(self, request: Any, deadline: Deadline, *, versions: tuple[int, int]) -> Any:  # noqa: ANN401 (the library has no common type)
-        """Ask a broker that is connected, or else the first of the addresses that answers."""
+        """Ask a connected broker, or else the first address that answers."""
         for connection in self._connections.values():
             return connection.ask(request, deadline, versions=versions)
         failure: OSError = ConnectionError("there are no addresses (bootstrap.servers)")
-        # What has worked last, first.
+        # The address that worked last comes first.
         addresses = sorted(self._settings.addresses, key=lambda each: each != self._reached)
         for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             share = Deadline.after(deadline.remaining() / left, deadline.clock)
@@ -266,7 +268,7 @@ class TransactionCoordinator:
         return self._connections[address]
 
     def _drop(self) -> None:
-        """Close the connections, and forget where coordinators are."""
+        """Close the connections, and forget the coordinators' addresses."""
         for each in self._connections.values():
             each.abort()
         self._connections.clear()
@@ -274,7 +276,7 @@ class TransactionCoordinator:
 
 
 class _RefusedError(Exception):
-    """A broker's answer that is an error; it may pass where Java's clients would ask again."""
+    """A broker's answer that is an error; it may be temporary where Java's clients would retry."""
 
     def __init__(
         self,

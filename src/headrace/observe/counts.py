@@ -1,4 +1,4 @@
-"""What has been counted since the worker began: a listener of events."""
+"""Counts since the worker began: a listener of events."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from headrace.observe.events import Event, TaskCounts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskTotals:
-    """What a task has done since the worker began, and *now*, in its micro-batch that is open or was the last.
+    """A task's counts *before* and in (*now*) its current or last micro-batch, since the worker began.
 
-    *failed_at_ms* is when its last error was heard of, in milliseconds since 1970; 0 for none.
+    *failed_at_ms* is when its last error was reported, in milliseconds since 1970; 0 for none.
     """
 
     now: TaskCounts
@@ -29,7 +29,7 @@ class TaskTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """Everything that has been counted, at one moment; tasks by their connector and number."""
+    """All counts at one moment; tasks by their connector and number."""
 
     starts: int = 0
     failed_starts: int = 0
@@ -39,25 +39,25 @@ class Seen:
 
 
 class Counts:
-    """Counts what events tell. Any thread may tell and ask; a lock guards it, held only for moments."""
+    """Counts events. Any thread may call; a lock guards it, held only for moments."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self._starts = 0
         self._failed_starts = 0
         self._running = set[str]()
         self._tasks = dict[tuple[str, int], TaskTotals]()
 
     def __call__(self, event: Event) -> None:
-        """Count *event*, if it is one that counts."""
-        with self._guard:
+        """Count *event*, if it is relevant."""
+        with self._lock:
             match event:
                 case events.ConnectorStarted():
                     self._starts += 1
                     self._running.add(event.connector)
                 case events.ConnectorFailed():
-                    # One that runs has had its start.
+                    # The start of a running connector has succeeded.
                     self._failed_starts += event.connector not in self._running
                     self._running.discard(event.connector)
                 case events.ConnectorStopped():
@@ -75,22 +75,22 @@ class Counts:
                     pass
 
     def seen(self) -> Seen:
-        """All that has been counted so far."""
-        with self._guard:
+        """All counts so far."""
+        with self._lock:
             return Seen(
                 starts=self._starts, failed_starts=self._failed_starts, tasks=dict(self._tasks)
             )
 
     def keep(self, connectors: Collection[str]) -> None:
-        """Forget the tasks of connectors that are none of *connectors* and do not run."""
-        with self._guard:
+        """Forget the tasks of connectors that are not in *connectors* and do not run."""
+        with self._lock:
             kept = self._running.union(connectors)
             self._tasks = {each: done for each, done in self._tasks.items() if each[0] in kept}
 
     def _begin(self, connector: str) -> None:
         for (name, task), done in self._tasks.items():
             if name == connector:
-                # A key that is there already: the dictionary does not change its size.
+                # An existing key, so the dictionary may be iterated.
                 self._tasks[name, task] = replace(
                     done, before=_summed(done), now=TaskCounts(task=task)
                 )
@@ -126,7 +126,7 @@ def _bad(counts: TaskCounts) -> int:
 
 
 def _summed(done: TaskTotals) -> TaskCounts:
-    """What only grows, since the worker began; the rest is about one micro-batch."""
+    """The totals since the worker began; the other fields describe one micro-batch."""
     before, now = done.before, done.now
     return TaskCounts(
         task=now.task,

@@ -1,4 +1,4 @@
-"""What can happen while connectors run. Whoever sees it tells it; logs, progress and metrics listen."""
+"""Events of running connectors, for listeners such as the log, the summary and the metrics."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorStarted:
-    """A connector's thread runs and its first plan is about to be made."""
+    """A connector's thread runs, before its first plan."""
 
     connector: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorStopped:
-    """A connector has ended as it was asked to, or because all there was has been read."""
+    """A connector has ended as requested, or because everything has been read."""
 
     connector: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorFailed:
-    """A connector has ended with an error that no retry mends."""
+    """A connector has ended with an error that no retry can resolve."""
 
     connector: str
     reason: str
@@ -31,10 +31,10 @@ class ConnectorFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatchStarted:
-    """Work was shared out; *total_bytes* is what it holds in all, if that is known.
+    """Work was distributed to slots; *total_bytes* is its size, if that is known.
 
-    *has_more* says that there is more, for the next micro-batch. *objects* are the files or the like that are read;
-    log lines leave them out.
+    *has_more* says that there is more, for the next micro-batch. *objects* are the files or other objects that are
+    read; log lines omit them.
     """
 
     connector: str
@@ -46,7 +46,7 @@ class MicroBatchStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotClaimed:
-    """A slot has claimed its work from the Python process *pid* on *host*; *reads* where another one writes."""
+    """A slot has claimed its work in the Python process *pid* on *host*; it only *reads* if another process writes."""
 
     connector: str
     task: int
@@ -57,7 +57,7 @@ class SlotClaimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """How often something came, and how much of it: in all, the least and the most at one time."""
+    """How often something happened, and its amounts: in total, the least and the most at a time."""
 
     count: int = 0
     total: float = 0
@@ -67,15 +67,15 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCounts:
-    """What one task has done so far in the running micro-batch; seconds and records.
+    """What one task has done so far in the running micro-batch, in seconds and records.
 
-    *polled* counts bad records, too; *polls* and *batches* are about polls that returned anything. Of the bad
-    ones that were passed over, *dead_lettered* are in the topic of dead letters, *skipped* nowhere. *moved_offsets*
-    were committed without a record, by ``update_offsets``.
+    *polled* includes bad records; *polls* and *batches* cover polls that returned anything. Of the tolerated bad
+    records, *dead_lettered* are in the topic of dead letters, *skipped* nowhere. *moved_offsets* were committed
+    without a record, by ``update_offsets``.
 
-    *record_errors* are all that could not be read, converted or sent, those that failed the task included;
-    *errors_logged* of them are in the log. *retries* count what was tried again, *letters_refused* dead letters
-    that could not be written. What is done again after a failure counts again.
+    *record_errors* are records that could not be read, converted or sent, including those that failed the task;
+    *errors_logged* of them are in the log. *retries* counts retried operations, *letters_refused* dead letters that
+    could not be written. Work that is repeated after a failure counts again.
     """
 
     task: int
@@ -96,11 +96,11 @@ class TaskCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotProgress:
-    """What the slots of the running micro-batch have done so far, all together; about once a second.
+    """What all slots of the running micro-batch have done so far; about once a second.
 
-    *tasks* tells the same of each task that has begun, for metrics; log lines leave it out. Of bad records
-    that were passed over, *dead_lettered* are in the topic of dead letters, *skipped* nowhere; *quarantined*
-    of them are the rests of objects that are read no further.
+    *tasks* has the same for each task that has begun, for metrics; log lines omit it. Of tolerated bad records,
+    *dead_lettered* are in the topic of dead letters, *skipped* nowhere; *quarantined* of them are the remainders of
+    objects that are read no further.
     """
 
     connector: str
@@ -116,7 +116,7 @@ class SlotProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicsWritten:
-    """The open micro-batch has committed records in these *topics* so far; told when there are more of them."""
+    """The open micro-batch has committed records in these *topics* so far; emitted when there are new ones."""
 
     connector: str
     topics: tuple[str, ...]
@@ -124,11 +124,11 @@ class TopicsWritten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatchEnded:
-    """All slots of a micro-batch are over; *committed_records* are in Kafka for good.
+    """All slots of a micro-batch have ended; *committed_records* are committed in Kafka.
 
-    *dead_lettered* and *skipped* bad records were passed over besides, *quarantined* of them are the rests of
-    objects that are read no further; ``None`` when there were none. *has_more* says that the next one
-    follows at once with what this one was not given.
+    *dead_lettered* and *skipped* are tolerated bad records, *quarantined* of them the remainders of objects that are
+    read no further; ``None`` when there were none. *has_more* says that the next micro-batch follows at once with
+    work that did not fit into this one.
     """
 
     connector: str
@@ -139,7 +139,7 @@ class MicroBatchEnded:
     quarantined: int | None = None
 
     def brought_anything(self) -> bool:
-        """Whether a record was committed or passed over."""
+        """Whether a record was committed, dead-lettered or skipped."""
         return bool(self.committed_records or self.dead_lettered or self.skipped)
 
 
@@ -162,14 +162,14 @@ class OffsetsMoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorIdle:
-    """There is nothing to read now. Told at each look; a healthy idle connector is not logged."""
+    """There is nothing to read now. Emitted at each check; logged at DEBUG only."""
 
     connector: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A connector cannot go on at the moment and tries again by itself."""
+    """A connector cannot continue at the moment, and retries by itself."""
 
     connector: str
     reason: str
@@ -177,7 +177,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queued:
-    """A connector waits for its turn: it needs *slots* at once, and others have them now."""
+    """A connector waits for its turn: it needs *slots* at the same time, and others have them now."""
 
     connector: str
     slots: int
@@ -185,14 +185,14 @@ class Queued:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """What a connector waited for is there again."""
+    """The reason for a connector's wait has ended."""
 
     connector: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replanned:
-    """A micro-batch was given up; what it had not committed is planned again."""
+    """A micro-batch was abandoned; work that it had not committed is planned again."""
 
     connector: str
     reason: str
@@ -200,7 +200,7 @@ class Replanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFailed:
-    """A task has ended with an error that no retry mends."""
+    """A task has ended with an error that no retry can resolve."""
 
     connector: str
     task: int
@@ -228,7 +228,7 @@ Event = (
 )
 
 EventListener = Callable[[Event], None]
-"""Says that something happened. Called from any thread; returns soon and never raises."""
+"""Is notified of events. Called from any thread; returns soon and never raises."""
 
 
 def to_all(*listeners: EventListener) -> EventListener:

@@ -15,12 +15,12 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from headrace.observe.log_levels import own_levels
 from headrace.observe.secret_masking import Secrets
 
-# Of a field, at its beginning and at its end: more than nearly every traceback has, and a screen or two each.
+# Characters kept at each end of a field: more than nearly every traceback has, and a screen or two.
 _KEPT = 8 * 1024
 
 
 def bounded(mask: Callable[[str], str]) -> Processor:
-    """Shortens long values in the middle, and says by how much; *mask* takes secrets from each before."""
+    """Shortens long values in the middle, and says by how much; *mask* removes secrets from each before."""
 
     def shorten(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
         for name, value in line.items():
@@ -36,7 +36,7 @@ def _shortened(value: object, mask: Callable[[str], str]) -> object:
     text = value if isinstance(value, str) else repr(value)
     if len(text) <= 2 * _KEPT:
         return value
-    # Half of a secret would not be found any more.
+    # Masked first: a secret that is cut in half would not be found.
     shown = mask(text)
     left_out = len(shown) - 2 * _KEPT
     if left_out <= 0:
@@ -47,16 +47,16 @@ def _shortened(value: object, mask: Callable[[str], str]) -> object:
 
 
 WORDS = "words"
-"""The field with a line's words alone, where its message repeats other fields for plain logging."""
+"""The field with a line's event name, whose message also has the other fields for plain logging."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogForm:
-    """*level* is the least that is logged, as ``logging`` counts; *as_json* writes one object a line.
+    """The form of log lines. *level* is ``logging``'s root level; *as_json* writes one object a line.
 
-    *levels* are those of single loggers, by name, and of all below each that have none.
+    *levels* are those of single loggers, by name, which their children inherit.
 
-    *worker* is the worker's id, for logs in which lines of several come together: a field of each object.
+    *worker* is the worker's id, a field of each JSON object, for logs that combine several workers.
     """
 
     level: int = logging.WARNING
@@ -68,7 +68,7 @@ class LogForm:
 class FormHandler(logging.StreamHandler[TextIO]):
     """Writes lines of one *form* to *stream* (default: stderr), each with *fields* besides its own.
 
-    What is *hidden* is in none of them; more may be added by any thread. Long values are shortened.
+    *hidden* secrets are masked; any thread may add more. Long values are shortened.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class FormHandler(logging.StreamHandler[TextIO]):
         )
 
     def format(self, record: logging.LogRecord) -> str:
-        """*record* as a line; what it tells of itself wins over the handler's fields."""
+        """*record* as a line; its own fields take precedence over the handler's."""
         for name, value in self._fields.items():
             record.__dict__.setdefault(name, value)
         if self.form.as_json and self.form.worker is not None:
@@ -100,14 +100,14 @@ class FormHandler(logging.StreamHandler[TextIO]):
         return self.hidden.masked(super().format(record), as_json=self.form.as_json)
 
     def _masked(self, text: str) -> str:
-        """*text* without what is hidden by now."""
+        """*text* with the current secrets masked."""
         return self.hidden.masked(text)
 
 
 def hide_in_logs(values: Mapping[str, str]) -> None:
-    """Show in all later lines of this process the text of *values* in place of its key; from any thread.
+    """In all later lines of this process, show the values of *values* in place of its keys; from any thread.
 
-    Where somebody else has set logging up, lines are theirs.
+    Has no effect on handlers that another program has installed.
     """
     for each in _handlers():
         each.acquire()
@@ -118,20 +118,20 @@ def hide_in_logs(values: Mapping[str, str]) -> None:
 
 
 def as_logged(text: str) -> str:
-    """*text* as a log line of this process would show it, for whatever else is told to people; from any thread."""
+    """*text* with secrets masked as in a log line of this process, for other output; from any thread."""
     for each in _handlers():
         text = each.hidden.masked(text)
     return text
 
 
 def name_in_logs(worker: str) -> None:
-    """Tell in later lines, where they are JSON, that they are *worker*'s; called when its id is known."""
+    """Add the id *worker* to later JSON lines; called when it is known."""
     for each in _handlers():
         each.form = replace(each.form, worker=worker)
 
 
 def form_in_use() -> LogForm:
-    """The form in which this process logs; plain words where somebody else has set its logging up."""
+    """The form of this process's log lines; plain text if another program has configured logging."""
     forms = [each.form for each in _handlers()]
     return LogForm(
         level=logging.getLogger().level,
@@ -146,7 +146,7 @@ def _handlers() -> list[FormHandler]:
 
 
 def _shows_colors(stream: TextIO) -> bool:
-    """Whether *stream* is a terminal of somebody who has not asked for none (no-color.org)."""
+    """Whether *stream* is a terminal and NO_COLOR is not set (no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
@@ -181,13 +181,13 @@ def _console(*, colors: bool) -> Processor:
 
 
 def _words_alone(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
-    """Fields are shown as fields here, so the message need not repeat them."""
+    """Remove the fields from the message, because they are shown separately here."""
     line["event"] = line.pop(WORDS, line["event"])
     return line
 
 
 def _trace_last(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
-    """A traceback in lines of its own, not as one long quoted value."""
+    """Show a traceback on lines of its own, not as one long quoted value."""
     trace = line.pop("trace", None)
     if trace is not None:
         line["stack"] = trace

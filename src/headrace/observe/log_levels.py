@@ -1,4 +1,4 @@
-"""The levels of loggers, read and changed while the worker runs, with Java's names; its tasks' processes get them too."""
+"""The levels of loggers, read and changed while the worker runs, with Java's names; also applied in its tasks' processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEVELS: Final = {
     "FATAL": logging.CRITICAL,
     "OFF": logging.CRITICAL + 10,
 }
-"""Java's names for levels and what they are to ``logging``; ALL and OFF pass all and none of its own."""
+"""Java's names for levels as levels of ``logging``; ALL and OFF are below and above all of its own."""
 
 
 class UnknownLevelError(ValueError):
@@ -48,28 +48,29 @@ class Levels:
         self._root = root or logging.getLogger()
         self._clock = clock
         self._modified_ms: dict[str, int] = {}
-        # Between reading the levels before a change and setting them no one else may change any.
+        # Held from reading the levels before a change until they are set.
         self._changing = threading.Lock()
 
     def every(self) -> dict[str, LoggerLevel]:
         """The loggers that have a level of their own, by name, and the root."""
         own = {logger.name for logger in self._loggers() if logger.level != logging.NOTSET}
         return {
-            name: self._told(logger)
+            name: self._level_of(logger)
             for name, logger in sorted(self._by_name().items())
             if logger is self._root or logger.name in own
         }
 
     def of(self, name: str) -> LoggerLevel | None:
-        """The level of a logger that is there; ``None`` for another name, which makes none."""
+        """The level of an existing logger; ``None`` for an unknown name, for which no logger is created."""
         logger = self._root if name.lower() == ROOT else self._by_name().get(name)
-        return None if logger is None else self._told(logger)
+        return None if logger is None else self._level_of(logger)
 
     def change(self, name: str, word: str) -> Sequence[str]:
         """Give *name*, and every logger whose name begins with it, the level *word*.
 
-        White space around *word*, as Java trims it, is ignored. Returns the sorted names of those for which another level
-        counted before. The root stands for all. Makes the logger *name* if it is not there. Raises :class:`UnknownLevelError`.
+        White space around *word*, as Java trims it, is ignored. Returns the sorted names of the loggers whose effective
+        level has changed. The root stands for all. Creates the logger *name* if it does not exist. Raises
+        :class:`UnknownLevelError`.
         """
         level = LEVELS.get(trimmed_as_java(word).upper())
         if level is None:
@@ -97,11 +98,11 @@ class Levels:
         return {ROOT: self._root} | {logger.name: logger for logger in self._loggers()}
 
     def _loggers(self) -> list[logging.Logger]:
-        # Others are place holders: names that have loggers below them and are none.
+        # Others are placeholders: names that have loggers below them but are not loggers.
         known = list(self._root.manager.loggerDict.values())
         return [each for each in known if isinstance(each, logging.Logger)]
 
-    def _told(self, logger: logging.Logger) -> LoggerLevel:
+    def _level_of(self, logger: logging.Logger) -> LoggerLevel:
         modified_ms = self._modified_ms.get(_shown_name(logger, self._root))
         return LoggerLevel(
             level=level_name(logger.getEffectiveLevel()), last_modified_ms=modified_ms
@@ -134,7 +135,7 @@ class ShippedLevels:
         self._before: dict[str, int] = {}
 
     def carry(self, root: int, levels: Mapping[str, int]) -> None:
-        """From now on *levels* count, and *root* for the others; what was carried before counts no more."""
+        """Apply *levels*, and *root* for the others; levels from an earlier call are no longer in effect."""
         carried = {**levels, logging.root.name: root}
         for name in self._before.keys() - carried.keys():
             logging.getLogger(name).setLevel(self._before.pop(name))
@@ -142,7 +143,7 @@ class ShippedLevels:
             logger = logging.getLogger(name)
             self._before.setdefault(name, logger.level)
             if logger.level != level:
-                # It empties a cache of all loggers.
+                # Only if needed: it clears the caches of all loggers.
                 logger.setLevel(level)
 
     def restore(self) -> None:

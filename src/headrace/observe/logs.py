@@ -1,4 +1,4 @@
-"""Events as log lines, each reason once, and the logging of a worker's process."""
+"""Events as log lines, each reason once, and the logging configuration of a worker's process."""
 
 from __future__ import annotations
 
@@ -12,30 +12,8 @@ from headrace.observe import events
 from headrace.observe.events import ConnectorFailed, Event, TaskFailed
 from headrace.observe.log_format import WORDS, FormHandler, LogForm
 
-
-class LoggedReasons:
-    """Remembers why tasks failed until their connector has failed, too. One per listener."""
-
-    def __init__(self) -> None:
-        self._reasons: dict[str, list[str]] = {}
-
-    def shortened(self, event: Event) -> Event:
-        """*event*, without a reason that one of the connector's tasks was given before."""
-        if isinstance(event, TaskFailed) and event.reason:
-            self._reasons.setdefault(event.connector, []).append(event.reason)
-        if not isinstance(event, ConnectorFailed):
-            return event
-        for told in self._reasons.pop(event.connector, []):
-            if event.reason.endswith(f": {told}"):
-                return replace(
-                    event, reason=f"{event.reason.removesuffix(f': {told}')}, as told above"
-                )
-        return event
-
-
 LOGGER: Final = "headrace.events"
-"""The name of the logger that tells events."""
-
+"""The name of the logger of events."""
 _LINES: Mapping[type[Event], tuple[int, str]] = {
     events.ConnectorStarted: (logging.INFO, "The connector runs"),
     events.ConnectorStopped: (logging.INFO, "The connector has stopped"),
@@ -50,50 +28,69 @@ _LINES: Mapping[type[Event], tuple[int, str]] = {
     events.Waiting: (logging.WARNING, "The connector has to wait"),
     events.Queued: (
         logging.INFO,
-        "All slots are taken: connectors that have work take turns from now on",
+        "All slots are in use: connectors with work take turns from now on",
     ),
-    events.Resumed: (logging.INFO, "The connector goes on"),
+    events.Resumed: (logging.INFO, "The connector resumes"),
     events.TopicsWritten: (logging.DEBUG, "Records are committed in topics"),
     events.Replanned: (logging.WARNING, "The work is planned again"),
     events.TaskFailed: (logging.ERROR, "A task has failed"),
 }
+# Events that end a wait: there is work, or there is none.
+_ENDS_WAIT = (events.Resumed, events.MicroBatchStarted, events.ConnectorIdle)
 
-# Work is to be done, or there is none: whatever was waited for is there.
-_GOES_ON = (events.Resumed, events.MicroBatchStarted, events.ConnectorIdle)
+
+class LoggedReasons:
+    """Remembers why tasks failed until their connector has failed. One per listener."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, list[str]] = {}
+
+    def shortened(self, event: Event) -> Event:
+        """*event*, without a reason that was already logged for one of the connector's tasks."""
+        if isinstance(event, TaskFailed) and event.reason:
+            self._reasons.setdefault(event.connector, []).append(event.reason)
+        if not isinstance(event, ConnectorFailed):
+            return event
+        for logged in self._reasons.pop(event.connector, []):
+            if event.reason.endswith(f": {logged}"):
+                return replace(
+                    event, reason=f"{event.reason.removesuffix(f': {logged}')}, as logged above"
+                )
+        return event
 
 
 class EventLog:
-    """Tells events to the standard logging hierarchy, repetitions of a waiting connector only once.
+    """Logs events to ``logging``; repeated reasons of a waiting connector only once.
 
-    That it goes on is told once after that, and not without it. That connectors take turns is told by the first
+    Its resumption is logged once after a wait that was logged. That connectors take turns is logged for the first
     one that waits for others. A connector that fails with its task does not repeat the task's reason.
 
-    May be told from any thread: the events of one connector come from one at a time.
+    Any thread may call; the events of one connector come from one thread at a time.
     """
 
     def __init__(self) -> None:
         self._logger = logging.getLogger(LOGGER)
         self._waiting: dict[str, str] = {}
         self._takes_turns = False
-        self._told = LoggedReasons()
+        self._reasons = LoggedReasons()
 
     def __call__(self, event: Event) -> None:
-        """Log *event*; a healthy idle connector is told at debug level only."""
+        """Log *event*; an idle connector at DEBUG only."""
         if isinstance(event, events.Waiting):
-            said = self._waiting.get(event.connector)
+            previous = self._waiting.get(event.connector)
             self._waiting[event.connector] = event.reason
-            if said == event.reason:
+            if previous == event.reason:
                 return
         elif isinstance(event, events.Queued):
             if self._takes_turns:
                 return
             self._takes_turns = True
-        elif isinstance(event, _GOES_ON):
+        elif isinstance(event, _ENDS_WAIT):
             if self._waiting.pop(event.connector, None) is not None:
                 self._write(events.Resumed(connector=event.connector))
             if isinstance(event, events.Resumed):
                 return
-        self._write(self._told.shortened(event))
+        self._write(self._reasons.shortened(event))
 
     def _write(self, event: Event) -> None:
         level, words = _LINES[type(event)]
@@ -110,11 +107,11 @@ class EventLog:
 
 
 def _sentence(words: str, fields: Mapping[str, object]) -> str:
-    """All of a line in its message, for programs whose logging shows nothing else."""
+    """The message with all fields, for programs whose logging shows only the message."""
     reason, trace = fields.get("reason"), fields.get("trace")
     others = ", ".join(f"{key}={fields[key]}" for key in fields if key not in ("reason", "trace"))
-    told = f"{words} ({others})" + (f": {reason}" if reason else "")
-    return f"{told}\n{trace}" if trace else told
+    sentence = f"{words} ({others})" + (f": {reason}" if reason else "")
+    return f"{sentence}\n{trace}" if trace else sentence
 
 
 def configure_logging(

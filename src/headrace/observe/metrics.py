@@ -1,4 +1,4 @@
-"""Every metric, with Kafka Connect's groups and attributes, in the form that Prometheus reads."""
+"""All metrics, with Kafka Connect's groups and attributes, in Prometheus' format."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _T = TypeVar("_T")
 
 
 class Kind(Enum):
-    """How a value is to be read."""
+    """The kind of a value."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
     WORD = "word"
-    """Always 1; the word itself is a label."""
+    """Always 1; the word is a label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric(Generic[_T]):
-    """Kafka Connect's *attribute* of a *group*; *value* finds it, ``None`` where there is none. Pure."""
+    """Kafka Connect's *attribute* of a *group*; *value* reads it, ``None`` if there is none. Pure."""
 
     group: str
     attribute: str
@@ -43,7 +43,7 @@ class Metric(Generic[_T]):
 
     @property
     def label(self) -> str:
-        """The label of its word, where it is one."""
+        """The label for the word of a metric of that kind."""
         return self.attribute.replace("-", "_")
 
 
@@ -63,7 +63,7 @@ class ConnectorStanding:
 
 
 Standings = Callable[[], Sequence[ConnectorStanding]]
-"""Tells how every connector of the worker is now; called when metrics are asked for, on that thread."""
+"""Returns the current states of all connectors; called when metrics are requested, on that thread."""
 
 
 _COUNTER, _GAUGE, _WORD = Kind.COUNTER, Kind.GAUGE, Kind.WORD
@@ -73,7 +73,7 @@ _STATES = ("running", "paused", "failed", "unassigned", "destroyed", "restarting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSeen:
-    """What metrics of the whole worker are found in."""
+    """The data of the worker's metrics."""
 
     counts: Seen
     connectors: Sequence[ConnectorStanding]
@@ -81,7 +81,7 @@ class WorkerSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSeen:
-    """What metrics of one task are found in; *done* is ``None`` before its first progress."""
+    """The data of one task's metrics; *done* is ``None`` before its first progress."""
 
     state: str | None
     done: TaskTotals | None
@@ -186,7 +186,7 @@ def _total(count: Callable[[TaskCounts], float]) -> Callable[[TaskSeen], float |
 def _of_batch(
     of: Callable[[TaskCounts], Amounts], value: Callable[[Amounts], float]
 ) -> Callable[[TaskSeen], float | None]:
-    """A value of the micro-batch that is open or was the last; none before anything was counted."""
+    """A value of the current or last micro-batch; ``None`` before anything was counted."""
 
     def found(task: TaskSeen) -> float | None:
         amounts = of(task.done.now) if task.done else None
@@ -323,7 +323,7 @@ OF_TASK: Final = (
     ),
     _errors(
         "total-errors-logged",
-        "Bad records that were told in the log, as `errors.log.enable` says.",
+        "Bad records that were logged, as `errors.log.enable` says.",
         lambda c: c.errors_logged,
     ),
     _errors(
@@ -340,11 +340,10 @@ OF_TASK: Final = (
         group=_ERRORS,
         attribute="last-error-timestamp",
         kind=_GAUGE,
-        doc="When the last error was heard of, in milliseconds since 1970; 0 for none.",
+        doc="When the last error was reported, in milliseconds since 1970; 0 for none.",
         value=_failed_at_ms,
     ),
 )
-
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 """The media type of :meth:`Metrics.text`."""
@@ -353,9 +352,9 @@ _Labels = Mapping[str, str]
 
 
 class Metrics:
-    """Tells what *counts* has counted and how connectors stand, when it is asked and not before.
+    """Collects the metrics from *counts* and the connectors' states on request.
 
-    Any thread may ask. Two workers in one process have nothing in common.
+    Any thread may call. Workers in one process share nothing.
     """
 
     def __init__(self, counts: Counts, standings: Standings) -> None:
@@ -364,7 +363,7 @@ class Metrics:
 
     def text(self) -> str:
         """All metrics now, in Prometheus' text format."""
-        # Not at the start: a worker that no one measures does without.
+        # Imported on the first request: a worker without monitoring does not need it.
         from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
 
         registry = CollectorRegistry()
@@ -372,7 +371,7 @@ class Metrics:
         return generate_latest(registry).decode()
 
     def describe(self) -> Iterable[Family]:
-        """Nothing: a registry that is made for one answer has no doubles to look for."""
+        """Nothing: a registry for a single answer needs no check for duplicates."""
         return ()
 
     def collect(self) -> Iterator[Family]:
@@ -419,7 +418,7 @@ def _family(metric: Metric[_T]) -> Family:
 
     if metric.kind is not Kind.COUNTER:
         return Family(metric.name, metric.doc, "gauge")
-    # A counter of another name would get Prometheus' ending, and not be found by Kafka Connect's.
+    # Prometheus' suffix would be added to the name of another counter, which would no longer be Kafka Connect's.
     named_so = metric.name.endswith("_total")
     return Family(
         metric.name.removesuffix("_total"), metric.doc, "counter" if named_so else "unknown"

@@ -1,4 +1,4 @@
-"""Secrets, and what is shown in their place in logs, traces, answers and what is printed."""
+"""Masks secrets in logs, traces, answers and printed output."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from headrace.connect.errors import TaskFailedError
 from headrace.observe.events import Event, EventListener
 
 SHORTEST: Final = 8
-"""Characters of the shortest piece that is looked for: shorter ones are words and numbers of any sentence."""
+"""The minimum length of a piece that is masked: shorter ones are words and numbers of any sentence."""
 
 # Kafka's lists, and files with one secret a line.
 _ITEMS = re.compile(r"[\r\n,]+")
-# A text of more is a key or a table: its lines are random, and pieces of them would only cost time.
+# A text with more items is a key or a table: its lines are random, and pieces of them would only cost time.
 _MOST_ITEMS = 20
-# What programs take an item apart at, the coarse before the fine, so that a password with a slash in it is
-# found as a whole before its halves are.
+# Separators at which programs split an item, the coarse before the fine, so that a password with a slash in it
+# is found as a whole before its halves are.
 _SEPARATORS = tuple(map(re.compile, (r"[\s;&?#\"'|{}]+", r"://|@", r":", r"[/\\]+")))
-# A name is no secret, and a line for a connection is full of them; what stands behind it may be one.
+# A key in a connection string is not a secret; its value may be one.
 _NAME = re.compile(r"^[A-Za-z_][\w.-]*=(?!=|$)")
-# Words of a language, and days, which the head of each line in a log has.
+# Words of a language, and dates, with which each log line begins.
 _WORD = re.compile(r"(?:[A-Z]?[a-z]{1,15}|[A-Z]{1,15})=?|\d{4}-?\d\d-?\d\d")
 _HOST = re.compile(r"[\w.-]+")
-# A password may be a word where its place tells that it is one.
+# A password may be a word, if it is in the place of a password.
 _PASSWORD = re.compile(
     r"//[^\s/:@]*:([^\s/@]+)@|(?:pass|pwd|secret|token|key|sig)[\w.-]*[\"']?\s*[=:]\s*[\"']?([^\s\"';&,]+)",
     re.IGNORECASE,
@@ -43,28 +43,28 @@ _PASSWORD = re.compile(
 
 
 def pieces(secret: str) -> Iterator[str]:
-    """The parts of *secret* that no one may read either, and the ways to write it again as a path. Pure.
+    """The parts of *secret* that must be masked as well, and its other forms as a path. Pure.
 
-    A part has :data:`SHORTEST` characters or more. One of a line or an item is not merely a word, a name or a
-    day, unless it stands where a password does. A percent-encoded part is decoded.
+    A part has :data:`SHORTEST` characters or more. A part of a line or an item that is merely a word, a name or a
+    date is left out, unless it is in the place of a password. A percent-encoded part is decoded.
     """
     whole = secret.strip()
     items = [each.strip() for each in _ITEMS.split(whole)]
-    # Kafka's words for a list.
+    # As Kafka prints a list.
     yield ", ".join(items)
     yield from _as_paths(whole)
     taken_apart = _parts(items) if len(items) <= _MOST_ITEMS else ()
     for part in filter(_is_long, [*items, *taken_apart, *_passwords(whole)]):
         yield part
         yield unquote(part)
-        if _HOST.fullmatch(part) and _is_telling(part.lower()):
-            # As a host is looked up.
+        if _HOST.fullmatch(part) and _is_distinctive(part.lower()):
+            # Host names are looked up in lower case.
             yield part.lower()
 
 
 def _as_paths(whole: str) -> Iterator[str]:
     for path in (whole.rstrip("/"), posixpath.normpath(whole)):
-        if "/" in path or _is_telling(path):
+        if "/" in path or _is_distinctive(path):
             yield path
 
 
@@ -72,14 +72,14 @@ def _parts(texts: Iterable[str]) -> Iterator[str]:
     for separator in _SEPARATORS:
         split = (_NAME.sub("", each) for text in texts for each in separator.split(text))
         texts = [*dict.fromkeys(split)]
-        yield from filter(_is_telling, texts)
+        yield from filter(_is_distinctive, texts)
 
 
 def _passwords(whole: str) -> Iterator[str]:
     yield from (found[1] or found[2] for found in _PASSWORD.finditer(whole))
 
 
-def _is_telling(part: str) -> bool:
+def _is_distinctive(part: str) -> bool:
     return _is_long(part) and not _WORD.fullmatch(part)
 
 
@@ -87,18 +87,18 @@ def _is_long(part: str) -> bool:
     return len(part) >= SHORTEST
 
 
-# Shorter ones are flags, found in every sentence; no one's secret is so short.
+# Shorter values are flags, which occur in every sentence; no secret is that short.
 _SHORTEST = 4
-# Ports, sizes and switches: every line of a log has some.
+# Ports, sizes and switches, which occur in every log line.
 _PLAIN = re.compile(r"true|false|[+-]?\d{1,5}", re.IGNORECASE)
 _ENCODED = re.compile(r"%[0-9A-F]{2}")
-# What encoders leave as it is besides letters, digits and -._~: that of object stores, Python's, JavaScript's two
-# (of a part and of a whole address), and Java's.
+# Characters that encoders do not encode besides letters, digits and -._~: those of object stores, Python, JavaScript
+# (for a component and for a whole URI), and Java.
 _LEFT = ("", "/", "!'()*", "!'()*;/?:@&=+$,#", "*")
 
 
 def forms(secret: str) -> Iterator[str]:
-    """How *secret* and its pieces may be written; nothing for what is too short or too plain for a secret. Pure."""
+    """How *secret* and its pieces may be written; nothing for values too short or too plain to be secrets. Pure."""
     if _PLAIN.fullmatch(secret.strip()):
         return
     for text in (secret, secret.strip(), *pieces(secret)):
@@ -120,9 +120,9 @@ def _marked_up(text: str) -> Iterator[str]:
 def _in_address(text: str) -> Iterator[str]:
     for left in _LEFT:
         for encode in (quote, quote_plus):
-            # Texts from requests may have halves of a pair of code units.
+            # Texts from requests may have unpaired surrogates.
             encoded = encode(text, safe=left, errors="surrogatepass")
-            # Java encodes it, Python never does.
+            # Java encodes the tilde, Python never does.
             for whole in (encoded, encoded.replace("~", "%7E")):
                 yield whole
                 yield _ENCODED.sub(lambda found: found[0].lower(), whole)
@@ -140,7 +140,7 @@ def _in_plain_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-# The last two: a map that was printed, in a log of JSON lines or in an answer.
+# The last two: a printed map in a log of JSON lines, or in an answer.
 _QUOTED: tuple[Callable[[str], str], ...] = (
     str,
     _in_python,
@@ -153,16 +153,16 @@ _QUOTED: tuple[Callable[[str], str], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
-    """Secrets, each with the *values*' text that is shown in its place. Any thread may use it.
+    """Secrets, the keys of *values*, each with the text that is shown in its place. Any thread may use it.
 
-    A secret is found as it is, as a quoted text, an address or a marked-up text has it, and in its pieces
+    A secret is found literally, quoted, percent-encoded or escaped as HTML, and in its pieces
     (:func:`~headrace.observe.secret_masking.pieces`).
     """
 
     values: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def masked(self, text: str, *, as_json: bool = False) -> str:
-        """*text* without the secrets; what takes their place is escaped when it is *as_json*. Pure."""
+        """*text* without the secrets; with *as_json* the replacements are escaped. Pure."""
         if not self.values:
             return text
         pattern, shown = _search(frozenset(self.values.items()))
@@ -173,15 +173,15 @@ class Secrets:
         return pattern.sub(replaced, text) if pattern else text
 
     def together(self, values: Mapping[str, str]) -> Secrets:
-        """These and *values*; the same object when all of them are known. Pure."""
+        """These and *values*; the same object when it has all of them. Pure."""
         known = values.items() <= self.values.items()
         return self if known else Secrets(values={**self.values, **values})
 
 
-def told_without(hidden: Secrets, error: Exception) -> Exception:
-    """*error*, or what may be raised in its place: neither it nor what it came from shows a secret.
+def without_secrets(hidden: Secrets, error: Exception) -> Exception:
+    """*error*, or an error to raise in its place; neither it nor its causes show a secret.
 
-    Changes the words of *error* itself where that is enough, so that it keeps its type.
+    Masks the arguments of *error* itself if that is sufficient, so that it keeps its type.
     """
     if not _shows(hidden, error):
         return error
@@ -194,14 +194,14 @@ def told_without(hidden: Secrets, error: Exception) -> Exception:
 
 @contextmanager
 def kept_secret(hidden: Secrets) -> Generator[None]:
-    """Let what is raised within, such as by an author's class, show nothing that is *hidden*."""
+    """Mask *hidden* secrets in exceptions of the block, such as those of a plugin."""
     try:
         yield
     except Exception as error:
-        told = told_without(hidden, error)
-        if told is error:
+        masked = without_secrets(hidden, error)
+        if masked is error:
             raise
-        raise told from None
+        raise masked from None
 
 
 def _shows(hidden: Secrets, error: Exception) -> bool:
@@ -220,7 +220,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             yield each
 
 
-# A connector's secrets are the same for each of its lines.
+# A connector has the same secrets for each of its lines.
 @functools.lru_cache(maxsize=64)
 def _search(values: frozenset[tuple[str, str]]) -> tuple[re.Pattern[str] | None, dict[str, str]]:
     shown = dict[str, str]()
@@ -232,14 +232,14 @@ def _search(values: frozenset[tuple[str, str]]) -> tuple[re.Pattern[str] | None,
     return (re.compile(found) if found else None), shown
 
 
-# Free text; other fields are names and numbers that listeners work with.
+# Fields with free text; the others are names and numbers that listeners need unchanged.
 _TEXTS = ("reason", "trace")
 
 
 def hiding(emit: EventListener, hidden: Secrets) -> EventListener:
-    """*tell*, with nothing of what is *hidden* in the sentences of its events."""
+    """A listener that passes events on to *emit* with *hidden* secrets masked in their texts."""
 
-    def told(event: Event) -> None:
+    def emit_masked(event: Event) -> None:
         masked: dict[str, Any] = {
             name: hidden.masked(text)
             for name in _TEXTS
@@ -247,30 +247,30 @@ def hiding(emit: EventListener, hidden: Secrets) -> EventListener:
         }
         emit(replace(event, **masked) if masked else event)
 
-    return told
+    return emit_masked
 
 
 Mask = Callable[[str], str]
 
-# Of a line that does not end, such as a bar of progress without a flush; more is not held back.
+# The most that is buffered of a line without an end, such as a progress bar without a flush.
 _LONGEST = 1 << 20
 
 
 class MaskedStream(io.TextIOBase):
-    """Passes what is printed on to *stream* as *mask* shows it, in whole lines or up to a flush. Any thread may write.
+    """Passes printed text on to *stream* through *mask*, in whole lines or up to a flush. Any thread may write.
 
-    A print writes its words one by one, and a secret may have several.
+    A print writes its arguments one by one, and a secret may span several.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.mask: Mask = str
         self._stream = stream
         self._waiting = ""
-        # A handler of a signal may print while its own thread does.
+        # Reentrant: a signal handler may print while its own thread does.
         self._lock = threading.RLock()
 
     def write(self, text: str, /) -> int:
-        """Take *text*; the stream gets it with the end of its line."""
+        """Buffer *text*; the stream gets whole lines."""
         with self._lock:
             self._waiting += text
             lines, end, rest = self._waiting.rpartition("\n")
@@ -282,10 +282,10 @@ class MaskedStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Pass on a line that has not ended, too."""
+        """Pass on the unfinished line as well."""
         with self._lock:
             waiting, self._waiting = self._waiting, ""
-            # The interpreter flushes at its end what somebody may have closed.
+            # At its end the interpreter flushes streams that may already be closed.
             if not self._stream.closed:
                 self._stream.write(self.mask(waiting))
                 self._stream.flush()
@@ -313,7 +313,7 @@ class MaskedStream(io.TextIOBase):
         return self._stream.encoding
 
 
-# One for each: an author's module may keep it while one connector after another uses the process.
+# One per stream: a plugin may keep it while one connector after another uses the process.
 @functools.cache
 def _masked(stream: TextIO) -> MaskedStream:
     return MaskedStream(stream)
@@ -321,10 +321,10 @@ def _masked(stream: TextIO) -> MaskedStream:
 
 @contextmanager
 def printed_as(mask: Mask) -> Generator[None]:
-    """Let what is printed within be as *mask* shows it, on standard output and standard error.
+    """Pass text printed in the block through *mask*, on standard output and standard error.
 
-    What keeps the streams for longer is masked in the same way until the next time. Called by a thread that
-    no one else does this beside.
+    Code that keeps the streams for longer is masked in the same way until the next call. No two threads may do
+    this at the same time.
     """
     before = (sys.stdout, sys.stderr)
     streams = (_masked(sys.stdout), _masked(sys.stderr))

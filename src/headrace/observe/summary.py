@@ -1,4 +1,4 @@
-"""What connectors have done in one run, for the program that has run them: a listener of events."""
+"""Totals of connectors in one run, for the program that has run them: a listener of events."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class ConnectorSummary:
 
 
 class Summaries:
-    """Adds up what events tell, by connector. Any thread may tell and ask."""
+    """Sums up events by connector. Any thread may call."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self._connectors = dict[str, _Sums]()
 
     def __call__(self, event: Event) -> None:
-        """Add *event*, if it is one that counts."""
-        with self._guard:
+        """Add *event*, if it is relevant."""
+        with self._lock:
             match event:
                 case events.ConnectorStarted():
                     self._connectors[event.connector] = _Sums(started_at=self._clock())
@@ -47,7 +47,7 @@ class Summaries:
                 case events.SlotProgress():
                     self._connectors[event.connector].now = event
                 case events.ConnectorStopped() | events.ConnectorFailed():
-                    # One that could not be started has done nothing.
+                    # A connector that could not be started has no totals.
                     if event.connector in self._connectors:
                         self._connectors[event.connector].ended_at = self._clock()
                 case _:
@@ -55,14 +55,14 @@ class Summaries:
 
     def by_connector(self) -> Mapping[str, ConnectorSummary]:
         """The sums so far, of each connector that was started."""
-        with self._guard:
+        with self._lock:
             now = self._clock()
             return {name: each.summary(now) for name, each in self._connectors.items()}
 
 
 @dataclass(slots=True, kw_only=True)
 class _Sums:
-    """Of one connector: *before* the micro-batch that is open or was the last, and *now* in it."""
+    """The totals of one connector: *before* its current or last micro-batch, and *now* in it."""
 
     started_at: float
     ended_at: float | None = None
@@ -72,7 +72,7 @@ class _Sums:
 
     def begin(self, event: events.MicroBatchStarted) -> None:
         self.before, self.now = self._total(), None
-        # A set: what is planned again, or continued in the next micro-batch, is one file.
+        # A set: a file that is planned again, or continued in the next micro-batch, counts once.
         self.objects.update(event.objects)
 
     def summary(self, now: float) -> ConnectorSummary:

@@ -1,4 +1,4 @@
-"""Offsets of connectors as people read and change them (KIP-875, KIP-995), with a history, and undo."""
+"""Reads and changes connectors' offsets on request (KIP-875, KIP-995), with a history and undo."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class OffsetChanges:
     """Reads, alters, resets, presets and restores the offsets of a worker's connectors.
 
     Called by the herder from any thread, for one connector by one thread at a time, and for changes only
-    while nothing of that connector runs: whether it exists and is STOPPED, the herder knows. The *spec* of a
-    change holds a fresh connector, which is used up by the call. Calls block on Kafka. Each raises
-    :class:`~headrace.herder.errors.RequestError` with the words of Kafka Connect, and has changed
-    nothing then, except where it says so. A *dry_run* writes nothing, fences no one and does not call
-    ``alter_offsets``; it answers what would change and what the connector says.
+    while nothing of that connector runs; the herder checks that it exists and is STOPPED. The *spec* of a
+    change holds a fresh connector, which cannot be used again. Calls block on Kafka. Each raises
+    :class:`~headrace.herder.errors.RequestError` with Kafka Connect's message, and then has changed
+    nothing, unless it says otherwise. A *dry_run* writes nothing, fences no one and does not call
+    ``alter_offsets``; it answers what would change and what the connector says about it.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class OffsetChanges:
         self._now_ms = now_ms
 
     def read(self, name: str, own: OwnOffsets | None = None) -> Sequence[ConnectorOffset]:
-        """What is committed for *name* now; works in every state, and for names without a connector.
+        """The committed offsets of *name*; works in every state, and for names without a connector.
 
         *own* is the connector's own topic of offsets, if it has one.
         """
@@ -97,16 +97,16 @@ class OffsetChanges:
                 .known()
             )
         except ConnectError as error:
-            told = f"Failed to retrieve offsets for source connector {name}: {error}"
-            _log.error("%s", told)
-            raise ServerError(told) from error
+            failure = f"Failed to retrieve offsets for source connector {name}: {error}"
+            _log.error("%s", failure)
+            raise ServerError(failure) from error
         return [
             ConnectorOffset(partition=partition, offset=offset)
             for partition, offset in known.items()
         ]
 
     def history(self, name: str) -> Sequence[HistoryEntry]:
-        """The changes of the offsets of *name*, the newest first; also of a connector that is gone."""
+        """The changes of the offsets of *name*, the newest first; also of a deleted connector."""
         return self._store.entries(name)
 
     def alter(
@@ -117,7 +117,7 @@ class OffsetChanges:
         who: str | None,
         dry_run: bool = False,
     ) -> str:
-        """Change the offsets that *changes* name, and leave the others; the sentence of success."""
+        """Change the offsets that *changes* name, and leave the others; returns the sentence of success."""
         offsets = altered(changes)
         hooks = self._hooks(spec)
         hooks.validate(offsets)
@@ -129,7 +129,7 @@ class OffsetChanges:
         return self._made(spec, hooks, change, dry_run=dry_run)
 
     def reset(self, spec: RunSpec, *, who: str | None, dry_run: bool = False) -> str:
-        """Forget all offsets; the sentence of success. May be repeated."""
+        """Delete all offsets; returns the sentence of success. May be repeated."""
         hooks = self._hooks(spec)
 
         def nothing_left(known: Known) -> Wanted:
@@ -149,11 +149,11 @@ class OffsetChanges:
         who: str | None,
         dry_run: bool = False,
     ) -> str:
-        """Steps 2 to 5 of a creation: preset the offsets and store *stored*; ``initial_offsets_response``.
+        """Steps 2 to 5 of a creation: preset the offsets and store *stored*; returns ``initial_offsets_response``.
 
         The caller has validated the configuration, holds the name, and starts the connector afterwards,
-        with another *spec*. Errors tell their step. What the name had is wiped. When the configuration
-        cannot be stored (step 5) it has no offsets then; what it had stays in the history.
+        with another *spec*. Errors name their step. Previous offsets of the name are wiped. When the
+        configuration cannot be stored (step 5), the name has no offsets; the previous ones are in the history.
         """
         in_step = partial(creation_step, spec.name)
         hooks = self._hooks(spec)
@@ -178,11 +178,12 @@ class OffsetChanges:
         force: bool = False,
         dry_run: bool = False,
     ) -> str:
-        """Put back what the partitions of change *entry* had before it; the sentence of success.
+        """Restore the offsets that the partitions of change *entry* had before it; returns the sentence of success.
 
-        Refused when they have moved since, or the change is undone already, unless *force*; and whatever it says
-        for what was never done, for creations, and for changes of an earlier connector of the same name. Is a
-        change itself, which can be undone; none where the offsets are back already, which the sentence says.
+        Refused without *force* when they have moved since, or the change is already undone. Always refused for
+        changes that were never done, for creations, and for changes of an earlier connector of the same name. An
+        undo is a change itself, which can be undone; if the offsets are already restored, nothing is changed, and
+        the sentence says so.
         """
         entries = self._store.entries(spec.name)
         undone = undoable(spec.name, entry, entries)
@@ -199,19 +200,19 @@ class OffsetChanges:
         return self._made(spec, hooks, change, dry_run=dry_run) or unchanged(undone.id)
 
     def settle(self, spec: RunSpec) -> None:
-        """Bring a change that failed and could not be taken back to its end; nothing when there is none.
+        """Finish a change that failed and could not be undone then; nothing when there is none.
 
-        Called on the run's thread before the connector starts, which *spec*'s connector is not part of.
-        Every change of the same connector begins with it, too. Raises
-        :class:`~headrace.connect.errors.RetriableError` for what may go well a little later.
+        Called on the run's thread before the connector starts; *spec* holds another instance of it. Every
+        change of the same connector begins with this, too. Raises
+        :class:`~headrace.connect.errors.RetriableError` for failures that may be temporary.
         """
         self._settle(spec, may_create=False)
 
     def recover(self, admitted: Callable[[StoredConnector], RunSpec]) -> Mapping[str, ConnectError]:
-        """Bring what an earlier process left unfinished to its end; called once, before anything starts.
+        """Finish changes that an earlier process has left unfinished; called once, before anything starts.
 
-        *admitted* makes a connector ready, as the herder does. What cannot be settled is returned by its
-        connector's name, with the reason: that connector must not start.
+        *admitted* creates a connector, as the herder does. Returns the connectors whose changes could not be
+        finished, with the error: these must not start.
         """
         failures = dict[str, ConnectError]()
         connectors = self._services.configs.connectors()
@@ -238,7 +239,7 @@ class OffsetChanges:
             raise
 
     def _made(self, spec: RunSpec, hooks: OffsetHooks, change: Change, *, dry_run: bool) -> str:
-        """The sentence of success; empty if there was nothing to do."""
+        """Make the change; returns the sentence of success, empty if there was nothing to do."""
         if dry_run:
             return self._tried(spec, change)
         with closing(self._maker(spec, hooks)) as maker:

@@ -1,4 +1,4 @@
-"""One change of offsets, while it is made: fence, ask the connector, note it, write, store; and one that was interrupted."""
+"""How a change of offsets is made: fence, ask the connector, record the change, write; and how an interrupted one is finished."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headrace.connect.errors import ConnectError, ConnectorFencedError, Retriabl
 from headrace.connect.task import Offsets
 from headrace.herder.answers import ConnectorOffset, PartitionLag
 from headrace.herder.errors import RequestError, ServerError
-from headrace.observe.secret_masking import told_without
+from headrace.observe.secret_masking import without_secrets
 from headrace.offsets.connector_stores import OffsetSnapshot
 from headrace.offsets.documents import Difference, Known, difference, shows
 from headrace.offsets.target import DriverStore
@@ -33,14 +33,16 @@ from headrace.storage.protocols import (
     StoredConnector,
 )
 
+_log = logging.getLogger(__name__)
+
 _Answer = bool | Exception
 
 
 class OffsetHooks:
     """The hooks of one connector, a fresh instance that is never started; used for one change.
 
-    Every method raises :class:`~headrace.herder.errors.ServerError`: with the hook's own words where
-    it refuses, with Kafka Connect's where it fails.
+    Every method raises :class:`~headrace.herder.errors.ServerError`: with the hook's message when it
+    refuses, with Kafka Connect's when it fails.
     """
 
     def __init__(self, spec: RunSpec, *, seconds: float) -> None:
@@ -48,19 +50,19 @@ class OffsetHooks:
         self._seconds = seconds
 
     def validate(self, offsets: Offsets) -> None:
-        """Let the connector refuse *offsets*; changes nothing, here or outside."""
+        """Let the connector refuse *offsets*; changes nothing, here or in external systems."""
         try:
             self._spec.connector.validate_offsets(self._spec.props, offsets)
-        except Exception as error:  # noqa: BLE001 (whatever it is, whoever asked hears of it)
-            raise self._refusal(error) from told_without(self._spec.hidden, error)
+        except Exception as error:  # noqa: BLE001 (any error is an answer to the caller)
+            raise self._refusal(error) from without_secrets(self._spec.hidden, error)
 
     def alter(self, offsets: Offsets, known: Known) -> bool:
-        """Let the connector act before *offsets* are written; whether it says that they are all there is to do.
+        """Call the connector's hook before *offsets* are written; returns whether it has handled everything.
 
-        *known* are the offsets that it may look at, those of its name. Waits so long as this was made with.
+        *known* are the offsets that the hook may read. Waits at most for the seconds given to the constructor.
         """
-        # A thread of its own, because nothing else ends the wait for a hook that hangs; its late answer
-        # finds no one.
+        # A thread of its own, because nothing else ends the wait for a hook that hangs; its late answer is
+        # ignored.
         answers = queue.SimpleQueue[_Answer]()
         threading.Thread(
             target=lambda: answers.put(self._answer(offsets, known)),
@@ -74,7 +76,7 @@ class OffsetHooks:
                 f"Timed out while calling the 'alterOffsets' method for source connector {self._spec.name}"
             ) from None
         if isinstance(answer, Exception):
-            raise self._refusal(answer) from told_without(self._spec.hidden, answer)
+            raise self._refusal(answer) from without_secrets(self._spec.hidden, answer)
         return answer
 
     def _answer(self, offsets: Offsets, known: Known) -> _Answer:
@@ -82,7 +84,7 @@ class OffsetHooks:
         try:
             connector.initialize(_HookContext(known))
             return bool(connector.alter_offsets(self._spec.props, offsets))
-        except Exception as error:  # noqa: BLE001 (whatever it is, the one who waits for it raises it)
+        except Exception as error:  # noqa: BLE001 (the waiting thread raises it)
             return error
 
     def _refusal(self, error: Exception) -> ServerError:
@@ -98,15 +100,15 @@ class OffsetHooks:
 
 
 def verdict(connector: SourceConnector) -> str:
-    """What the silence of *connector*'s pure hook means, for somebody who tries offsets. Pure."""
+    """What it means for a dry run that *connector*'s pure hook has not refused the offsets. Pure."""
     if _has(connector, SourceConnector.validate_offsets):
         return "The connector accepts these offsets."
     if _has(connector, SourceConnector.alter_offsets):
         return (
-            "The connector cannot tell whether it accepts these offsets: it judges them only when they are "
+            "It is unknown whether the connector accepts these offsets: it validates them only when they are "
             "about to be written."
         )
-    return "The connector does not judge offsets."
+    return "The connector does not validate offsets."
 
 
 def _has(connector: SourceConnector, hook: Callable[..., object]) -> bool:
@@ -115,37 +117,34 @@ def _has(connector: SourceConnector, hook: Callable[..., object]) -> bool:
 
 
 class _HookContext:
-    """What a connector that is not running gets from the runtime: its offsets."""
+    """The context of a connector that is not running: its offsets."""
 
     def __init__(self, known: Known) -> None:
         self.offsets = OffsetSnapshot(known)
 
     def request_task_reconfiguration(self) -> None:
-        """There are no tasks."""
+        """Do nothing: there are no tasks."""
 
     def raise_error(self, error: Exception) -> None:
-        """Nothing runs that could fail; the hook raises instead."""
+        """Raise *error*: nothing runs that could fail."""
         raise error
 
 
-_log = logging.getLogger(__name__)
-
-
 def partition_lags(spec: RunSpec, offsets: Sequence[ConnectorOffset]) -> Sequence[PartitionLag]:
-    """Each of *offsets* with its lag; *spec* holds a fresh connector, which is used up.
+    """Each of *offsets* with its lag; *spec* holds a fresh connector, which cannot be used again.
 
-    Blocks as long as the connector looks at its source. Raises
-    :class:`~headrace.herder.errors.ServerError` when that fails.
+    Blocks while the connector examines its source. Raises :class:`~headrace.herder.errors.ServerError`
+    when that fails.
     """
     known = {each.partition: each.offset for each in offsets}
     try:
         lags = spec.connector.lag(spec.props, known)
-    except Exception as error:  # noqa: BLE001 (whatever it is, whoever asked hears of it)
+    except Exception as error:  # noqa: BLE001 (any error is an answer to the caller)
         failure = f"Failed to read the lag of source connector {spec.name}"
-        # What is no error of the contract may show anything.
+        # The text of other errors is not meant for clients.
         if isinstance(error, ConnectError):
             failure = f"{failure}: {spec.hidden.masked(str(error))}"
-        cause = told_without(spec.hidden, error)
+        cause = without_secrets(spec.hidden, error)
         _log.error("%s", failure, exc_info=cause)
         raise ServerError(failure) from cause
     return [
@@ -155,9 +154,9 @@ def partition_lags(spec: RunSpec, offsets: Sequence[ConnectorOffset]) -> Sequenc
 
 
 class OffsetWriter:
-    """One connector's, for one change; used by the thread that makes it.
+    """Reads and writes the offsets of one connector for one change; used by the thread that makes it.
 
-    Every method raises :class:`~headrace.herder.errors.ServerError`, caused by what went wrong.
+    Every method raises :class:`~headrace.herder.errors.ServerError`, whose cause is the original error.
     """
 
     def __init__(self, spec: RunSpec, services: Services) -> None:
@@ -168,13 +167,13 @@ class OffsetWriter:
 
     @property
     def is_local(self) -> bool:
-        """Whether the offsets are in the same storage as what is kept of their changes."""
+        """Whether the offsets are in the same storage as the history of their changes."""
         return isinstance(self._spec.offsets, DriverStore)
 
     def fence(self) -> None:
-        """Make everybody who may still write for the connector unable to."""
+        """Fence every process that may still write for the connector."""
         failed = "Failed to perform zombie fencing for source connector prior to modifying offsets"
-        with self._told(late=failed, failed=failed):
+        with self._server_errors(late=failed, failed=failed):
             self._ownership.fence(give_up=lambda: False)
 
     def known(self) -> Known:
@@ -183,31 +182,32 @@ class OffsetWriter:
             "Timed out while trying to read to the end of the offsets topic prior to modifying offsets "
             f"for source connector {self._spec.name}"
         )
-        with self._told(late=late, failed=self._failed):
+        with self._server_errors(late=late, failed=self._failed):
             self._read = self._services.offsets.of(self._spec).current()
             return self._read.known()
 
     def write(self, offsets: Offsets) -> None:
-        """Commit *offsets*, which follow from what was :meth:`known`: all or none where there are transactions."""
+        """Commit *offsets*, which were derived from :meth:`known`: all or none if there are transactions."""
         late = (
             "Timed out while attempting to modify offsets for source connector " + self._spec.name
         )
-        with self._told(late=late, failed=self._failed):
+        with self._server_errors(late=late, failed=self._failed):
             self._ownership.commit(offsets, planned_from=self._read)
 
     @contextmanager
     def storing(self) -> Generator[None]:
-        """For what is written into the worker's own storage."""
-        with self._told(late=self._failed, failed=self._failed):
+        """For writes to the worker's own storage."""
+        with self._server_errors(late=self._failed, failed=self._failed):
             yield
 
     def let_go(self) -> None:
-        """Say that no one writes for the connector now. When that fails, the next start fences."""
+        """Record that nothing writes for the connector now. When that fails, the next start fences."""
         try:
             self._ownership.release()
         except ConnectError:
             _log.exception(
-                "Connector %s: its end as a writer of offsets was not stored.", self._spec.name
+                "Connector %s: it could not be recorded that nothing writes its offsets now. Its next start fences.",
+                self._spec.name,
             )
 
     def close(self) -> None:
@@ -219,37 +219,38 @@ class OffsetWriter:
         return f"Failed to modify offsets for source connector {self._spec.name}"
 
     @contextmanager
-    def _told(self, *, late: str, failed: str) -> Generator[None]:
+    def _server_errors(self, *, late: str, failed: str) -> Generator[None]:
         try:
             yield
         except RequestError:
             raise
         except RetriableError as error:
-            raise self._caused(late, error) from error
+            raise self._server_error(late, error) from error
         except Exception as error:
-            raise self._caused(failed, error) from error
+            raise self._server_error(failed, error) from error
 
-    def _caused(self, sentence: str, error: Exception) -> ServerError:
+    def _server_error(self, sentence: str, error: Exception) -> ServerError:
         cause = self._spec.hidden.masked(str(error))
         _log.error("%s: %s", sentence, cause)
-        # Kafka Connect's words do not say why. What is no error of the contract may show anything.
+        # Kafka Connect's sentence does not say why. The text of other errors is not meant for clients.
         return ServerError(f"{sentence}: {cause}" if isinstance(error, ConnectError) else sentence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """What is left to do: *write* first, if there is any; then the change is done, or abandoned."""
+    """What is left to do: *write*, if not empty; then the change is done, or abandoned."""
 
     is_done: bool
     write: Offsets = field(default_factory=dict)
 
 
 def settlement(intent: Intent, known: Known) -> Settlement:
-    """The end of *intent*, whose connector has the offsets *known*, read after every writer was fenced.
+    """How to finish *intent*, whose connector has the offsets *known*, read after every writer was fenced.
 
-    One that was being written is done if the store shows it. Of everything else is taken back what the store still
-    shows of it: without transactions a part may have arrived. Where it shows something else, the change was not written,
-    or another worker has written since; what that one has done must not be done again.
+    A change that was being written is done if the store has all of it. Otherwise the part of it that the store
+    still has is reverted: without transactions, only a part may have been written. Partitions with other offsets
+    were not written, or another worker has written them since; they are left alone, because its work must not be
+    repeated.
     """
     entry = intent.entry
     if intent.phase is Phase.WRITING and shows(known, entry.after):
@@ -271,38 +272,38 @@ class CreationStep(Enum):
 
 
 InStep = Callable[[CreationStep], AbstractContextManager[None]]
-"""Tells errors with the step in which they happen."""
+"""Adds the step to errors that happen in it."""
 
 
 @contextmanager
 def creation_step(connector: str, step: CreationStep) -> Generator[None]:
-    """Have every request error in the block say that it happened in *step* of creating *connector*.
+    """Add to every request error in the block that it happened in *step* of creating *connector*.
 
-    Its status and text stay. Called by the herder for step 1, and by the change of offsets for the others;
+    Its status and text are kept. Called by the herder for step 1, and by the change of offsets for the others;
     only for creations with offsets.
     """
     try:
         yield
     except RequestError as error:
-        raise told_with_step(error, connector, step) from error
+        raise error_in_step(error, connector, step) from error
 
 
-def told_with_step(error: RequestError, connector: str, step: CreationStep) -> RequestError:
+def error_in_step(error: RequestError, connector: str, step: CreationStep) -> RequestError:
     """*error* with the step in which creating *connector* failed."""
     number, doing = step.value
-    told = copy.copy(error)
-    told.args = (f"{error} (creating connector {connector} failed at step {number}: {doing})",)
-    return told
+    extended = copy.copy(error)
+    extended.args = (f"{error} (creating connector {connector} failed at step {number}: {doing})",)
+    return extended
 
 
-def no_step(_: CreationStep) -> AbstractContextManager[None]:
-    """For changes that are no creation: errors are told as they are."""
+def without_step(_: CreationStep) -> AbstractContextManager[None]:
+    """For changes other than creations: errors are left as they are."""
     return nullcontext()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is to be stored, and what the connector is asked about; they differ for creations, which wipe."""
+    """What is to be stored, and what the connector is asked about; they differ for creations, which wipe offsets."""
 
     store: Offsets
     ask: Offsets
@@ -311,11 +312,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change that somebody asks for. *wanted* says what it comes to once the offsets are known.
+    """A requested change. *wanted* computes what to store from the current offsets.
 
-    That is ``None`` when they are so already; the connector is not asked then.
+    It returns ``None`` when there is nothing to change; then the connector is not asked.
 
-    *stored* is the connector that a creation stores, *in_step* tells its errors.
+    *stored* is the connector that a creation stores, *in_step* adds the step to its errors.
     """
 
     operation: Operation
@@ -323,7 +324,7 @@ class Change:
     wanted: Callable[[Known], Wanted | None]
     stored: StoredConnector | None = None
     undoes: int | None = None
-    in_step: InStep = no_step
+    in_step: InStep = without_step
 
 
 class ChangeMaker:
@@ -339,10 +340,10 @@ class ChangeMaker:
         self._writer = OffsetWriter(spec, services)
 
     def make(self, change: Change, *, now_ms: int, keep: Retention) -> bool | None:
-        """Make *change*, all of it or nothing; what the connector's hook answered, ``None`` if there was nothing to do.
+        """Make *change*, all of it or nothing; returns the hook's answer, ``None`` if there was nothing to do.
 
-        Raises :class:`~headrace.herder.errors.RequestError`; then nothing has changed, as far as
-        the stores can be reached, or a creation that failed at its last step has left no offsets.
+        Raises :class:`~headrace.herder.errors.RequestError`; then nothing has changed, provided that the stores
+        can be reached, and a creation that failed at its last step has left no offsets.
         """
         step = change.in_step
         with step(CreationStep.WIPING_OFFSETS):
@@ -371,10 +372,10 @@ class ChangeMaker:
         self._writer.close()
 
     def settle(self, *, may_create: bool = False) -> None:
-        """Bring a change that was interrupted to its end, if there is one.
+        """Finish a change that was interrupted, if there is one.
 
-        A creation is finished only by whoever *may_create*: later than that, its name may be another
-        connector's, and it is taken back.
+        A creation is completed only with *may_create*, and otherwise undone: by then its name may belong to
+        another connector.
         """
         with self._writer.storing():
             found = self._store.open_intents()
@@ -390,11 +391,11 @@ class ChangeMaker:
 
     def _settle(self, intent: Intent) -> None:
         self._writer.fence()
-        way = settlement(intent, self._writer.known())
-        if way.write:
-            self._writer.write(way.write)
+        outcome = settlement(intent, self._writer.known())
+        if outcome.write:
+            self._writer.write(outcome.write)
         with self._writer.storing():
-            if way.is_done:
+            if outcome.is_done:
                 self._store.finish(intent)
             else:
                 self._store.abandon(intent)
@@ -403,7 +404,7 @@ class ChangeMaker:
             "Connector %s: change %d of its offsets was interrupted; it is %s now.",
             self._name,
             intent.entry.id,
-            "done" if way.is_done else "undone",
+            "done" if outcome.is_done else "undone",
         )
 
     def _write(self, intent: Intent) -> None:
@@ -432,11 +433,11 @@ class ChangeMaker:
         try:
             self._settle(self._store.move(intent, phase))
         except ConnectError as error:
-            # That another worker has taken over is no fault of ours, and the error that is answered says so.
+            # A takeover by another worker is expected, and the answered error reports it.
             is_expected = isinstance(error.__cause__, ConnectorFencedError)
             _log.error(
-                "Connector %s: change %d of its offsets failed, and could not be taken back yet. That is "
-                "tried again before the connector starts or changes, and when the worker starts.",
+                "Connector %s: change %d of its offsets failed, and could not be undone yet. That is "
+                "retried before the connector starts or changes, and when the worker starts.",
                 self._name,
                 intent.entry.id,
                 exc_info=None if is_expected else error,

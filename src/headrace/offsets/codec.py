@@ -30,7 +30,7 @@ class OffsetKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """A key or a value that nothing of ours and nothing of Kafka Connect's wrote; *reason* says why."""
+    """A key or a value that neither headrace nor Kafka Connect has written; *reason* says why."""
 
     reason: str
 
@@ -49,7 +49,7 @@ def encoded_value(offset: SourceOffset) -> bytes:
 
 
 def encoded_members(values: Mapping[str, OffsetValue], names: Iterable[str]) -> bytes:
-    """What stands between the braces of *values*, with *names* in this order.
+    """The text between the braces of *values*, with *names* in this order.
 
     Raises ``ValueError`` for text that UTF-8 cannot hold.
     """
@@ -99,7 +99,7 @@ def decoded_entries(entries: Iterable[OffsetEntry]) -> Mapping[str, Offsets]:
     for key, value in entries:
         place, offset = decoded_key(key), decoded_value(value)
         if isinstance(place, Unreadable) or isinstance(offset, Unreadable):
-            raise ValueError(f"An offset that cannot be stored was handed over: {key!r}.")  # noqa: TRY004
+            raise ValueError(f"Invalid offset record with key {key!r}.")  # noqa: TRY004
         offsets.setdefault(place.connector, {})[place.partition] = offset
     return offsets
 
@@ -136,8 +136,8 @@ def _utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"{text!r} cannot be stored as a source offset: it holds half a surrogate pair, "
-            "which is not a character."
+            f"{text!r} cannot be stored as a source offset: it contains an unpaired surrogate, "
+            "which UTF-8 cannot encode."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""The committed offsets of each connector, wherever they are: the worker's store, or its own topic over that; any thread may ask."""
+"""The committed offsets of each connector: in the worker's store, or in its own topic over that; any thread may ask."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from headrace.offsets.target import OffsetTarget, OffsetTopic
 from headrace.storage.protocols import OffsetStore
 
 CLOSED: Final = (
-    "These offsets are not read any more: the connector that they belong to has other settings by now, or the "
-    "worker is ending. Ask again."
+    "This offset store was closed, because the connector has new settings or the worker is shutting down. "
+    "Retry the request."
 )
-"""Says why a store is refused that was closed while somebody used it."""
+"""The error of a store that was closed while it was in use."""
 
 
 class LockedOffsetStore:
     """One lock around one store, so that only one thread at a time owns it.
 
-    However many read, each learns within the store's own limit for one read that it is late; behind a write,
-    that time begins when the write has ended.
+    However many threads read, each fails within the store's own limit for one read; after a write, that time
+    begins when the write has ended.
     """
 
     def __init__(self, store: OffsetStore, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -41,7 +41,7 @@ class LockedOffsetStore:
         self._lock = threading.Lock()
         self._is_closed = False
         self._late: tuple[float, RetriableError] | None = None
-        """When the last read was given up and why, if it was. Under the lock."""
+        """When and why the last read failed, if it did. Guarded by the lock."""
 
     def current(self, connector: str) -> OffsetSnapshot:
         """All committed offsets of *connector*, now. Blocks; raises as ``OffsetStore.refresh`` does."""
@@ -49,7 +49,7 @@ class LockedOffsetStore:
             return OffsetSnapshot(self._store.known(connector))
 
     def foreign(self, connector: str) -> Offsets:
-        """The offsets of *connector* that others stored under bytes of their own, now.
+        """The offsets of *connector* that are now stored under other bytes than ours.
 
         Blocks; raises as ``OffsetStore.refresh`` does.
         """
@@ -57,7 +57,7 @@ class LockedOffsetStore:
             return self._store.foreign(connector)
 
     def entries_for(self, connector: str, offsets: Offsets) -> Sequence[OffsetEntry]:
-        """*offsets* as records of an offsets topic, with tombstones for others' bytes of them."""
+        """*offsets* as records of an offsets topic, with tombstones for their other keys."""
         with self._open():
             return self._store.entries_for(connector, offsets)
 
@@ -72,9 +72,9 @@ class LockedOffsetStore:
         offsets: Offsets,
         write: Callable[[Sequence[OffsetEntry]], None],
     ) -> None:
-        """Have *write* commit *offsets*, given as records, together with something else of its own.
+        """Have *write* commit *offsets*, given as records, together with other data.
 
-        For stores that share a transaction with other things. Blocks; raises what *write* raises.
+        For stores that share a transaction with other data. Blocks; raises what *write* raises.
         """
         with self._refreshed():
             write(self._store.entries_for(connector, offsets))
@@ -88,7 +88,7 @@ class LockedOffsetStore:
             self.put(connector, each)
 
     def close(self) -> None:
-        """Close the store; whoever comes later is refused by a ``RetriableError``."""
+        """Close the store; later calls raise ``RetriableError``."""
         with self._lock:
             self._is_closed = True
             self._store.close()
@@ -102,10 +102,10 @@ class LockedOffsetStore:
 
     @contextmanager
     def _refreshed(self) -> Generator[None]:
-        """The lock, with the store as it is now."""
+        """The lock, with the store refreshed."""
         asked_at = self._clock()
         with self._open():
-            # What one read could not reach, another that has waited for it cannot have reached, either.
+            # A read that has waited for one that failed would fail in the same way.
             if self._late is not None and self._late[0] >= asked_at:
                 raise copy.copy(self._late[1])
             self._refresh()
@@ -179,7 +179,7 @@ class OverlaidOffsets(OffsetsByNames):
 def missing_below(
     own: Mapping[SourcePartition, SourceOffset], below: Mapping[SourcePartition, SourceOffset]
 ) -> dict[SourcePartition, SourceOffset]:
-    """Those of *own* that are not, or not the same, *below*."""
+    """Those of *own* that are missing or different in *below*."""
     return {
         partition: offset for partition, offset in own.items() if below.get(partition) != offset
     }
@@ -193,18 +193,18 @@ Write = Callable[[Sequence[OffsetEntry]], None]
 
 
 class ConnectorOffsets(Protocol):
-    """One connector's. Any thread may call; each call blocks on the stores and raises what they raise."""
+    """The offsets of one connector. Any thread may call; calls block on the stores and raise what they raise."""
 
     def target(self, wanted: OffsetTarget) -> OffsetTarget:
-        """Where tasks commit offsets now, of which settings say *wanted*."""
+        """Where tasks commit offsets now, if the settings say *wanted*."""
         ...
 
     def current(self) -> OffsetSnapshot:
-        """All committed offsets, now. Writes nothing, and makes no topic."""
+        """All committed offsets, now. Writes nothing, and creates no topic."""
         ...
 
     def foreign(self) -> Offsets:
-        """Those that others stored under bytes of their own, now, in the place that the connector's tasks write."""
+        """Offsets that are now stored under other bytes than ours in the store to which the tasks write."""
         ...
 
     def put(self, offsets: Offsets) -> None:
@@ -212,79 +212,79 @@ class ConnectorOffsets(Protocol):
         ...
 
     def commit(self, offsets: Offsets, write: Write) -> None:
-        """Have *write* commit *offsets*, with tombstones for others' bytes of them, where the tasks write."""
+        """Have *write* commit *offsets*, with tombstones for their other keys, to the store to which the tasks write."""
         ...
 
     def catch_up(self) -> None:
-        """Have what was committed and not copied, because of a kill or an outage, copied soon."""
+        """Have offsets copied soon that were committed but not copied because of a crash or an outage."""
         ...
 
     def settle(self, seconds: float) -> bool:
-        """Wait until all copies are written, at most *seconds*; whether they are."""
+        """Wait until all copies are written, at most *seconds*; returns whether they are."""
         ...
 
 
 class WorkerOffsets:
     """``ConnectorOffsets`` in the worker's store.
 
-    Copies that still wait, of a topic of its own that the connector had before, are written before anything else is.
+    If the connector had a topic of its own before, copies that are still pending are written before anything else.
     """
 
     def __init__(
-        self, desk: LockedOffsetStore, connector: str, copies: SecondaryOffsetWriter
+        self, store: LockedOffsetStore, connector: str, copies: SecondaryOffsetWriter
     ) -> None:
-        self._desk = desk
+        self._store = store
         self._connector = connector
         self._copies = copies
 
     def target(self, wanted: OffsetTarget) -> OffsetTarget:
-        """There, so nothing is copied."""
+        """The worker's store, so nothing is copied."""
         return replace(wanted, has_secondary=False) if isinstance(wanted, OffsetTopic) else wanted
 
     def current(self) -> OffsetSnapshot:
         """All committed offsets, now."""
-        return self._desk.current(self._connector)
+        return self._store.current(self._connector)
 
     def foreign(self) -> Offsets:
-        """Those that others stored under bytes of their own, now."""
-        return self._desk.foreign(self._connector)
+        """Offsets that are now stored under other bytes than ours."""
+        return self._store.foreign(self._connector)
 
     def put(self, offsets: Offsets) -> None:
         """Commit *offsets*; ``None`` removes."""
         self._copies.finish(self._connector)
-        self._desk.put(self._connector, offsets)
+        self._store.put(self._connector, offsets)
 
     def commit(self, offsets: Offsets, write: Write) -> None:
-        """Have *write* commit *offsets*, with tombstones for others' bytes of them."""
+        """Have *write* commit *offsets*, with tombstones for their other keys."""
         self._copies.finish(self._connector)
-        write(self._desk.entries_for(self._connector, offsets))
+        write(self._store.entries_for(self._connector, offsets))
 
     def catch_up(self) -> None:
-        """Have copies that wait written at once: slots write to the same place."""
+        """Write pending copies now: slots write to the same store."""
         self._copies.finish(self._connector)
 
     def settle(self, seconds: float) -> bool:
-        """At once: there are no copies."""
+        """Return true: there are no copies."""
         return True
 
 
 class OwnTopic(Protocol):
     """A topic of source offsets besides the worker's."""
 
-    def desk(self) -> LockedOffsetStore | None:
-        """The store over it, ``None`` while there is no such topic."""
+    def existing(self) -> LockedOffsetStore | None:
+        """The store on this topic, ``None`` while the topic does not exist."""
         ...
 
     def ensured(self) -> LockedOffsetStore:
-        """The store over it; the topic is made where it is missing."""
+        """The store on this topic, which is created if it is missing."""
         ...
 
 
 class OwnTopicOffsets:
     """``ConnectorOffsets`` in a topic of the connector's own, over those in the worker's store (KIP-618).
 
-    What is committed in the *topic* is copied to the *worker*'s store afterwards, and what is removed is removed
-    there first: a value that is left there would count again.
+    Offsets committed in the *topic* are copied to the *worker*'s store afterwards. Removals are written to the
+    worker's store first: a value left there would take effect again.
     """
 
     def __init__(
@@ -299,41 +299,41 @@ class OwnTopicOffsets:
         self._topic = topic
         self._worker = worker
         self._copies = copies
-        self._seen: tuple[_Known, _Known, _Known] | None = None
+        self._last_overlay: tuple[_Known, _Known, _Known] | None = None
 
     def target(self, wanted: OffsetTarget) -> OffsetTarget:
-        """In its own topic, with copies, so that the connector may give it up."""
+        """Its own topic, with copies, so that the connector can later do without the topic."""
         return wanted
 
     def current(self) -> OffsetSnapshot:
         """All committed offsets, now: the connector's own, and the worker's where it has none."""
-        # Its own first: what is being removed is gone from the worker's store before, and must not show there.
+        # Its own first: an offset that is being removed leaves the worker's store first, and must not reappear.
         own = self._own()
         below = self._worker.current(self._connector).known()
         return OffsetSnapshot(self._overlaid(own, below))
 
     def foreign(self) -> Offsets:
-        """Those that others stored under bytes of their own in the connector's topic, now."""
+        """Offsets that are now stored under other bytes than ours in the connector's topic."""
         return self._topic.ensured().foreign(self._connector)
 
     def put(self, offsets: Offsets) -> None:
         """Commit *offsets*; ``None`` removes."""
-        desk = self._topic.ensured()
-        self._around(offsets, lambda: desk.put(self._connector, offsets))
+        store = self._topic.ensured()
+        self._around(offsets, lambda: store.put(self._connector, offsets))
 
     def commit(self, offsets: Offsets, write: Write) -> None:
-        """Have *write* commit *offsets*, with tombstones for others' bytes of them in the connector's topic."""
+        """Have *write* commit *offsets*, with tombstones for their other keys in the connector's topic."""
         entries = self._topic.ensured().entries_for(self._connector, offsets)
         self._around(offsets, lambda: write(entries))
 
     def catch_up(self) -> None:
-        """Have what is in the connector's topic and not in the worker's store copied soon."""
+        """Have offsets copied soon that are in the connector's topic and not in the worker's store."""
         own = self._own()
         below = self._worker.current(self._connector).known()
         self._copies.later(self._connector, missing_below(own, below))
 
     def settle(self, seconds: float) -> bool:
-        """Wait until all copies are written, at most *seconds*; whether they are."""
+        """Wait until all copies are written, at most *seconds*; returns whether they are."""
         return self._copies.settle(self._connector, seconds)
 
     def _around(self, offsets: Offsets, commit: Callable[[], None]) -> None:
@@ -343,72 +343,72 @@ class OwnTopicOffsets:
         self._copies.later(self._connector, values)
 
     def _own(self) -> _Known:
-        desk = self._topic.desk()
-        return _NOTHING if desk is None else desk.current(self._connector).known()
+        store = self._topic.existing()
+        return _NOTHING if store is None else store.current(self._connector).known()
 
     def _overlaid(self, own: _Known, below: _Known) -> _Known:
-        """The same object as before where both are: that tells that nothing is new."""
-        seen = self._seen
-        if seen is None or seen[0] is not own or seen[1] is not below:
-            seen = self._seen = (own, below, OverlaidOffsets(own, below) if own else below)
-        return seen[2]
+        """The same object as before if both arguments are, so that callers see that nothing has changed."""
+        last = self._last_overlay
+        if last is None or last[0] is not own or last[1] is not below:
+            last = self._last_overlay = (own, below, OverlaidOffsets(own, below) if own else below)
+        return last[2]
 
 
 class NamesakeOffsets:
-    """``ConnectorOffsets`` that are the *worker*'s where *is_worker_s*, and otherwise the connector's *own*.
+    """For a topic named as the worker's: delegates to *worker* if *is_worker_topic*, and otherwise to *own*.
 
-    Asked at each call, which may block on brokers and raise what they do: nothing is written before it is known.
+    That is asked at each call, which may block on brokers and raise errors: nothing is written before it is known.
     """
 
     def __init__(
         self,
-        is_worker_s: Callable[[], bool],
+        is_worker_topic: Callable[[], bool],
         *,
         own: ConnectorOffsets,
         worker: ConnectorOffsets,
     ) -> None:
-        self._is_worker_s = is_worker_s
+        self._is_worker_topic = is_worker_topic
         self._own = own
         self._worker = worker
 
     def target(self, wanted: OffsetTarget) -> OffsetTarget:
-        """As where they are."""
-        return self._place().target(wanted)
+        """See ``ConnectorOffsets``."""
+        return self._location().target(wanted)
 
     def current(self) -> OffsetSnapshot:
-        """As where they are."""
-        return self._place().current()
+        """See ``ConnectorOffsets``."""
+        return self._location().current()
 
     def foreign(self) -> Offsets:
-        """As where they are."""
-        return self._place().foreign()
+        """See ``ConnectorOffsets``."""
+        return self._location().foreign()
 
     def put(self, offsets: Offsets) -> None:
-        """As where they are."""
-        self._place().put(offsets)
+        """See ``ConnectorOffsets``."""
+        self._location().put(offsets)
 
     def commit(self, offsets: Offsets, write: Write) -> None:
-        """As where they are."""
-        self._place().commit(offsets, write)
+        """See ``ConnectorOffsets``."""
+        self._location().commit(offsets, write)
 
     def catch_up(self) -> None:
-        """As where they are."""
-        self._place().catch_up()
+        """See ``ConnectorOffsets``."""
+        self._location().catch_up()
 
     def settle(self, seconds: float) -> bool:
-        """As for those of its own: there are no copies otherwise, and a connector that ends asks no broker."""
+        """Always those of *own*: the worker's have no copies, and a connector that ends must not wait for brokers."""
         return self._own.settle(seconds)
 
-    def _place(self) -> ConnectorOffsets:
-        return self._worker if self._is_worker_s() else self._own
+    def _location(self) -> ConnectorOffsets:
+        return self._worker if self._is_worker_topic() else self._own
 
 
 _Pairs = frozenset[tuple[str, str]]
-_Place = tuple[str, _Pairs, _Pairs, _Pairs]
+_Location = tuple[str, _Pairs, _Pairs, _Pairs]
 
 
 class OffsetsOwner(Protocol):
-    """A connector, as far as its offsets go."""
+    """A connector, as far as its offsets are concerned."""
 
     @property
     def name(self) -> str:
@@ -423,30 +423,30 @@ class OffsetsOwner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedConnector:
-    """A connector of which no more is known."""
+    """A connector of which only this is known."""
 
     name: str
     own_offsets: OwnOffsets | None = None
 
 
 class OpenedTopic(OwnTopic, Protocol):
-    """One that is closed in the end."""
+    """An own topic that must be closed."""
 
-    def is_worker_s(self) -> bool:
-        """Whether it is the worker's own after all. Blocks on brokers; raises what they do."""
+    def is_worker_topic(self) -> bool:
+        """Whether it is in fact the worker's topic. Blocks on brokers, and raises their errors."""
         ...
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release its clients."""
         ...
 
 
 class ConnectorOffsetStores:
-    """All of a worker's. Any thread may call. *worker* is the worker's own store, which its caller closes.
+    """The offset stores of all connectors of a worker. Any thread may call. The caller closes *worker*, its own store.
 
-    *open_topic* makes the reader of a connector's own topic, which stays open while a connector may need it:
-    to begin again is to read all of it. Connectors that name the same topic in the same way share it. Whoever still
-    reads what is closed gets a :class:`~headrace.connect.errors.RetriableError`, and another reader when it asks again.
+    *open_topic* opens a connector's own topic, which stays open while a connector may need it: reopening means
+    reading all of it. Connectors that name the same topic in the same way share it. A caller that still reads a
+    closed store gets a :class:`~headrace.connect.errors.RetriableError`, and a new store when it retries.
     """
 
     def __init__(
@@ -460,27 +460,27 @@ class ConnectorOffsetStores:
         self.copies = copies or SecondaryOffsetWriter(worker.put)
         self._open_topic = open_topic
         self._lock = threading.Lock()
-        self._topics: dict[_Place, OpenedTopic] = {}
-        self._offsets: dict[tuple[str, _Place], ConnectorOffsets] = {}
+        self._topics: dict[_Location, OpenedTopic] = {}
+        self._offsets: dict[tuple[str, _Location], ConnectorOffsets] = {}
 
     def of(self, connector: OffsetsOwner) -> ConnectorOffsets:
-        """The connector's; asks no broker by itself."""
+        """The offsets of *connector*; this call contacts no broker."""
         own = connector.own_offsets
         if own is None:
             return WorkerOffsets(self.worker, connector.name, self.copies)
         with self._lock:
-            key = (connector.name, _place(own))
+            key = (connector.name, _location(own))
             if key not in self._offsets:
-                self._offsets[key] = self._placed(connector.name, own)
+                self._offsets[key] = self._opened(connector.name, own)
             return self._offsets[key]
 
     def keep_only(self, connector: OffsetsOwner) -> None:
-        """Close what no connector needs now that *connector* is as it is; called when it starts, and when it is gone.
+        """Close stores that no connector needs any more; called when *connector* starts, and after it was deleted.
 
-        Blocks while another thread is reading that.
+        Blocks while another thread reads such a store.
         """
         own = connector.own_offsets
-        kept = None if own is None else (connector.name, _place(own))
+        kept = None if own is None else (connector.name, _location(own))
         with self._lock:
             for key in [each for each in self._offsets if each[0] == connector.name]:
                 if key != kept:
@@ -491,33 +491,33 @@ class ConnectorOffsetStores:
             each.close()
 
     def close(self) -> None:
-        """Write copies that wait, and release what was opened here."""
+        """Write pending copies, and close the stores that were opened here."""
         self.copies.close()
         with self._lock:
             opened, self._topics, self._offsets = list(self._topics.values()), {}, {}
         for each in opened:
             each.close()
 
-    def _placed(self, name: str, own: OwnOffsets) -> ConnectorOffsets:
+    def _opened(self, name: str, own: OwnOffsets) -> ConnectorOffsets:
         topic = self._topic(own)
         both = OwnTopicOffsets(name, topic, worker=self.worker, copies=self.copies)
         if own.namesake is None:
             return both
-        worker_s = WorkerOffsets(self.worker, name, self.copies)
-        return NamesakeOffsets(topic.is_worker_s, own=both, worker=worker_s)
+        worker_offsets = WorkerOffsets(self.worker, name, self.copies)
+        return NamesakeOffsets(topic.is_worker_topic, own=both, worker=worker_offsets)
 
     def _topic(self, own: OwnOffsets) -> OpenedTopic:
         if self._open_topic is None:
             raise TaskFailedError(
-                f"This worker opens no topic besides its own, such as {own.topic}."
+                f"This worker cannot open a connector's own offsets topic ({own.topic})."
             )
-        key = _place(own)
+        key = _location(own)
         if key not in self._topics:
             self._topics[key] = self._open_topic(own)
         return self._topics[key]
 
 
-def _place(own: OwnOffsets) -> _Place:
+def _location(own: OwnOffsets) -> _Location:
     return own.topic, _pairs(own.reader), _pairs(own.writer), _pairs(own.admin)
 
 

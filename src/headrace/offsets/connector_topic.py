@@ -1,4 +1,4 @@
-"""The topic of source offsets that a connector has to itself, made when it is missing, and followed (KIP-618)."""
+"""A connector's own topic of source offsets, created when it is missing, and followed (KIP-618)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.offsets.connector_stores import CLOSED, LockedOffsetStore
 from headrace.offsets.kafka_store import KafkaOffsetStore
 
-# What is late is told and tried again.
+# A late answer is reported, and the request retried.
 _PATIENCE_SECONDS = 15.0
 
 
@@ -22,61 +22,61 @@ class KafkaOwnTopic:
     """An :class:`~headrace.offsets.connector_stores.OwnTopic`. Any thread may call.
 
     Raises :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time,
-    :class:`~headrace.connect.errors.ConfigError` for a topic that forgets, and
-    :class:`~headrace.connect.errors.TaskFailedError` for what no retry mends.
+    :class:`~headrace.connect.errors.ConfigError` for a topic that is not compacted, and
+    :class:`~headrace.connect.errors.TaskFailedError` for errors that no retry can resolve.
     """
 
     def __init__(self, own: OwnOffsets, *, refresh_seconds: float) -> None:
         self._own = own
         self._refresh_seconds = refresh_seconds
         self._lock = threading.Lock()
-        self._desk: LockedOffsetStore | None = None
+        self._store: LockedOffsetStore | None = None
         self._is_ensured = False
-        self._is_worker_s: bool | None = None
+        self._is_worker_topic: bool | None = None
         self._is_closed = False
 
-    def is_worker_s(self) -> bool:
-        """Whether it is the worker's own, reached by other addresses: its name, in the cluster of the same id.
+    def is_worker_topic(self) -> bool:
+        """Whether it is the worker's own topic under other addresses: same name, and a cluster with the same id.
 
-        Asks both clusters until both have answered.
+        Asks both clusters at each call until both have answered.
         """
         with self._lock:
-            if self._is_worker_s is None:
-                self._is_worker_s = self._is_in_worker_s_cluster()
-            return self._is_worker_s
+            if self._is_worker_topic is None:
+                self._is_worker_topic = self._is_in_worker_cluster()
+            return self._is_worker_topic
 
-    def desk(self) -> LockedOffsetStore | None:
-        """The store over it, ``None`` while there is no such topic."""
+    def existing(self) -> LockedOffsetStore | None:
+        """The store on this topic, ``None`` while the topic does not exist."""
         with self._lock:
             self._refuse_closed()
-            if self._desk is None and self._asked(self._exists):
-                self._desk = self._opened()
-            return self._desk
+            if self._store is None and self._asked(self._exists):
+                self._store = self._opened()
+            return self._store
 
     def ensured(self) -> LockedOffsetStore:
-        """The store over it; the topic is made where it is missing."""
+        """The store on this topic, which is created if it is missing."""
         with self._lock:
             self._refuse_closed()
             if not self._is_ensured:
                 self._asked(self._ensure)
                 self._is_ensured = True
-            if self._desk is None:
-                self._desk = self._opened()
-            return self._desk
+            if self._store is None:
+                self._store = self._opened()
+            return self._store
 
     def close(self) -> None:
-        """Release the clients; from then on it is refused."""
+        """Release the clients; later calls raise ``RetriableError``."""
         with self._lock:
             self._is_closed = True
-            desk, self._desk = self._desk, None
-        if desk is not None:
-            desk.close()
+            store, self._store = self._store, None
+        if store is not None:
+            store.close()
 
     def _refuse_closed(self) -> None:
         if self._is_closed:
             raise RetriableError(CLOSED)
 
-    def _is_in_worker_s_cluster(self) -> bool:
+    def _is_in_worker_cluster(self) -> bool:
         if self._own.namesake is None:
             return False
         ids = [

@@ -1,4 +1,4 @@
-"""Offsets as people write and keep them: in requests, in files, as differences; and the sentences about them. Pure."""
+"""Offsets in requests and in files, differences between them, and the messages about them. Pure."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _Refused = Callable[[str], RequestError]
 
 
 def altered(changes: Sequence[OffsetChange]) -> Offsets:
-    """What a request to alter offsets asks for; of several changes of one partition the last one counts.
+    """The offsets that a request to alter them asks for; of several changes of one partition the last one counts.
 
-    Raises :class:`~headrace.herder.errors.RequestError`: 400 for nothing at all, and 500, as Kafka
-    Connect, for what is no offset.
+    Raises :class:`~headrace.herder.errors.RequestError`: 400 for an empty request, and 500, as Kafka
+    Connect does, for an invalid offset.
     """
     if not changes:
         raise BadRequestError(NOTHING_GIVEN)
@@ -32,7 +32,7 @@ def altered(changes: Sequence[OffsetChange]) -> Offsets:
 
 
 def preset(changes: Sequence[OffsetChange]) -> Offsets:
-    """What a creation presets (KIP-995); any other form than that of altering is a 400."""
+    """The initial offsets of a creation (KIP-995); any other form than that of altering is a 400."""
     if not changes:
         raise BadRequestError(
             "initial_offsets holds no partitions and offsets; leave it out, or give at least one"
@@ -61,13 +61,13 @@ def _read(given: object, refused: _Refused) -> SourceOffset | None:
             raise refused("Offsets may only use String keys")
         kind = _other_than_primitive(value)
         if kind is not None:
-            told = "Offsets may only contain primitive types as values, but field"
-            raise refused(f"{told} {field} contains {kind}")
+            rule = "Offsets may only contain primitive types as values, but field"
+            raise refused(f"{rule} {field} contains {kind}")
     return _normalised(cast("SourceOffset", given))
 
 
 def _other_than_primitive(value: object) -> str | None:
-    """What *value* is in Kafka Connect's words, when an offset cannot hold it."""
+    """Kafka Connect's name of *value*'s type, when an offset cannot hold it."""
     match value:
         case None | str() | float():
             return None
@@ -82,7 +82,7 @@ def _other_than_primitive(value: object) -> str | None:
 
 
 def _normalised(values: Mapping[str, OffsetValue]) -> SourceOffset:
-    """*values* as they are after a way through the store, which is how hooks and readers see them."""
+    """*values* as they are after being stored and read again, which is how hooks and readers see them."""
     try:
         return cast("SourceOffset", decoded_value(encoded_value(values)))
     except ValueError as error:
@@ -90,7 +90,7 @@ def _normalised(values: Mapping[str, OffsetValue]) -> SourceOffset:
 
 
 Known = Mapping[SourcePartition, SourceOffset]
-"""All offsets of a connector, as they are stored now."""
+"""All offsets of a connector that are stored now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class Difference:
 
 
 def difference(known: Known, wanted: Offsets) -> Difference:
-    """What changes when *wanted* is stored; partitions that are as wanted are left out."""
+    """What changes when *wanted* is stored; partitions that do not change are left out."""
     changing = list(_unlike(known, wanted))
     return Difference(
         before={partition: known.get(partition) for partition in changing},
@@ -114,17 +114,17 @@ def difference(known: Known, wanted: Offsets) -> Difference:
 
 
 def shows(known: Known, offsets: Offsets) -> bool:
-    """Whether *offsets* are stored, whatever else is."""
+    """Whether *offsets* are stored, whatever other offsets there are."""
     return next(_unlike(known, offsets), None) is None
 
 
 def wiped(known: Known, initial: Offsets) -> Offsets:
-    """*initial*, and nothing else of what is stored."""
+    """*initial*, with every other stored offset removed."""
     return {**dict.fromkeys(known), **initial}
 
 
 def _unlike(known: Known, wanted: Offsets) -> Iterator[SourcePartition]:
-    # By their bytes: Python has True equal to 1 and 1.0.
+    # Compared by their bytes: in Python, True equals 1 and 1.0.
     return (
         partition
         for partition, offset in wanted.items()
@@ -142,16 +142,16 @@ _DONE = {
     Operation.CREATE: "set",
     Operation.UNDO: "restored",
 }
-# As many as a person reads; the history and an export have all.
-_TOLD = 20
+# As many as are readable in a message; the history and an export have all.
+_MOST_LISTED = 20
 
 
 def success(operation: Operation, *, handled: bool) -> str:
-    """Kafka Connect's sentence; *handled* is what the connector's hook answered."""
+    """Kafka Connect's sentence of success; *handled* is the answer of the connector's hook."""
     done = _DONE[operation]
     if handled:
         return f"The offsets for this connector have been {done} successfully"
-    # Kafka Connect says "Connect" in the one, and its proposal for creations does not.
+    # The word "Connect" is in Kafka Connect's sentence, and not in KIP-995's for creations.
     framework = (
         "framework-managed" if operation is Operation.CREATE else "Connect framework-managed"
     )
@@ -163,12 +163,12 @@ def success(operation: Operation, *, handled: bool) -> str:
 
 
 def unchanged(undone: int) -> str:
-    """The answer to an undo of change *undone* that has nothing to put back."""
-    return f"Nothing was changed: the offsets are already what they were before change {undone}"
+    """The answer to an undo of change *undone* that has nothing to restore."""
+    return f"Nothing was changed: the offsets are already those from before change {undone}"
 
 
 def preview(change: Difference, verdict: str) -> str:
-    """What a dry run answers."""
+    """The answer to a dry run."""
     if not change:
         return f"Dry run: no offset would change. {verdict}"
     lines = (
@@ -181,7 +181,7 @@ def preview(change: Difference, verdict: str) -> str:
 def moved(
     entry: HistoryEntry, left: Offsets, known: Known, partitions: list[SourcePartition]
 ) -> str:
-    """Why a change is not taken back: its *partitions* have other offsets now than it *left*."""
+    """Why a change is not undone: its *partitions* have other offsets now than it *left*."""
     lines = (
         f"{shown(partition)} was left at {shown(left[partition])}, is now at "
         f"{shown(known.get(partition))}, and would go back to {shown(entry.before[partition])}"
@@ -189,13 +189,13 @@ def moved(
     )
     return (
         f"Change {entry.id} of connector {entry.connector} cannot be undone: offsets have moved since, and "
-        f"what lies between would be sent again or left out: {_listed(lines, len(partitions))}. Force it to "
-        "go back nevertheless."
+        f"records in between would be sent again or skipped: {_listed(lines, len(partitions))}. Use force to "
+        "undo it nevertheless."
     )
 
 
 def remnant(entry: HistoryEntry) -> str:
-    """What a creation wiped of an earlier connector's offsets, as a sentence to add; empty for nothing."""
+    """A sentence about the earlier connector's offsets that a creation wiped; empty if there were none."""
     lines = [
         f"{shown(partition)} at {shown(offset)}"
         for partition, offset in entry.before.items()
@@ -204,7 +204,7 @@ def remnant(entry: HistoryEntry) -> str:
     if not lines:
         return ""
     wiped = _listed(iter(lines), len(lines))
-    return f" It wiped what the name had before, which can be set by hand: {wiped}."
+    return f" It wiped the offsets that the name had before, which can be set by hand: {wiped}."
 
 
 def shown(values: Mapping[str, OffsetValue] | None) -> str:
@@ -213,12 +213,12 @@ def shown(values: Mapping[str, OffsetValue] | None) -> str:
 
 
 def _listed(lines: Iterator[str], count: int) -> str:
-    told = "; ".join(islice(lines, _TOLD))
-    return told if count <= _TOLD else f"{told}; and {count - _TOLD} more"
+    listed = "; ".join(islice(lines, _MOST_LISTED))
+    return listed if count <= _MOST_LISTED else f"{listed}; and {count - _MOST_LISTED} more"
 
 
 class DocumentError(ValueError):
-    """The text is no file of offsets; the message says why."""
+    """The text is not a file of offsets; the message says why."""
 
 
 def exported(offsets: Iterable[ConnectorOffset]) -> str:
@@ -233,7 +233,7 @@ def exported(offsets: Iterable[ConnectorOffset]) -> str:
 
 
 def imported(text: str) -> list[OffsetChange]:
-    """The changes that a file asks for; whoever makes them judges partitions and offsets.
+    """The changes that a file asks for; their partitions and offsets are not validated here.
 
     Raises :class:`DocumentError`.
     """

@@ -1,4 +1,4 @@
-"""Past changes of offsets: as they are answered, which can be taken back, and why others cannot. Pure."""
+"""Past changes of offsets: how they are answered, and which of them can be undone. Pure."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ def undoable(connector: str, number: int, entries: Sequence[HistoryEntry]) -> Hi
     entry = next((each for each in entries if each.id == number), None)
     if entry is None:
         raise NotFoundError(
-            f"Connector {connector} has no change {number} of its offsets; its history lists those that "
-            "are kept"
+            f"The history of connector {connector}'s offsets has no change {number}"
         )
     if entry.of_deleted:
         raise BadRequestError(
-            f"Change {number} cannot be undone: it belongs to an earlier connector {connector}, which has "
-            "been deleted since. The history has its offsets, which can be set by hand."
+            f"Change {number} cannot be undone: it belongs to an earlier connector {connector}, which was "
+            "deleted. Its offsets are in the history and can be set by hand."
         )
     if entry.operation is Operation.CREATE and entry.done:
         raise BadRequestError(
             f"Change {number} is the creation of connector {connector}. To undo it, reset the connector's "
             f"offsets and delete it.{remnant(entry)}"
         )
-    # What a creation wiped before it failed can be put back.
+    # Offsets that a creation wiped before it failed can be restored.
     if not entry.done and not _may_have_wiped(entry):
         raise _not_done(number)
     return entry
@@ -42,10 +41,11 @@ def undoable(connector: str, number: int, entries: Sequence[HistoryEntry]) -> Hi
 def refuse_undo(
     entry: HistoryEntry, entries: Sequence[HistoryEntry], known: Known, *, force: bool
 ) -> None:
-    """Raise ``BadRequestError`` when *entry* is taken back already, or taking it back would do more than that.
+    """Raise ``BadRequestError`` when *entry* is already undone, or undoing it would revert later progress as well.
 
-    *known* are the offsets now, *entries* the connector's history, the newest first. With *force* only what was
-    never done is refused. Offsets that came back in another way are no error: nothing is to be done then.
+    *known* are the current offsets, *entries* the connector's history, the newest first. With *force* only a
+    change that was never done is refused. Offsets that were restored in another way are not an error: there is
+    nothing to do.
     """
     if not entry.done and shows(known, entry.before):
         raise _not_done(entry.id)
@@ -55,7 +55,7 @@ def refuse_undo(
         by = _undone_by(entry, entries)
         if by is not None:
             raise BadRequestError(
-                f"Change {entry.id} of connector {entry.connector} is undone already, by change {by}"
+                f"Change {entry.id} of connector {entry.connector} was already undone by change {by}"
             )
         return
     left = _left(entry)

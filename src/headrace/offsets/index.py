@@ -1,4 +1,4 @@
-"""Replayed records of an offsets topic as source offsets by connector: a million of them in little more than their own length. Pure."""
+"""Source offsets by connector from replayed records of an offsets topic; a million take little more than their own bytes. Pure."""
 
 from __future__ import annotations
 
@@ -28,19 +28,24 @@ from headrace.offsets.codec import (
     in_java_order,
 )
 
+_LOG = logging.getLogger(__name__)
+# The clocks of machines that write to one topic differ by less than this; it is also Kerberos' limit.
+_CLOCKS_DIFFER_MS = 5 * 60 * 1000
+
+
 # None of these is in UTF-8.
 _KEY, _VALUE, _END = b"\xff", b"\xfe", b"\xfd"
 _ENTRY: Final = re.compile(rb"\xff([^\xfe]*)\xfe([^\xfd]*)\xfd")
-# More would take longer to look through; fewer would waste memory, since all buckets grow all the time: half
+# More entries would take longer to search; fewer would waste memory, since every bucket has an overhead: half
 # as many take a tenth more.
 _ENTRIES_IN_BUCKET: Final = 8
 
 
 class PackedTable:
-    """A hash table whose buckets are one ``bytes`` each, entry behind entry.
+    """A hash table whose buckets are one ``bytes`` each, entry after entry.
 
-    A Python object for each key and value, and a dictionary's place for them, would take twice the room of
-    an offset. Buckets never change, only which of them a table has: so copies share them and cost little.
+    Python objects for each key and value, and a dictionary for them, would take twice the memory of an
+    offset. Buckets are immutable, and a change replaces one: so copies share them and cost little.
     Keys and values are UTF-8; a value may also hold the byte ``fe``.
     """
 
@@ -53,7 +58,7 @@ class PackedTable:
 
     @property
     def buckets(self) -> Sequence[bytes]:
-        """What the entries lie in; the same bytes are the same entries."""
+        """The buckets; equal bytes are equal entries."""
         return self._buckets
 
     def get(self, key: bytes) -> bytes | None:
@@ -66,7 +71,7 @@ class PackedTable:
         return bucket[start : bucket.index(_END, start)]
 
     def setdefault(self, key: bytes, value: bytes) -> bytes | None:
-        """The value of *key*; where there is none it gets *value*, and this is ``None``."""
+        """The value of *key*; if there is none, set it to *value* and return ``None``."""
         found = self.get(key)
         if found is None:
             number = hash(key) % len(self._buckets)
@@ -96,7 +101,7 @@ class PackedTable:
             yield from _ENTRY.findall(bucket)
 
     def items_unlike(self, other: PackedTable | None) -> Iterator[tuple[bytes, bytes]]:
-        """Those of ``items`` that *other* may not have, or not so; those that are left out it has."""
+        """``items`` without some that *other* has as well."""
         if other is None or len(self._buckets) != len(other.buckets):
             yield from self.items()
             return
@@ -105,13 +110,13 @@ class PackedTable:
                 yield from _ENTRY.findall(mine)
 
     def copy(self) -> PackedTable:
-        """A table of its own with the same entries."""
+        """An independent table with the same entries."""
         made = PackedTable()
         made._buckets, made._count = self._buckets.copy(), self._count
         return made
 
     def _grow(self) -> None:
-        """Twice as many buckets: of each, some entries stay, and the others go to one of the new ones."""
+        """Double the buckets: some entries of each stay, and the others move to one of the new ones."""
         half = len(self._buckets)
         self._buckets += [b""] * half
         for number in range(half):
@@ -131,7 +136,7 @@ class LogPosition:
     timestamp: int
 
     def is_after(self, other: LogPosition) -> bool:
-        """Whether this record was written later, as far as the log can tell."""
+        """Whether this record was written later, as far as the log shows."""
         if self.partition == other.partition:
             return self.offset > other.offset
         return (self.timestamp, self.partition) > (other.timestamp, other.partition)
@@ -145,19 +150,19 @@ _NOT_PACKED: Final = re.compile(rb"[\x00\xfd-\xff]")
 _ONE_TEXT: Final = re.compile(rb'"([^"\\]*)":"([^"\\]*)"')
 _PLACE: Final = b"\xfe"
 _text: Final = json.JSONDecoder()
-# Printable ASCII without escapes: such a partition of one name has no other bytes that are ours.
+# Printable ASCII without escapes: for such a partition of one name, our encoding is exactly these bytes.
 _SIMPLE: Final = re.compile(rb'\["([ !#-\[\]-~]*)",\{("([ !#-\[\]-~]*)":"[ !#-\[\]-~]*")\}\]')
 
 
 def packed_partition(partition: SourcePartition) -> tuple[Names, bytes] | None:
-    """The names and the key of *partition*: equal ones have equal ones, and others have not.
+    """The names and the key of *partition*, which are equal if and only if partitions are.
 
-    ``None`` where that is not so: for floats, bytes, and text that UTF-8 cannot hold.
+    ``None`` where that does not hold: for floats, bytes, and text that UTF-8 cannot encode.
     """
     if len(partition) == 1:
         ((name, value),) = partition.items()
         if type(value) is str and value.isascii() and name.isascii():
-            # That of most, so that it pays to be fast.
+            # The common case, which is worth a fast path.
             return (name,), f"{_quoted_name(name)}:{json_quoted(value)}".encode()
     values = dict(partition.items())
     if not _EXACT.issuperset(map(type, values.values())):
@@ -174,12 +179,12 @@ _quoted_name: Final = lru_cache(maxsize=1000)(json_quoted)
 
 @lru_cache(maxsize=1000)
 def _in_order(names: frozenset[str]) -> Names:
-    # Of names that share a bucket Java has the one first that was put first; we, always the same one.
+    # Java orders names that share a bucket by insertion; sorting makes our order deterministic.
     return tuple(in_java_order(sorted(names)))
 
 
 def unpacked_partition(packed: bytes) -> SourcePartition:
-    """The partition that :func:`packed_partition` made *packed* of."""
+    """The partition that :func:`packed_partition` packed."""
     found = _ONE_TEXT.fullmatch(packed)
     if found is not None:
         return SourcePartition({found[1].decode(): found[2].decode()})
@@ -200,7 +205,7 @@ class PackedKey:
 
 
 def packed_key(key: bytes) -> PackedKey | None:
-    """What *key* says, packed; ``None`` where its bytes are not ours or cannot be read."""
+    """*key*, packed; ``None`` if its bytes are not ours or cannot be read."""
     found = _SIMPLE.fullmatch(key)
     if found is not None:
         return PackedKey(found[1].decode(), (found[3].decode(),), found[2])
@@ -212,26 +217,26 @@ def packed_key(key: bytes) -> PackedKey | None:
 
 
 def _key(connector: str, partition: bytes) -> bytes:
-    # A name that UTF-8 cannot hold has no key of ours.
+    # A name that UTF-8 cannot encode has no key in our encoding.
     return b"[%b,{%b}]" % (json_quoted(connector).encode(errors="replace"), partition)
 
 
 def packed_value(value: bytes, place: LogPosition) -> bytes | None:
-    """The stored *value*, which can be decoded, with its *place*; ``None`` where its text is not packed."""
+    """The stored *value*, which is valid, with its *place*; ``None`` if it cannot be packed."""
     if not value.startswith(b"{") or _NOT_PACKED.search(value):
         return None
     return b"%x,%x,%x\xfe%b" % (place.partition, place.offset, place.timestamp, value)
 
 
 def unpacked_value(packed: bytes) -> tuple[bytes, LogPosition]:
-    """The value and the place that :func:`packed_value` made *packed* of."""
+    """The value and the place that :func:`packed_value` packed."""
     where, _, value = packed.partition(_PLACE)
     partition, offset, timestamp = (int(number, 16) for number in where.split(b","))
     return value, LogPosition(partition=partition, offset=offset, timestamp=timestamp)
 
 
 def offset_in(packed: bytes) -> SourceOffset:
-    """The offset that :func:`packed_value` made *packed* of."""
+    """The offset in a value that :func:`packed_value` packed."""
     return _values(packed[packed.index(_PLACE) + 1 :])
 
 
@@ -242,7 +247,7 @@ def _values(value: bytes) -> dict[str, OffsetValue]:
 class PackedOffsets(OffsetsByNames):
     """A snapshot: the *tables* by the names of their partitions, and *others*, which are not packed.
 
-    Owns both; no partition is in both. May be read by several threads.
+    Owns both; they have no partition in common. May be read by several threads.
     """
 
     def __init__(
@@ -251,7 +256,7 @@ class PackedOffsets(OffsetsByNames):
         others: Mapping[SourcePartition, SourceOffset],
     ) -> None:
         self.tables = tables
-        """Not to be changed."""
+        """Read-only."""
         self._others = others
 
     def __getitem__(self, partition: SourcePartition) -> SourceOffset:
@@ -295,20 +300,12 @@ class PackedOffsets(OffsetsByNames):
             yield from ((unpacked_partition(key), offset_in(value)) for key, value in table.items())
 
     def _unlike(self, other: object) -> Iterator[tuple[SourcePartition, SourceOffset]]:
-        """Those of the pairs that *other* may not have: one snapshot mostly has the bytes of the other."""
+        """``pairs`` without some that *other* has as well: two snapshots mostly share their buckets."""
         theirs = other.tables if isinstance(other, PackedOffsets) else {}
         yield from self._others.items()
         for names, table in self.tables.items():
             for key, value in table.items_unlike(theirs.get(names)):
                 yield unpacked_partition(key), offset_in(value)
-
-
-_LOG = logging.getLogger(__name__)
-
-
-# Clocks of the machines that write one topic agree better than that, or nothing works among them:
-# Kerberos bears as much.
-_CLOCKS_DIFFER_MS = 5 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,19 +326,19 @@ _Removed = tuple[str, SourcePartition, bytes]
 
 
 class OffsetIndex:
-    """The last offset of each source partition, under whatever bytes and wherever it was written.
+    """The last offset of each source partition, whatever the bytes of its key and the partition of the topic.
 
-    **One key in several partitions of the topic**, as after the topic has gained some: of its records,
-    tombstones among them, the one with the latest timestamp counts; but the one in the partition where
-    Java's partitioner puts the key today counts unless it is more than five minutes older. So neither
-    the order in which the partitions are replayed decides, nor clocks of machines that differ a little.
-    Inside a partition only the order of the log counts.
+    **One key in several partitions of the topic**, as after partitions were added: of its records,
+    tombstones included, the one with the latest timestamp counts; but the one in the partition where
+    Java's partitioner puts the key today takes precedence unless it is more than five minutes older. So
+    the result depends neither on the order in which partitions are replayed, nor on small differences
+    between clocks. Within a partition only the order of the log counts.
 
-    **Several keys of one source partition**: others may write its entries in another order than we do.
-    The record written last counts. A tombstone removes only what was stored under its own bytes: that is
-    also all that is left to see of it once the topic has been compacted.
+    **Several keys of one source partition**: others may write its fields in another order than we do. The
+    record written last counts. A tombstone removes only what was stored under its own bytes, because
+    nothing else is known about it once the topic has been compacted.
 
-    There may be millions of source partitions. One of which there is a single record, under our bytes, is
+    There may be millions of source partitions. A partition with a single record, under our bytes, is
     packed; only the others have Python objects.
     """
 
@@ -355,7 +352,7 @@ class OffsetIndex:
         self._removed_before = set[_Removed]()
 
     def apply(self, key: bytes | None, value: bytes | None, place: LogPosition) -> None:
-        """Take in one record; what neither we nor Kafka Connect wrote is logged and skipped."""
+        """Apply one record; one that neither we nor Kafka Connect have written is logged and skipped."""
         offset = decoded_value(value)
         if key is not None and value is not None and not isinstance(offset, Unreadable):
             ours = packed_key(key)
@@ -369,7 +366,7 @@ class OffsetIndex:
         self._keep(named, key or b"", _Form(value=value, place=place))
 
     def follow(self, entries: Iterable[OffsetEntry]) -> None:
-        """Take in records of a storage that keeps only their order, each behind all that came before it."""
+        """Apply records of a storage that keeps only their order, each after all earlier ones."""
         for key, value in entries:
             self._followed += 1
             self.apply(key, value, LogPosition(partition=0, offset=self._followed, timestamp=0))
@@ -405,7 +402,7 @@ class OffsetIndex:
         return True
 
     def _forms_of(self, named: OffsetKey) -> _Forms:
-        """The records of a source partition, which are not packed from now on."""
+        """The records of a source partition, which is not packed from now on."""
         partitions = self._forms[named.connector]
         forms = partitions.get(named.partition)
         if forms is None:
@@ -431,10 +428,10 @@ class OffsetIndex:
         return None if value is None else (key, value)
 
     def replayed(self, topic_partitions: int) -> None:
-        """Note that the topic has so many partitions and that all of them have been read to their ends.
+        """Note that all of the topic's *topic_partitions* have been read to their ends.
 
-        A tombstone that was there at the time before is forgotten if its key lies nowhere else: what is
-        older than it has been applied by now, in whatever partition it was.
+        A tombstone that was known at the previous call is forgotten if its key has no other record: by now
+        all older records have been applied, in whatever partition they are.
         """
         if topic_partitions != self._topic_partitions:
             self._topic_partitions = topic_partitions
@@ -452,7 +449,7 @@ class OffsetIndex:
         if len(forms) <= 1:
             self._forms[connector].pop(partition, None)
             for (left, _), content in forms.items():
-                # If it can be, it is packed from now on.
+                # Packed from now on, if possible.
                 self.apply(left, content.value, content.place)
 
     def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
@@ -473,7 +470,7 @@ class OffsetIndex:
     def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """Those of ``known`` that are stored under other bytes than ours, alone or beside ours.
 
-        What cannot be stored under ours, because it is no text, is logged and left as it is.
+        Offsets that cannot be stored under our bytes, because of invalid text, are logged and left unchanged.
         """
         return {
             partition: _offset(standing)
@@ -484,8 +481,8 @@ class OffsetIndex:
     def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
         """The records that store *offsets*, with tombstones for other bytes of the same partitions.
 
-        The tombstones come last: a writer without transactions that dies in between leaves both forms,
-        of which the newer counts, and never none.
+        The tombstones come last: a writer without transactions that dies in between leaves both forms, of
+        which the newer counts, and never neither.
         """
         return [*encoded_entries(connector, offsets), *self._tombstones(connector, offsets)]
 
@@ -501,12 +498,12 @@ class OffsetIndex:
         forms = self._forms.get(connector, {}).get(partition)
         if forms is not None:
             return self._standing_keys(forms)
-        # Names that Java's map has in one bucket are stored in the order in which they came.
+        # Names that share a bucket of Java's map are stored in the order in which they were inserted.
         packed = self._packed(connector, partition)
         return () if packed is None else (packed[0].whole(),)
 
     def _standing(self, connector: str) -> Iterator[tuple[SourcePartition, Mapping[bytes, _Form]]]:
-        """The source partitions that have an offset, with what stands under each key of theirs."""
+        """The source partitions that have an offset, with the current record of each of their keys."""
         for partition, forms in self._forms.get(connector, {}).items():
             standing = self._standing_keys(forms)
             if standing:
@@ -526,11 +523,11 @@ class OffsetIndex:
 
 
 def _decisive(key: bytes, rivals: Mapping[int, _Form], topic_partitions: int) -> _Form:
-    """Which of *rivals*, the records of *key* by their partition of the topic, counts. Pure."""
+    """Which of *rivals*, the records of *key* by their partition of the topic, is current. Pure."""
     latest = _latest(rivals.values())
     if len(rivals) == 1:
         return latest
-    # Writers send a key nowhere else since the topic has as many partitions as it has now.
+    # Since the topic has its current number of partitions, writers send a key nowhere else.
     home = rivals.get(java_partition(key, topic_partitions))
     if home and home.place.timestamp >= latest.place.timestamp - _CLOCKS_DIFFER_MS:
         return home
@@ -545,13 +542,15 @@ def _is_foreign(
             return False
         encoded_value(_offset(standing))
     except ValueError as error:
-        _LOG.warning("Left an offset of %s under the bytes it was found: %s", connector, error)
+        _LOG.warning(
+            "An offset of connector %s is left under its original key: %s", connector, error
+        )
         return False
     return True
 
 
 def _offset(standing: Mapping[bytes, _Form]) -> SourceOffset:
-    """The offset of the key that was written last; tombstones do not stand."""
+    """The offset under the key that was written last; *standing* has no tombstones."""
     return cast("SourceOffset", decoded_value(_latest(standing.values()).value))
 
 

@@ -1,8 +1,7 @@
 """Reads the offsets file of a standalone Java worker: a serialised ``HashMap<byte[], byte[]>``. Pure.
 
-Such a file says which classes it wants to have made, which is how serialised Java attacks its readers.
-Nothing is made here: the two classes are compared with the bytes that they always have, and any other is
-refused.
+Serialised Java names the classes to instantiate, which is how such files attack their readers. Nothing is
+instantiated here: the two expected classes are compared with their fixed bytes, and any other is refused.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ _FIRST_ARRAY_HANDLE = _FIRST_HANDLE + 3
 
 
 class OffsetsFileError(ValueError):
-    """The content is no offsets file of a Java worker, or a part of one; the message says where."""
+    """The content is not a complete offsets file of a Java worker; the message says where."""
 
 
 def java_offset_entries(content: bytes) -> list[OffsetEntry]:
-    """Keys and values as an offsets topic would have them, in the file's order; an empty file has none.
+    """Keys and values as in an offsets topic, in the file's order; an empty file has none.
 
     A value of ``None`` is an offset that was removed. Raises :class:`OffsetsFileError`.
     """
@@ -41,7 +40,7 @@ def java_offset_entries(content: bytes) -> list[OffsetEntry]:
 
 
 def java_offsets(content: bytes) -> Mapping[str, Mapping[SourcePartition, SourceOffset]]:
-    """The offsets in the file by connector; what Kafka Connect could not read either is logged and skipped.
+    """The offsets in the file by connector; entries that Kafka Connect could not read are logged and skipped.
 
     Raises :class:`OffsetsFileError`. Called once, by an import.
     """
@@ -77,8 +76,8 @@ class _Reader:
         pairs = [(self._bytes(), self._bytes()) for _ in range(count)]
         self._expect(_END, "the end of the map")
         if self.at != len(self.content):
-            raise self._wrong("nothing behind the map")
-        # A null key is none of an offset.
+            raise self._wrong("the end of the file after the map")
+        # A null key belongs to no offset.
         return [(key, value) for key, value in pairs if key is not None]
 
     def _bytes(self) -> bytes | None:
@@ -133,5 +132,5 @@ class _Reader:
 
     def _wrong(self, expected: str) -> OffsetsFileError:
         return OffsetsFileError(
-            f"This is no offsets file of a Java worker: there is not {expected} before byte {self.at}."
+            f"This is not an offsets file of a Java worker: expected {expected} before byte {self.at}."
         )

@@ -21,9 +21,9 @@ REFRESH_SECONDS = 60.0
 class KafkaOffsetStore:
     """An :class:`~headrace.storage.protocols.OffsetStore` on the existing *topic*; one thread owns it.
 
-    *producer* is made when ``put`` first needs it; with a transactional id ``put`` is atomic, without
-    one each record is safe by itself. ``refresh`` and ``put`` give up after *refresh_seconds* each, with
-    :class:`~headrace.connect.errors.RetriableError`: whoever shares the store waits no longer than that.
+    *producer* is created when ``put`` first needs it; with a transactional id ``put`` is atomic, without
+    one each record is written by itself. ``refresh`` and ``put`` give up after *refresh_seconds* each, with
+    :class:`~headrace.connect.errors.RetriableError`: others that share the store wait no longer than that.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class KafkaOffsetStore:
         self._log.read_to_end(Deadline.after(self._refresh_seconds, self._clock))
         self._index.replayed(self._log.partitions)
         if self._log.partitions != before:
-            # It would go on for minutes to write keys where they belonged before.
+            # The producer would write keys to their former partitions for minutes.
             self._drop_sender()
         self._has_read = True
 
@@ -77,7 +77,7 @@ class KafkaOffsetStore:
     def put(self, connector: str, offsets: Offsets) -> None:
         """Commit *offsets* atomically; ``None`` removes. Durable on return.
 
-        What this store sends with is replaced after any failure, so the same call may be tried again: a
+        The producer is replaced after any failure, so the same call may be retried. A
         :class:`~headrace.connect.errors.RetriableError` says that the broker did not answer in time.
         """
         if not self._has_read:
@@ -92,9 +92,9 @@ class KafkaOffsetStore:
             raise
 
     def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
-        """The records that store *offsets*, for whoever writes them in a transaction of its own.
+        """The records that store *offsets*, for a caller that writes them in a transaction of its own.
 
-        Tombstones are among them where a partition was stored under other bytes than ours.
+        They include tombstones where a partition was stored under other bytes than ours.
         """
         return self._index.entries_for(connector, offsets)
 
@@ -118,7 +118,7 @@ class KafkaOffsetStore:
         if self._writing.expired:
             raise RetriableError(
                 f"Source offsets could not be stored in topic {self._topic!r} in time. The broker is slow "
-                f"or away; waited for: {what}."
+                f"or unreachable; waited for: {what}."
             )
 
     def _drop_sender(self) -> None:
@@ -136,8 +136,8 @@ class KafkaOffsetStore:
 def steps(entries: Sequence[OffsetEntry], *, atomic: bool) -> list[list[OffsetEntry]]:
     """*entries* in the steps in which they are written, each acknowledged before the next. Pure.
 
-    Without a transaction, tombstones wait for the offsets: they may lie in another partition of the
-    topic, and a writer that dies in between must leave two forms of an offset and not none.
+    Without a transaction, tombstones are written after the offsets: they may belong to another partition of
+    the topic, and a writer that dies in between must leave two forms of an offset rather than none.
     """
     if atomic:
         return [list(entries)]

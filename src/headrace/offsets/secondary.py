@@ -1,4 +1,4 @@
-"""Secondary offsets: copies of connectors' own in the worker's store, written after the commit (KIP-618)."""
+"""Secondary offsets: copies of connectors' own offsets in the worker's store, written after the commit (KIP-618)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 5.0
 
 Put = Callable[[str, Offsets], None]
-"""Commits offsets of a connector in the worker's store; raises when that failed."""
+"""Commits offsets of a connector in the worker's store; raises when that fails."""
 
 
 class SecondaryOffsetWriter:
-    """What connectors with topics of their own leave in the worker's store. Any thread may call.
+    """Copies the offsets of connectors with topics of their own to the worker's store. Any thread may call.
 
-    Copies of one source partition are written in the order in which they were asked for, and of those that wait
-    only the last. A thread writes them; one that fails is told in the log and tried again with the next, at the
-    latest after *retry_seconds*. They go by *put*, unless the connector's driver has given another way. Those of a
-    connector that another worker has taken over are dropped: that one writes them.
+    Copies of one source partition are written in the order of the calls, and of pending ones only the last. A
+    thread writes them; a failure is logged, and retried with the next copy, at the latest after *retry_seconds*.
+    They are written by *put*, unless the connector's driver has set another function. Copies of a connector
+    that another worker has taken over are dropped: that worker writes them.
     """
 
     def __init__(self, put: Put, *, retry_seconds: float = _RETRY_SECONDS) -> None:
         self._put = put
         self._retry_seconds = retry_seconds
-        # Held while one write goes on, so that they keep their order.
+        # Held during a write, so that writes keep their order.
         self._writing = threading.Lock()
         self._changed = threading.Condition()
         self._writers: dict[str, Put] = {}
@@ -47,9 +47,9 @@ class SecondaryOffsetWriter:
             self._writers[connector] = put
 
     def first(self, connector: str, offsets: Offsets) -> None:
-        """Write *offsets* now, instead of what waits for the same source partitions; raises when that failed.
+        """Write *offsets* now, in place of pending copies of the same source partitions; raises when that fails.
 
-        For removals: what is removed elsewhere first would be read from here again.
+        For removals: if they came last here, a removed offset could be read from here again.
         """
         if not offsets:
             return
@@ -62,9 +62,9 @@ class SecondaryOffsetWriter:
             self._writer(connector)(connector, offsets)
 
     def finish(self, connector: str) -> None:
-        """Write now what waits of *connector*; raises when that failed.
+        """Write pending copies of *connector* now; raises when that fails.
 
-        For one that has no topic of its own any more: a copy that comes later would set newer offsets back.
+        For one that no longer has a topic of its own: a later copy would overwrite newer offsets.
         """
         with self._writing:
             with self._changed:
@@ -100,12 +100,12 @@ class SecondaryOffsetWriter:
             self.later(connector, offsets)
 
     def settle(self, connector: str, seconds: float) -> bool:
-        """Wait until nothing of *connector* waits any more, at most *seconds*; whether that is so."""
+        """Wait until *connector* has no pending copies, at most *seconds*; returns whether that is so."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._is_waiting(connector), seconds)
 
     def close(self) -> None:
-        """Try once more to write what waits, and end; what is left is written at the connectors' next start."""
+        """Try once more to write pending copies, and end; the rest is written at the connectors' next start."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -131,7 +131,7 @@ class SecondaryOffsetWriter:
                 self._pause(failed, is_away=is_away)
 
     def _pause(self, failed: frozenset[str], *, is_away: bool) -> None:
-        """Until the next try; other connectors' copies end it, unless the store *is_away*."""
+        """Wait for the next attempt; other connectors' copies end the wait, unless the store *is_away*."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._closing or (not is_away and self._waiting.keys() - failed),
@@ -139,9 +139,9 @@ class SecondaryOffsetWriter:
             )
 
     def _write_all(self) -> tuple[frozenset[str], bool]:
-        """Write what waits; the connectors whose copies failed, which wait again then, and whether the store is away.
+        """Write pending copies; returns the connectors whose copies failed and stay pending, and whether the store is away.
 
-        A store that is away is asked once and not for each connector: whoever has something to remove waits for it.
+        A store that is away is tried once and not for each connector, because removals wait for this to end.
         """
         with self._changed:
             names = list(self._waiting)
@@ -155,7 +155,7 @@ class SecondaryOffsetWriter:
         return frozenset(failed), False
 
     def _write(self, connector: str) -> Exception | None:
-        """Write what waits of *connector*; why that failed."""
+        """Write pending copies of *connector*; returns the failure, if any."""
         with self._writing:
             with self._changed:
                 taken = self._waiting.pop(connector, {})
@@ -172,23 +172,27 @@ class SecondaryOffsetWriter:
         try:
             self._writer(connector)(connector, offsets)
         except ConnectorFencedError:
-            _log.info("Connector %s: another worker runs it, and copies its offsets.", connector)
+            _log.info(
+                "Connector %s: another worker has taken it over, and copies its offsets.", connector
+            )
             return None
-        except Exception as error:  # noqa: BLE001 (it is told, and tried again; the offsets are safe elsewhere)
-            self._tell(connector, error)
+        except Exception as error:  # noqa: BLE001 (logged and retried; the offsets are safe in the connector's topic)
+            self._log_failure(connector, error)
             return error
         if connector in self._failing:
-            _log.info("Connector %s: its offsets are copied to the worker's again.", connector)
+            _log.info(
+                "Connector %s: its offsets are copied to the worker's store again.", connector
+            )
         self._failing -= {connector}
         return None
 
-    def _tell(self, connector: str, error: Exception) -> None:
+    def _log_failure(self, connector: str, error: Exception) -> None:
         if connector in self._failing:
             return
         self._failing |= {connector}
         _log.warning(
-            "Connector %s: its offsets could not be copied to the worker's: %s They are safe in the topic that "
-            "offsets.storage.topic names; the copies are tried again.",
+            "Connector %s: its offsets could not be copied to the worker's store: %s They are safe in the topic that "
+            "offsets.storage.topic names; copying is retried.",
             connector,
             error,
             exc_info=None if isinstance(error, ConnectError) else error,

@@ -20,12 +20,12 @@ class OffsetTopic:
 
 @dataclass(frozen=True, slots=True)
 class DriverStore:
-    """The driver's own store, a worker's SQLite file: tasks hand over what was acknowledged. At least once only."""
+    """The driver's store, a worker's SQLite file: tasks report acknowledged offsets to it. At least once only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetGroup:
-    """A consumer group on the cluster that the tasks write to, as the mirror has it (KIP-656)."""
+    """A consumer group on the cluster that the tasks write to, for the mirror (KIP-656)."""
 
     group_id: str
 

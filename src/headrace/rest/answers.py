@@ -1,4 +1,4 @@
-"""What is answered, as Kafka Connect writes it: field by field in its order, in its JSON."""
+"""Answers as Kafka Connect writes them: its fields in its order, in its JSON."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def connector(info: ConnectorInfo) -> Json:
 
 
 def created(answer: Created) -> Json:
-    """A connector that was made; KIP-995's field only for a request with offsets."""
+    """A connector that was created; KIP-995's field only for a request with offsets."""
     shown = connector(answer.info)
     if answer.offsets_message is not None:
         shown["initial_offsets_response"] = answer.offsets_message
@@ -66,7 +66,7 @@ def created(answer: Created) -> Json:
 
 
 def tried_creation(answer: Created) -> Json:
-    """A connector that would be made, with the sentence of other dry runs in the same field as theirs."""
+    """A connector that would be created, with a sentence in the same field as other dry runs."""
     return {**created(answer), **message(_NOTHING_CREATED)}
 
 
@@ -86,7 +86,7 @@ def status(found: ConnectorStatus) -> Json:
 
 
 def standing(found: Standing) -> Json:
-    """One state: ``version`` is shown even when there is none, ``trace`` only when there is one."""
+    """One state: ``version`` is always shown, ``trace`` only when there is one."""
     numbered: Json = {} if found.task is None else {"id": found.task}
     shown: Json = {
         **numbered,
@@ -114,7 +114,7 @@ def offsets(found: Iterable[ConnectorOffset]) -> Json:
 
 
 def lag(found: Iterable[PartitionLag]) -> Json:
-    """The offsets of a connector, and how much there is behind each."""
+    """The offsets of a connector, with their lag."""
     return {
         "lag": [
             {"partition": dict(each.partition), "offset": dict(each.offset), "lag": each.lag}
@@ -129,7 +129,7 @@ def history(changes: Iterable[PastChange]) -> Json:
 
 
 def message(text: str) -> Json:
-    """The sentence of success of a change of offsets."""
+    """The answer to a change of offsets: a sentence."""
     return {"message": text}
 
 
@@ -221,8 +221,8 @@ def _number(found: Standing) -> int:
 
 
 def json_bytes(value: object) -> bytes:
-    """*value* as UTF-8. Raises ``TypeError`` for what JSON has no form for."""
-    # Names of files may hold bytes that are no text; Python's escape for these is JSON's as well.
+    """*value* as JSON in UTF-8. Raises ``TypeError`` for values that JSON cannot represent."""
+    # File names may hold bytes that are not text; Python's escape for these is also valid in JSON.
     return "".join(_pieces(value)).encode(errors="backslashreplace")
 
 
@@ -247,9 +247,9 @@ def _scalar(value: object) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        # JSON has no such numbers: Java's library writes their names.
+        # JSON has no such numbers: Java's library writes them as strings.
         return java_double(value) if math.isfinite(value) else f'"{java_double(value)}"'
-    raise TypeError(f"There is no JSON for a value of type {type(value).__name__}.")
+    raise TypeError(f"JSON cannot represent a value of type {type(value).__name__}.")
 
 
 def _members(members: Mapping[str, object]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from headrace.herder.errors import ServerError
 from headrace.herder.protocol import Herder
-from headrace.herder.requests import asked_by
+from headrace.herder.requests import on_behalf_of
 from headrace.observe.log_levels import Levels
 from headrace.rest import errors
 from headrace.rest.answers import json_bytes
@@ -47,7 +47,7 @@ _ORDER = ("HEAD", "POST", "GET", "PUT", "PATCH", "DELETE", "OPTIONS")
 class Route:
     """A path, in which ``{}`` stands for any one segment that is not empty, and the handler of each of its methods.
 
-    *at_once* ones do not wait for other requests to end. Those in *own_form* do not answer in JSON, and are
+    *at_once* routes do not wait for other requests to end. Those in *own_form* do not answer in JSON, and are
     answered whatever the client accepts.
     """
 
@@ -58,19 +58,19 @@ class Route:
 
     @property
     def allow(self) -> str:
-        """Every method that is answered here, as the header ``Allow`` names them."""
+        """The allowed methods, for the header ``Allow``."""
         implied = {"OPTIONS", "HEAD"} if "GET" in self.methods else {"OPTIONS"}
         return ", ".join(each for each in _ORDER if each in self.methods.keys() | implied)
 
     def handler(self, method: str) -> Handler:
-        """Who answers *method*; raises 405 for none. HEAD is answered as GET, without its body."""
+        """The handler of *method*; raises 405 if there is none. HEAD is answered as GET, without its body."""
         found = self.methods.get("GET" if method == "HEAD" else method)
         if found is None:
             raise HttpError(405, headers={"Allow": self.allow})
         return found
 
     def names_in(self, segments: Sequence[str]) -> list[str] | None:
-        """The segments that stand for ``{}``; ``None`` when *segments* are another path's."""
+        """The segments in place of ``{}``; ``None`` when *segments* do not match this path."""
         pattern = self.path.strip("/").split("/") if self.path != "/" else []
         if len(pattern) != len(segments):
             return None
@@ -81,7 +81,7 @@ class Route:
 
 
 def routed(routes: Sequence[Route], segments: Sequence[str]) -> tuple[Route, list[str]]:
-    """The route of a path and its names; raises 404 when there is none."""
+    """The route of a path and the names in it; raises 404 when there is none."""
     for route in routes:
         names = route.names_in(segments)
         if names is not None:
@@ -96,13 +96,13 @@ _ABSOLUTE = re.compile(rf"(https?://{_HOST})((?:/.*)?)", re.IGNORECASE)
 
 
 def raw_target(scope: Scope) -> str:
-    """The target without its query, with nothing decoded."""
+    """The target without its query, not decoded."""
     raw: bytes = scope["raw_path"]
     return raw.decode("ascii")
 
 
 def raw_path(scope: Scope) -> str:
-    """The path of the target, with nothing decoded.
+    """The path of the target, not decoded.
 
     A target may be a whole URL (RFC 9112, 3.2.2). Raises :class:`PathError` for one without a proper host.
     """
@@ -118,7 +118,7 @@ def raw_path(scope: Scope) -> str:
 def origin(scope: Scope) -> str:
     """Scheme, host and port of the target's URL, or else of the header ``Host``.
 
-    It goes into answers: a header that is no host is passed over, and the listener's own address taken.
+    It is used in answers: an invalid header is ignored, and the listener's own address used.
     """
     absolute = _ABSOLUTE.fullmatch(raw_target(scope))
     if absolute is not None:
@@ -134,17 +134,17 @@ _ACCEPTED = frozenset({JSON, "application/*", "*/*"})
 
 
 def is_json(content_type: str) -> bool:
-    """Whether a header ``Content-Type`` says that the body is JSON, whatever its parameters."""
+    """Whether a header ``Content-Type`` names JSON, whatever its parameters."""
     return content_type.partition(";")[0].strip().lower() == JSON
 
 
 def accepts_json(accept: str | None) -> bool:
-    """Whether a header ``Accept`` (``None`` when there is none) lets JSON be answered."""
+    """Whether a header ``Accept`` (``None`` when there is none) allows JSON."""
     if accept is None or not accept.strip():
         return True
     ranges = [_range(each) for each in accept.split(",")]
     given = {media: is_wanted for media, is_wanted in ranges if media in _ACCEPTED}
-    # What is said of JSON itself counts more than what is said of everything.
+    # The most specific media range decides.
     return next((given[each] for each in (JSON, "application/*", "*/*") if each in given), False)
 
 
@@ -158,15 +158,15 @@ REQUEST_SECONDS: Final = 90.0
 """How long Kafka Connect waits for its herder."""
 
 _T = TypeVar("_T")
-# More than clients have open at one time; each waits in a thread.
-_AT_ONE_TIME: Final = 100
+# More than clients usually have open; each waits in a thread.
+_MOST_CALLS: Final = 100
 
 
 class Calls:
     """Makes calls in threads of their own; used from one event loop.
 
-    *stage* says what the worker is doing, for a request that took too long; it must not block. The threads
-    are daemons: what a herder never answers keeps no process alive.
+    *stage* says what the worker is doing, for a request that timed out; it must not block. The threads are
+    daemons: a call that never returns does not keep the process alive.
     """
 
     def __init__(
@@ -174,47 +174,47 @@ class Calls:
     ) -> None:
         self._stage = stage
         self._seconds = seconds
-        self._turns = asyncio.Semaphore(_AT_ONE_TIME)
+        self._permits = asyncio.Semaphore(_MOST_CALLS)
 
     async def made(self, work: Callable[[], _T], *, at_once: bool = False) -> _T:
-        """What *work* returns or raises; *at_once* work does not wait for its turn.
+        """What *work* returns or raises; *at_once* work does not count towards the limit.
 
-        Raises :class:`~headrace.herder.errors.ServerError` when it takes too long. It goes on in
-        its thread then, and may still take effect.
+        Raises :class:`~headrace.herder.errors.ServerError` when it takes too long. It then continues in
+        its thread, and may still take effect.
         """
         try:
             async with asyncio.timeout(self._seconds):
                 if not at_once:
-                    await self._turns.acquire()
-                outcome = await self._started(work, None if at_once else self._turns)
+                    await self._permits.acquire()
+                outcome = await self._started(work, None if at_once else self._permits)
         except TimeoutError:
             raise ServerError(self._too_late()) from None
         return outcome()
 
     def _started(
-        self, work: Callable[[], _T], turn: asyncio.Semaphore | None
+        self, work: Callable[[], _T], permit: asyncio.Semaphore | None
     ) -> asyncio.Future[Callable[[], _T]]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Callable[[], _T]] = loop.create_future()
 
         def settle(outcome: Callable[[], _T]) -> None:
-            if turn is not None:
-                turn.release()
+            if permit is not None:
+                permit.release()
             if not future.done():
                 future.set_result(outcome)
 
         def run() -> None:
             outcome = _outcome(work)
-            # The loop is closed when the server has gone: no one waits for the answer then.
+            # The loop is closed after the server has ended: then no one waits for the answer.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle, outcome)
 
         try:
             threading.Thread(target=run, name="headrace-request", daemon=True).start()
         except RuntimeError:
-            # The machine has no thread left; the turn is another request's.
-            if turn is not None:
-                turn.release()
+            # The machine has no thread left; another request may use the permit.
+            if permit is not None:
+                permit.release()
             raise
         return future
 
@@ -236,13 +236,13 @@ def _outcome(work: Callable[[], _T]) -> Callable[[], _T]:
     return lambda: result
 
 
-# No number of so many is a size, and Python does not read one of thousands.
+# No size has more digits, and Python refuses to parse thousands.
 _DIGITS = 19
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 def herder_routes(herder: Herder) -> list[Route]:
-    """Everything that is asked of the herder."""
+    """All routes that call the herder."""
     root, connectors, states = Root(herder), Connectors(herder), States(herder)
     offsets, topics, plugins = Offsets(herder), Topics(herder), Plugins(herder)
     one = "/connectors/{}"
@@ -284,19 +284,19 @@ def herder_routes(herder: Herder) -> list[Route]:
 
 
 def description_routes() -> list[Route]:
-    """The description of all routes."""
+    """The route of the OpenAPI description."""
     page = Description()
     return [Route(path="/openapi.json", methods={"GET": page.read}, at_once=True)]
 
 
 def metrics_routes(text: Callable[[], str]) -> list[Route]:
-    """What is measured, as *text* tells it each time; for Prometheus."""
+    """The route of the metrics for Prometheus, which *text* returns at each call."""
     page = MetricsPage(text)
     return [Route(path="/metrics", methods={"GET": page.read}, at_once=True, own_form=True)]
 
 
 def admin_routes(levels: Levels) -> list[Route]:
-    """What ``admin.listeners`` may move to other listeners, or switch off."""
+    """The routes that ``admin.listeners`` may move to other listeners, or switch off."""
     loggers = Loggers(levels)
     return [
         Route(path="/admin/loggers", methods={"GET": loggers.every}),
@@ -308,7 +308,7 @@ class Bodies:
     """The bodies of all requests that are being read and answered; used on one event loop.
 
     One has at most *most_bytes*, and all of them together ``AT_ONCE`` times as many: each is held until its request is
-    answered, and several times its size while it is taken apart.
+    answered, and takes several times its size while it is parsed.
     """
 
     AT_ONCE: Final = 2
@@ -339,7 +339,7 @@ class Bodies:
         async for part in request.stream():
             size += len(part)
             refusal = refusal or self._refusal(size, len(part))
-            # The rest is let through and forgotten: a client that is still sending hears no answer.
+            # The rest is read and discarded: a client that is still sending does not read an answer.
             if refusal is None:
                 taken += part
                 self._held += len(part)
@@ -352,7 +352,7 @@ class Bodies:
             raise refusal
 
     def _announced(self, request: Request) -> HttpError | None:
-        """Why a body of so many bytes as *request* says is not read."""
+        """Why the body is refused by the size that *request* announces; ``None`` if it is not."""
         length = request.headers.get("content-length", "")
         size = int(length[:_DIGITS]) if length.isdecimal() else 0
         return self._refusal(size, size)
@@ -367,10 +367,10 @@ class Bodies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class App:
-    """An ASGI application: the only place where requests are waited for.
+    """The ASGI application: routes requests to handlers and turns results and errors into responses.
 
-    A handler is called in a thread of its own. *bodies* bounds what is read of requests. While *is_full* is true, only
-    routes marked ``at_once`` are answered; all others get 503.
+    A handler is called in a thread of its own. *bodies* limits the bytes read from requests. While *is_full* is true,
+    only routes marked ``at_once`` are answered; all others get 503.
     """
 
     routes: Sequence[Route]
@@ -386,8 +386,8 @@ class App:
             answer = await self._answered(request)
         except ClientDisconnect:
             return
-        except Exception as error:  # noqa: BLE001 (every error is an answer)
-            answer = errors.told(error, f"{request.method} {raw_target(scope)}")
+        except Exception as error:  # noqa: BLE001 (every error becomes a response)
+            answer = errors.error_response(error, f"{request.method} {raw_target(scope)}")
         await _response(answer)(scope, receive, send)
 
     async def _answered(self, request: Request) -> ApiResponse:
@@ -405,7 +405,7 @@ class App:
         handler = route.handler(method)
         if not (route.own_form or accepts_json(request.headers.get("accept"))):
             raise HttpError(406)
-        asked = ApiRequest(
+        api_request = ApiRequest(
             names=names,
             query=_query(request),
             body=b"",
@@ -413,19 +413,19 @@ class App:
             user=caller(request.scope),
         )
         if method not in _WRITING:
-            return await self._made(route, handler, asked)
+            return await self._made(route, handler, api_request)
         async with self.bodies.read(request) as body:
-            return await self._made(route, handler, replace(asked, body=body))
+            return await self._made(route, handler, replace(api_request, body=body))
 
-    async def _made(self, route: Route, handler: Handler, asked: ApiRequest) -> ApiResponse:
-        work = functools.partial(_handled, handler, asked)
+    async def _made(self, route: Route, handler: Handler, api_request: ApiRequest) -> ApiResponse:
+        work = functools.partial(_handled, handler, api_request)
         return await self.calls.made(work, at_once=route.at_once)
 
 
-def _handled(handler: Handler, asked: ApiRequest) -> ApiResponse:
-    """In a worker thread: herders know there for whom they work."""
-    with asked_by(asked.user):
-        return handler(asked)
+def _handled(handler: Handler, api_request: ApiRequest) -> ApiResponse:
+    """Call *handler* on behalf of the user; runs in a worker thread."""
+    with on_behalf_of(api_request.user):
+        return handler(api_request)
 
 
 def _query(request: Request) -> Mapping[str, Sequence[str]]:
@@ -439,9 +439,9 @@ def _options(route: Route) -> ApiResponse:
     )
 
 
-_BUSY: Final = "HTTP 503: all connections of this worker are in use, and only /health is answered. Retry in a moment"
+_BUSY: Final = "HTTP 503: all connections of this worker are in use, so only /health is answered. Retry in a moment"
 _TOO_MANY: Final = (
-    "HTTP 503: the bodies of the requests that are being answered have more bytes than this worker holds at once. "
+    "HTTP 503: the bodies of concurrent requests exceed the memory limit of this worker. "
     "Retry in a moment, or send less"
 )
 

@@ -1,4 +1,4 @@
-"""Bodies of requests, read as Kafka Connect reads them: scalars become text where text is wanted."""
+"""Request bodies, read as Kafka Connect reads them: scalars become text where text is expected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.herder.requests import CreateRequest, OffsetChange, named
 from headrace.rest.errors import BodyError, HttpError
 
 MOST_DEPTH: Final = 100
-"""How deep a body's objects and arrays may lie in each other; no request needs more than five."""
+"""How deep a body's objects and arrays may be nested; no request needs more than five levels."""
 
 
 class Number(str):
@@ -24,7 +24,7 @@ class Number(str):
     __slots__ = ()
 
     def value(self) -> int | float:
-        """What it stands for, as offsets hold it. Raises ``ValueError`` for one that is out of range."""
+        """The number, as in offsets. Raises ``ValueError`` when it is out of range."""
         if self.removeprefix("-").isdecimal():
             # Python refuses to read integers of thousands of digits, with a ValueError.
             return int(self)
@@ -36,17 +36,17 @@ class Number(str):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """An object of which all fields are known: *kind* is its name in errors."""
+    """An object with known fields; *kind* is its name in errors."""
 
     kind: str
     fields: Sequence[str]
 
 
 def json_body(body: bytes) -> object:
-    """The JSON value in *body*, numbers as :class:`Number`; ``None`` for none and for ``null``.
+    """The JSON value in *body*, numbers as :class:`Number`; ``None`` for an empty body and for ``null``.
 
-    Raises :class:`~headrace.rest.errors.BodyError` for what is no JSON, and
-    :class:`~headrace.rest.errors.HttpError` for what is nested too deeply; never repeats what was sent.
+    Raises :class:`~headrace.rest.errors.BodyError` for invalid JSON, and
+    :class:`~headrace.rest.errors.HttpError` for JSON that is nested too deeply; errors do not repeat the body.
     """
     if not body.strip():
         return None
@@ -118,7 +118,7 @@ def text_of(value: object, where: str) -> str | None:
 
 
 def native(value: object) -> object:
-    """*value* with its numbers as numbers, as offsets hold them. Raises ``BodyError`` for huge ones."""
+    """*value* with its numbers as Python numbers, as in offsets. Raises ``BodyError`` for huge ones."""
     if isinstance(value, Number):
         try:
             return value.value()
@@ -171,13 +171,13 @@ def _too_deep() -> HttpError:
 
 
 def _check_unicode(text: str, value: object) -> None:
-    # Only an escape can bring in half a character, which no answer and no topic can hold.
+    # Only an escape can introduce an unpaired surrogate, which no answer and no topic can hold.
     if "\\u" not in text:
         return
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise BodyError("A string in the request body holds half a surrogate pair") from None
+        raise BodyError("A string in the request body contains an unpaired surrogate") from None
 
 
 def _refuse(name: str) -> NoReturn:
@@ -196,7 +196,7 @@ _FORM = (
 
 
 def create_request(body: bytes, *, dry_run: bool = False) -> CreateRequest:
-    """What *body* asks for; raises ``BodyError`` (500) and ``BadRequestError`` (400) as Kafka Connect does."""
+    """The request in *body*; raises ``BodyError`` (500) and ``BadRequestError`` (400) as Kafka Connect does."""
     members = object_body(body, SHAPE)
     name = trimmed_as_java(text_of(members.get("name"), '["name"]') or "")
     config = config_map(members.get("config"))
@@ -211,7 +211,7 @@ def create_request(body: bytes, *, dry_run: bool = False) -> CreateRequest:
 
 
 def offset_changes(value: object) -> list[OffsetChange] | None:
-    """The elements of ``offsets``; ``None`` when one of them is no object with just these two fields."""
+    """The elements of ``offsets``; ``None`` when one of them is not an object with just the two fields."""
     changes = list[OffsetChange]()
     for each in cast("Sequence[object]", value):
         if not isinstance(each, dict) or not each.keys() <= {"partition", "offset"}:
@@ -245,7 +245,7 @@ def _initial_offsets(value: object) -> list[OffsetChange] | None:
 
 
 def _is_preset(element: object) -> bool:
-    # An offset that was forgotten is not one that is null: it would create the connector without.
+    # A missing offset is not treated as null: that would create the connector without the offset.
     match element:
         case {"partition": dict(), "offset": dict() | None}:
             return len(cast("dict[str, object]", element)) == len(_PRESET)

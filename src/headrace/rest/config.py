@@ -1,4 +1,4 @@
-"""The settings of the REST interface: Kafka Connect's, and two of our own; listeners and added headers in them."""
+"""The settings of the REST interface: Kafka Connect's, and two of our own; parses listeners and header rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MILLISECONDS = re.compile(r"-?[0-9]{1,15}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderRule:
-    """One header: put in place of others of its name (*replaces*), or beside them."""
+    """A header to add to answers; it *replaces* others of its name, or is added to them."""
 
     replaces: bool
     name: str
@@ -73,7 +73,7 @@ def _value(action: Action, name: str, value: str) -> str:
 
 
 class AddedHeaders:
-    """An ASGI application that adds headers to what *app* answers."""
+    """An ASGI application that adds headers to the answers of *app*."""
 
     def __init__(self, app: ASGIApp, rules: Sequence[HeaderRule]) -> None:
         self._app = app
@@ -125,20 +125,20 @@ class Listener:
 
 
 def in_url(host: str) -> str:
-    """*host* as a URL has it: an IPv6 address in brackets."""
+    """*host* as in a URL: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 BASIC_AUTH: Final = (
     "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 )
-"""The only REST extension that there is an equivalent of."""
+"""The only REST extension that has an equivalent here."""
 
 TLS: Final = "listeners.https."
-"""Where keys of TLS begin that are the listeners' alone, with all of Kafka's ``ssl.`` keys behind it."""
+"""The prefix of Kafka's ``ssl.`` keys for the listeners alone."""
 
 ADMIN_TLS: Final = "admin.listeners.https."
-"""The same for admin listeners."""
+"""The same prefix for admin listeners."""
 
 
 def _listeners(value: tuple[str, ...] | None) -> str | None:
@@ -165,7 +165,7 @@ def _rules(value: str) -> str | None:
 
 
 class RestConfig(Config):
-    """Where a worker answers requests, to whom, and how it tells others where it is."""
+    """Where a worker answers requests, to whom, and which address it advertises."""
 
     listeners: tuple[str, ...] = setting(
         default=("http://:8083",),
@@ -240,17 +240,17 @@ class RestConfig(Config):
     )
 
     def check(self) -> Iterator[Problem]:
-        """Rules across settings, and extensions that there is nothing for."""
+        """Rules across settings, and extensions that have no equivalent here."""
         for each in self.rest_extension_classes:
             if each != BASIC_AUTH:
-                told = f"There is no equivalent of {each}; only {BASIC_AUTH} can be named."
-                yield "rest.extension.classes", told
+                problem = f"{each} is not supported; only {BASIC_AUTH} can be used."
+                yield "rest.extension.classes", problem
         if self.has_basic_auth and self.rest_basic_auth_credentials_file is None:
-            told = "Name the file of users and passwords, which Kafka Connect is told of by JAAS."
-            yield CREDENTIALS_KEY, told
+            problem = "Set the file of users and passwords, which Kafka Connect takes from its JAAS configuration."
+            yield CREDENTIALS_KEY, problem
         if self.rest_basic_auth_credentials_file is not None and not self.has_basic_auth:
-            told = f"It has an effect only with rest.extension.classes={BASIC_AUTH}."
-            yield CREDENTIALS_KEY, told
+            problem = f"This setting has an effect only with rest.extension.classes={BASIC_AUTH}."
+            yield CREDENTIALS_KEY, problem
 
     @property
     def has_basic_auth(self) -> bool:
@@ -258,7 +258,7 @@ class RestConfig(Config):
         return BASIC_AUTH in self.rest_extension_classes
 
     def tls(self, prefix: str) -> TlsKeys:
-        """The ``ssl.`` keys of the listeners of *prefix*: with it if there are any, otherwise without."""
+        """The ``ssl.`` keys of the listeners: those with *prefix* if there are any, otherwise those without."""
         own = _of_tls(self.under(prefix))
         return TlsKeys(props=own, prefix=prefix) if own else TlsKeys(props=_of_tls(self.originals))
 

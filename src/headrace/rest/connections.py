@@ -1,4 +1,4 @@
-"""The server's connections: how many there may be, how long they may be silent, and what is logged of them."""
+"""The server's connections: how many there may be, how long they may be idle, and what is logged about them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any, Final
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 IDLE_SECONDS: Final = 30.0
-"""How long a connection may be silent, and a request's line and headers may take; Jetty's in Kafka Connect, too."""
+"""How long a connection may be idle, and a request's line and headers may take; as in Kafka Connect's Jetty."""
 KEPT: Final = 16
-"""How many of the connections that there may be are kept for requests for ``/health``."""
+"""How many of the allowed connections are reserved for requests for ``/health``."""
 SERVER_LOGGER: Final = "uvicorn.error"
 """The logger of the web server."""
 
 _MOST = 4096
 _LEAST = 2 * KEPT
-# Kafka's clients, Spark, the state file and the log have to be able to open something, too.
+# Kafka clients, Spark, the state file and the log need descriptors, too.
 _SHARE_OF_DESCRIPTORS = 2
 _LOG_SECONDS = 60.0
 _MOST_CAUSES = 1000
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def most_connections() -> int:
-    """How many connections there may be at one time: half as many as the process may have descriptors, at most 4096."""
+    """How many connections there may be at a time: half of the process's file descriptors, at most 4096."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptors == resource.RLIM_INFINITY:
         return _MOST
@@ -38,10 +38,10 @@ def most_connections() -> int:
 
 
 class OncePerMinute(logging.LoggerAdapter[logging.Logger]):
-    """Logs with *logger* one line of each cause a minute, with how many were left out since. Belongs to one event loop.
+    """Logs to *logger* one line per cause and minute, with the number of suppressed ones. Belongs to one event loop.
 
-    Lines with the same cause have the same text before values are put into it, the same first value if that is a text,
-    and an exception of the same type and error number, if any.
+    Lines with the same cause have the same template, the same first argument if that is a text, and an exception of
+    the same type and error number, if any.
     """
 
     def __init__(self, logger: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
@@ -67,22 +67,22 @@ class OncePerMinute(logging.LoggerAdapter[logging.Logger]):
         if len(self._logged) >= _MOST_CAUSES:
             del self._logged[next(iter(self._logged))]
         self._logged[cause] = now, 0
-        rest = f" ({left_out} more like it were left out.)" if left_out else ""
+        rest = f" ({left_out} similar lines were suppressed.)" if left_out else ""
         super().log(level, f"{msg}{rest}", *args, **more)
 
 
 def _cause(text: object, values: tuple[object, ...], raised: object) -> tuple[object, ...]:
-    """What lines that are about the same have in common."""
+    """What log lines about the same cause have in common."""
     first = values[0] if values and isinstance(values[0], str) else None
     error = next((each for each in (raised, *values) if isinstance(each, BaseException)), None)
     return str(text), first, type(error), getattr(error, "errno", None)
 
 
 class Connections:
-    """All connections of a server, on its event loop: at most *most*, each of which may be silent for *idle_seconds*.
+    """All connections of a server, on its event loop: at most *most*, each of which may be idle for *idle_seconds*.
 
-    Where there are more, the one that has been silent for longest is closed, unless its request is being answered. Where
-    that is so of all of them, the last ``KEPT`` get an answer about health only.
+    If there are more, the one that has been idle for longest is closed, unless its request is being answered. If
+    requests are being answered on all of them, the last ``KEPT`` may only request ``/health``.
     """
 
     def __init__(self, most: int | None = None, *, idle_seconds: float = IDLE_SECONDS) -> None:
@@ -94,37 +94,37 @@ class Connections:
 
     @property
     def at_once(self) -> int:
-        """How many connections the event loop may accept in one go: few enough to have descriptors left."""
+        """How many connections the event loop may accept in one go: few enough to leave descriptors free."""
         return max(KEPT, self._most // 4)
 
     @property
     def are_full(self) -> bool:
-        """Whether what is left is kept for those who ask for the worker's health."""
+        """Whether the remaining connections are reserved for ``/health``."""
         return len(self._open) > self._most - KEPT
 
     def opened(self, connection: Connection | Handshake) -> None:
-        """There is one more."""
+        """Add a connection."""
         self._open[connection] = None
         if not self.are_full:
             return
         silent = next((each for each in self._open if each.is_replaceable), connection)
         if silent is not connection:
             self.log.warning(
-                "There are %d connections, as many as there may be (half of the file descriptors, at most %d). "
-                "The one that has been silent for longest is closed.",
+                "There are %d connections, the maximum (half of the file descriptors, at most %d). "
+                "The one that has been idle for longest is closed.",
                 len(self._open) - 1,
                 _MOST,
             )
             self._close(silent)
         elif len(self._open) > self._most:
             self.log.warning(
-                "There are %d connections, and requests are being answered on each. One more is closed.",
+                "There are %d connections, and requests are being answered on each. A new one is closed.",
                 len(self._open) - 1,
             )
             self._close(connection)
 
-    def heard(self, connection: Connection | Handshake) -> None:
-        """Something has come in through it."""
+    def received(self, connection: Connection | Handshake) -> None:
+        """It has received data."""
         if connection in self._open:
             self._open.move_to_end(connection)
 
@@ -133,7 +133,7 @@ class Connections:
         self._open.pop(connection, None)
 
     def loop_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log a failure that *loop* reports; without descriptors that is a thousand times a second. Its exception handler."""
+        """Log a failure that *loop* reports: a thousand times a second without descriptors. Its exception handler."""
         error = context.get("exception")
         if isinstance(error, OSError):
             self.log.error("%s: %s", context.get("message"), error)
@@ -146,15 +146,15 @@ class Connections:
 
 
 class Connection(H11Protocol):
-    """One connection of *book*, closed when it has been silent for as long as that says.
+    """One connection of *book*, closed when it has been idle for longer than that allows.
 
-    Silent is one that sends nothing of a request, or takes nothing of its answer; not one whose request is being
-    answered. A request's line and headers have as long in all, however slowly they come.
+    A connection is idle while it sends nothing of a request, or takes nothing of its answer; not while its request is
+    being answered. A request's line and headers together may take as long, however slowly they arrive.
     """
 
     def __init__(self, *args: Any, book: Connections, **more: Any) -> None:  # noqa: ANN401 (the server's own)
         super().__init__(*args, **more)
-        # A client does wrong a thousand times a second.
+        # A misbehaving client may cause a thousand lines a second.
         self.logger = book.server_log  # type: ignore[assignment]
         self._book = book
         self._watch: asyncio.TimerHandle | None = None
@@ -163,12 +163,12 @@ class Connection(H11Protocol):
 
     @property
     def is_replaceable(self) -> bool:
-        """Whether no request that has come as a whole is being answered."""
+        """Whether no complete request is being answered."""
         return self._is_between_requests or self.cycle.more_body
 
     @property
     def _is_between_requests(self) -> bool:
-        # Before the first request there is no cycle, which the server's types do not say.
+        # Before the first request there is no cycle, contrary to the server's types.
         return getattr(self.cycle, "response_complete", True)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -185,7 +185,7 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See ``asyncio.Protocol``."""
-        self._book.heard(self)
+        self._book.received(self)
         super().data_received(data)
         if not self.is_replaceable:
             if not self.transport.get_write_buffer_size():
@@ -202,7 +202,7 @@ class Connection(H11Protocol):
             self._watch_from_now()
 
     def pause_writing(self) -> None:
-        """See ``asyncio.Protocol``: the client takes its answer more slowly than it is written."""
+        """See ``asyncio.Protocol``: the client reads its answer more slowly than it is written."""
         super().pause_writing()
         self._watch_from_now()
 
@@ -221,14 +221,14 @@ class Connection(H11Protocol):
         if unsent and unsent < self._unsent:
             self._watch_from_now()
         elif unsent or self.is_replaceable:
-            # Nothing waits for the client to take the rest: that is what it does not do.
+            # Not ``close``, which would wait for the client to read the rest.
             self.transport.abort()
 
 
 class Handshake(asyncio.Protocol):
-    """A connection of *book* before it has TLS as *context* says: it counts as silent, and has as long for the handshake.
+    """A connection of *book* before its TLS handshake with *context*: it counts as idle, and has as long to finish.
 
-    What the server makes connections with is in *more*.
+    *more* are the server's arguments for connections.
     """
 
     is_replaceable: Final = True
@@ -260,7 +260,7 @@ class Handshake(asyncio.Protocol):
         try:
             secured = await self._secured()
         except OSError as error:
-            self._book.log.info("The TLS handshake of a client has failed: %s", error)
+            self._book.log.info("The TLS handshake of a client failed: %s", error)
             secured = None
         finally:
             self._connection.connections.discard(self)  # type: ignore[arg-type]
@@ -272,7 +272,7 @@ class Handshake(asyncio.Protocol):
                 self._connection.data_received(bytes(self._received))
 
     async def _secured(self) -> asyncio.Transport | None:
-        """The connection with TLS; ``None`` where it has been closed meanwhile."""
+        """The connection with TLS; ``None`` if it was closed meanwhile."""
         if self.transport.is_closing():
             return None
         secured = await self._connection.loop.start_tls(

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class HttpError(Exception):
-    """A request that HTTP itself refuses, with the web framework's words: ``HTTP 404 Not Found``."""
+    """An error of HTTP, with the message of Kafka Connect's web framework: ``HTTP 404 Not Found``."""
 
     def __init__(
         self, status: int, message: str | None = None, *, headers: Mapping[str, str] | None = None
@@ -25,19 +25,19 @@ class HttpError(Exception):
 
 
 class BodyError(Exception):
-    """A body that cannot be read as what the request needs; Kafka Connect answers these with 500."""
+    """A body that cannot be deserialised as the request requires; Kafka Connect answers these with 500."""
 
 
 def failure(
     status: int, message: str | None, headers: Mapping[str, str] | None = None
 ) -> ApiResponse:
-    """The answer that tells an error."""
+    """An error response."""
     content = {"error_code": status, "message": message}
     return ApiResponse(status=status, content=content, headers=headers or {})
 
 
-def told(error: Exception, asked_for: str) -> ApiResponse:
-    """*error* as an answer; what no one has foreseen is logged with its trace and *asked_for*."""
+def error_response(error: Exception, requested: str) -> ApiResponse:
+    """*error* as a response; an unexpected one is logged with its trace and the *requested* method and path."""
     message = str(error) or None
     if isinstance(error, HttpError):
         return failure(error.status, message, error.headers)
@@ -46,7 +46,7 @@ def told(error: Exception, asked_for: str) -> ApiResponse:
     if isinstance(error, BodyError):
         return failure(500, message)
     if isinstance(error, ConnectError):
-        _log.error("%s has failed: %s", asked_for, message)
+        _log.error("%s failed: %s", requested, message)
     else:
-        _log.error("%s has failed", asked_for, exc_info=error)
+        _log.error("%s failed", requested, exc_info=error)
     return failure(500, message)

@@ -1,4 +1,4 @@
-"""What guards the listeners of a worker, and what is wrong with it: their TLS, and who may log in."""
+"""TLS and login of a worker's listeners, and the validation of their settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.rest.login import BasicLogin, passwords_in
 
 
 def listener_contexts(config: RestConfig) -> tuple[ssl.SSLContext | None, ssl.SSLContext | None]:
-    """The TLS of the listeners, and of the admin listeners; ``None`` where none of them has https.
+    """The TLS contexts of the listeners and of the admin listeners; ``None`` if none of them has https.
 
     Raises :class:`~headrace.connect.errors.ConfigError` for stores that cannot be read.
     """
@@ -25,7 +25,7 @@ def listener_contexts(config: RestConfig) -> tuple[ssl.SSLContext | None, ssl.SS
 
 
 def login_of(config: RestConfig) -> BasicLogin | None:
-    """Who may log in, if anybody has to; raises as ``passwords_in``."""
+    """The users who may log in; ``None`` if no login is required. Raises as ``passwords_in``."""
     file = config.rest_basic_auth_credentials_file
     if not config.has_basic_auth or file is None:
         return None
@@ -42,7 +42,7 @@ _READERS: Final[tuple[Callable[[RestConfig], object], ...]] = (login_of, listene
 
 
 def rest_problems(props: Mapping[str, str]) -> tuple[Problem, ...]:
-    """All that is wrong with the settings of the REST interface; reads the files of users and of keys."""
+    """All problems of the settings of the REST interface; reads the files of users and of keys."""
     return every_problem(RestConfig, props, _unreadable)
 
 

@@ -1,4 +1,4 @@
-"""Sockets of listeners: bound before anything is answered, so that the worker knows its own address."""
+"""Sockets of listeners, bound before requests are answered, so that the worker knows its own address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_IPV6 = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A listener with its port, also when the configuration asked for any; connections wait."""
+    """A bound listener with its actual port; connections wait in its backlog."""
 
     listener: Listener
     port: int
@@ -26,12 +26,12 @@ class Bound:
 
     @property
     def host(self) -> str:
-        """The host that it was bound to, or this machine's own address if it was all of them."""
+        """The host that it is bound to, or this machine's address if it is bound to all interfaces."""
         return self.listener.host or _own_address()
 
     @property
     def url(self) -> str:
-        """Where it is reached, with a slash at the end."""
+        """Its URL, with a slash at the end."""
         return f"{self.listener.protocol}://{in_url(self.host)}:{self.port}/"
 
 
@@ -47,7 +47,7 @@ class Binding:
     def of(cls, config: RestConfig) -> Self:
         """Bind every listener of *config*, or none.
 
-        Raises :class:`~headrace.connect.errors.ConfigError` that names the listener which is taken.
+        Raises :class:`~headrace.connect.errors.ConfigError` naming the listener that cannot be bound.
         """
         with contextlib.ExitStack() as bound:
             main = _all_bound(config.listeners, "listeners", bound)
@@ -56,29 +56,29 @@ class Binding:
         return cls(config=config, main=main, admin=admin)
 
     def close(self) -> None:
-        """Let go of the ports, if no one has answered on them."""
+        """Close the sockets, if no server has done so."""
         for each in (*self.main, *self.admin):
             each.socket.close()
 
     @property
     def url(self) -> str:
-        """The URL that other workers are told, with a slash at the end."""
+        """The advertised URL, with a slash at the end."""
         return f"{self._protocol}://{self.worker_id}/"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Where requests are answered, a sentence for each listener with its port; for the log."""
+        """Log lines about the URLs of the listeners."""
         urls = [each.url for each in self.main]
-        told = () if self.url in urls else (f"Others are told to ask at {self.url}",)
+        advertised = () if self.url in urls else (f"The advertised URL is {self.url}",)
         return (
             *(f"Requests are answered at {url}" for url in urls),
             *(f"Requests for /admin/loggers are answered at {each.url}" for each in self.admin),
-            *told,
+            *advertised,
         )
 
     @property
     def worker_id(self) -> str:
-        """This worker's name in statuses: the host and port that other workers are told."""
+        """This worker's name in statuses: the advertised host and port."""
         chosen = self._chosen
         host = self.config.rest_advertised_host_name or chosen.host
         return f"{in_url(host)}:{self.config.rest_advertised_port or chosen.port}"
@@ -104,13 +104,13 @@ def _bound(listener: Listener, key: str, bound: contextlib.ExitStack) -> Bound:
     try:
         opened = bound.enter_context(_socket(listener))
     except OSError as error:
-        told = (
-            f"{listener} cannot be listened on: {error.strerror or error}. "
-            "Name another one, or end what uses it."
+        problem = (
+            f"{listener} cannot be bound: {error.strerror or error}. "
+            "Choose another one, or stop the process that uses it."
         )
-        raise ConfigError([(key, told)], where="The worker's configuration") from error
-    # Connections inherit it; asyncio sets it only where a socket names its protocol. Without it an answer
-    # of two pieces waits 40 ms for the client's acknowledgement of the first.
+        raise ConfigError([(key, problem)], where="The worker's configuration") from error
+    # Connections inherit it; asyncio sets it only for sockets with an explicit protocol. Without it an answer
+    # in two pieces waits 40 ms for the client's acknowledgement of the first.
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     opened.setblocking(False)  # noqa: FBT003 (a socket's own signature)
     return Bound(listener=listener, port=opened.getsockname()[1], socket=opened)
@@ -129,7 +129,7 @@ def _socket(listener: Listener) -> socket.socket:
                 everywhere, family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True
             )
         except OSError as error:
-            # The kernel knows IPv6 and this machine has it switched off.
+            # The kernel supports IPv6, but it is switched off on this machine.
             if error.errno not in _NO_IPV6:
                 raise
     return socket.create_server(everywhere, backlog=_BACKLOG)
@@ -139,5 +139,5 @@ def _own_address() -> str:
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
-        # A machine whose name no one can resolve is still reached by itself.
+        # A machine whose name cannot be resolved can still reach itself.
         return "127.0.0.1"

@@ -12,22 +12,22 @@ from headrace.connect.errors import ConfigError
 from headrace.rest.errors import HttpError
 
 CREDENTIALS_KEY = "rest.basic.auth.credentials.file"
-"""The setting that names the file, as errors tell it."""
+"""The setting that names the file."""
 
 _BLANKS = " \t\f"
 
 
 class BasicLogin:
-    """Lets in who sends one of the *passwords*, which are kept by their users' names."""
+    """Accepts users by their *passwords*, a map from names to passwords."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = {user.encode(): password.encode() for user, password in passwords.items()}
 
     def user(self, authorization: str | None) -> str:
-        """The user that a header ``Authorization`` proves; raises 401 when it proves none."""
+        """The user that a header ``Authorization`` authenticates; raises 401 for wrong or missing credentials."""
         user, password = _credentials(authorization or "")
         expected = self._passwords.get(user)
-        # Compared for unknown users, too, so that time does not tell who is known.
+        # Compared for unknown users as well, so that response times do not reveal which users exist.
         is_right = hmac.compare_digest(password, expected or b"")
         if expected is None or not is_right:
             raise HttpError(
@@ -41,8 +41,8 @@ class BasicLogin:
 def passwords_in(path: Path) -> dict[str, str]:
     """The users and passwords of a file with one ``user=password`` a line, ``#`` before comments.
 
-    As in Java's properties, blanks before a password are no part of it, and those behind it are. Raises
-    :class:`~headrace.connect.errors.ConfigError`; never shows a line, which may hold a password.
+    As in Java's properties, blanks before a password are not part of it, and those after it are. Raises
+    :class:`~headrace.connect.errors.ConfigError`, which never shows a line, because it may hold a password.
     """
     try:
         lines = path.read_text("utf-8").splitlines()
@@ -53,11 +53,10 @@ def passwords_in(path: Path) -> dict[str, str]:
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith(("#", "!")):
             continue
-        user, separator, behind = line.partition("=")
-        password = behind.lstrip(_BLANKS)
+        user, separator, rest = line.partition("=")
+        password = rest.lstrip(_BLANKS)
         if not separator or not user.strip() or not password:
-            told = f"Line {number} of {path} is not user=password."
-            raise ConfigError([(CREDENTIALS_KEY, told)])
+            raise ConfigError([(CREDENTIALS_KEY, f"Line {number} of {path} is not user=password.")])
         passwords[user.strip()] = password
     if not passwords:
         raise ConfigError([(CREDENTIALS_KEY, f"{path} names no user, so no one could log in.")])

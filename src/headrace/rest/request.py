@@ -1,4 +1,4 @@
-"""A request as handlers see it, and what they answer; neither knows of the web framework."""
+"""Requests and responses of handlers, independent of the web framework."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ApiRequest:
     """A request whose route is known.
 
     *names* are the variable segments of its path, decoded. *query* holds each parameter with all its
-    values. *origin* is the scheme, host and port by which the client reached this worker. *user* is the one
-    who logged in, otherwise the client's address.
+    values. *origin* is the scheme, host and port by which the client reached this worker. *user* is the
+    authenticated user, otherwise the client's address.
     """
 
     names: Sequence[str] = ()
@@ -36,21 +36,21 @@ class ApiRequest:
         return self.names[0]
 
     def flag(self, parameter: str, *, default: bool = False) -> bool:
-        """A boolean parameter as Java reads it: only ``true`` is true; *default* when it is empty or not there."""
+        """A boolean parameter as Java reads it: only ``true`` is true; *default* when it is empty or missing."""
         value = self.text(parameter)
         return value.lower() == "true" if value else default
 
     def switch(self, parameter: str) -> bool:
-        """A boolean parameter of our own, false when it is not there.
+        """A boolean parameter of our own, false when it is missing.
 
-        Raises ``BadRequestError`` for a word that is neither: no one means to have a dry run overlooked.
+        Raises ``BadRequestError`` for other values, so that a misspelt dry run does not take effect.
         """
         value = self.text(parameter)
         if value is None or value.lower() == "false":
             return False
         if value.lower() != "true":
             raise BadRequestError(
-                f"The parameter {parameter} must be true or false, and is {value}"
+                f"The parameter {parameter} must be true or false, but is {value}"
             )
         return True
 
@@ -62,7 +62,7 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiResponse:
-    """What is sent back: *content* becomes JSON, unless the answer *is_empty*."""
+    """A response: *content* becomes JSON, unless the response *is_empty*."""
 
     status: int = 200
     content: object = field(default=None, repr=False)
@@ -71,7 +71,7 @@ class ApiResponse:
 
 
 Handler = Callable[[ApiRequest], ApiResponse]
-"""Answers a request, in a worker thread; may block. Raises what ``errors`` knows how to tell."""
+"""Answers a request, in a worker thread; may block. ``errors`` turns exceptions into responses."""
 
 
 def nothing(status: int = 204) -> ApiResponse:
@@ -80,11 +80,11 @@ def nothing(status: int = 204) -> ApiResponse:
 
 
 USER: Final = "headrace.user"
-"""Where a request's scope holds the user who logged in."""
+"""The key of the authenticated user in a request's scope."""
 
 
 def address(scope: Scope) -> str | None:
-    """The client's address; one of IPv4 in its own form, also on a socket for both."""
+    """The client's address; an IPv4 address in its own notation, also on a dual-stack socket."""
     client: tuple[str, int] | None = scope["client"]
     return client[0].removeprefix("::ffff:") if client else None
 
@@ -101,14 +101,14 @@ _BROKEN = re.compile(r"%(?![0-9a-fA-F]{2})")
 
 
 class PathError(ValueError):
-    """A path that is not percent-encoded UTF-8, or has what no name can have."""
+    """A path that is not percent-encoded UTF-8, or has characters that are not allowed in names."""
 
 
 def segments(raw_path: str) -> tuple[str, ...]:
-    """The decoded segments of a path as it was sent; a slash at its end does not count.
+    """The decoded segments of a path; a slash at its end is ignored.
 
     An encoded slash (``%2F``) is part of a name. Raises :class:`PathError`, also for two slashes in a row and
-    for control characters: Kafka Connect's server refuses both, whatever the path would have been.
+    for control characters, which Kafka Connect's server refuses in any path.
     """
     parts = raw_path.removeprefix("/").split("/")
     if parts[-1] == "":
@@ -119,7 +119,7 @@ def segments(raw_path: str) -> tuple[str, ...]:
 
 
 def segment(name: str) -> str:
-    """*name* as one segment of a path, safe from those who resolve ``.`` and ``..``."""
+    """*name* as one segment of a path, safe from clients and proxies that resolve ``.`` and ``..``."""
     if name in {".", ".."}:
         return name.replace(".", "%2E")
     return quote(name, safe=_STANDS)

@@ -1,4 +1,4 @@
-"""The server: listeners that answer, in a thread of their own, and the access log."""
+"""The HTTP server, in a thread of its own, and the access log."""
 
 from __future__ import annotations
 
@@ -46,14 +46,22 @@ from headrace.rest.listeners import Binding, Bound
 from headrace.rest.login import BasicLogin
 from headrace.rest.request import USER, address
 
-LOGGER: Final = "headrace.rest.access"
-"""The name of the logger that tells requests, at INFO."""
+GRACE_SECONDS: Final = 60
+"""How long requests that are being answered may take when the server closes."""
+_ALLOWED_METHODS = "GET,POST,HEAD"
+_ALLOWED_HEADERS = ("X-Requested-With", "Content-Type", "Accept", "Origin")
+_PREFLIGHT_SECONDS = 1800
+_TICK_SECONDS = 1.0
+_QUEUED = 1024
 
-_log = logging.getLogger(LOGGER)
+LOGGER: Final = "headrace.rest.access"
+"""The name of the logger of requests, at INFO."""
+
+_access_log = logging.getLogger(LOGGER)
 
 
 class AccessLog:
-    """An ASGI application that logs what *app* answers."""
+    """An ASGI application that logs the requests that *app* answers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -73,9 +81,9 @@ class AccessLog:
         try:
             await self._app(scope, receive, sent)
         finally:
-            if _log.isEnabledFor(logging.INFO):
+            if _access_log.isEnabledFor(logging.INFO):
                 took_ms = round((time.monotonic() - began) * 1000)
-                _log.info("%s", _line(scope, status, size, took_ms))
+                _access_log.info("%s", _line(scope, status, size, took_ms))
 
 
 def _line(scope: Scope, status: str, size: int, took_ms: int) -> str:
@@ -83,18 +91,18 @@ def _line(scope: Scope, status: str, size: int, took_ms: int) -> str:
     query: bytes = scope["query_string"]
     target = scope["raw_path"] + (b"?" + query if query else b"")
     when = datetime.now().astimezone().strftime("%d/%b/%Y:%H:%M:%S %z")
-    asked = f"{scope['method']} {target.decode('ascii')} HTTP/{scope['http_version']}"
-    told_by = (_quoted(headers.get(name, "-")) for name in ("referer", "user-agent"))
+    request = f"{scope['method']} {target.decode('ascii')} HTTP/{scope['http_version']}"
+    sender = (_quoted(headers.get(name, "-")) for name in ("referer", "user-agent"))
     return " ".join(
         (
             address(scope) or "-",
             "-",
             str(scope.get(USER, "-")),
             f"[{when}]",
-            _quoted(asked),
+            _quoted(request),
             status,
             str(size),
-            *told_by,
+            *sender,
             str(took_ms),
         )
     )
@@ -105,22 +113,12 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-GRACE_SECONDS: Final = 60
-"""How long requests that are being answered may take when the server closes."""
-
-_ALLOWED_METHODS = "GET,POST,HEAD"
-_ALLOWED_HEADERS = ("X-Requested-With", "Content-Type", "Accept", "Origin")
-_PREFLIGHT_SECONDS = 1800
-_TICK_SECONDS = 1.0
-_QUEUED = 1024
-
-
 class RestServer:
-    """Answers requests about *herder* from ``start`` to ``close``, which one thread calls.
+    """Answers requests to *herder* from ``start`` to ``close``, which one thread calls.
 
-    *binding* are listeners that were bound before, by one who had to know the worker's id first; without it
-    ``start`` binds them. *metrics* gives what is measured, if it is to be asked for. *request_seconds* is how
-    long a request waits for the herder, and *connections* says how many there may be and how long they may be silent.
+    *binding* are listeners that the caller has bound before, to know the worker's id; without it ``start`` binds
+    them. *metrics* returns the metrics page, if there is to be one. *request_seconds* is how long a request waits for
+    the herder, and *connections* says how many there may be and how long they may be idle.
     """
 
     def __init__(
@@ -147,8 +145,8 @@ class RestServer:
     def start(self) -> None:
         """Bind the listeners and return when they answer.
 
-        Raises :class:`~headrace.connect.errors.ConfigError` for a listener that is taken, and for TLS or
-        passwords that cannot be read.
+        Raises :class:`~headrace.connect.errors.ConfigError` for a listener that cannot be bound, and for TLS or
+        password files that cannot be read.
         """
         _quieten()
         login = login_of(self._config)
@@ -157,12 +155,12 @@ class RestServer:
         self._binding = binding
         calls = Calls(self._herder.stage, seconds=self._request_seconds)
         shared = [] if self._config.admin_listeners is not None else admin_routes(self._levels)
-        measured = [] if self._metrics is None else metrics_routes(self._metrics)
-        asked = [*herder_routes(self._herder), *description_routes()]
+        metrics = [] if self._metrics is None else metrics_routes(self._metrics)
+        routes = [*herder_routes(self._herder), *description_routes()]
         app = functools.partial(
             self._app, calls=calls, bodies=Bodies(self._config.max_body_bytes), login=login
         )
-        main = app([*asked, *measured, *shared])
+        main = app([*routes, *metrics, *shared])
         admin = app(admin_routes(self._levels))
         self._servers = [
             *(self._server(main, each, main_tls) for each in binding.main),
@@ -173,27 +171,27 @@ class RestServer:
         for each in self._servers:
             while not each.answers.wait(_TICK_SECONDS):
                 if not self._thread.is_alive():
-                    raise ConnectError("The REST server has ended at its start; its log says why.")
+                    raise ConnectError("The REST server failed to start; the log has the cause.")
 
     @property
     def binding(self) -> Binding:
-        """The bound listeners, with the worker's id and URL. Raises before ``start``."""
+        """The bound listeners, with the worker's id and URL. Raises ``ConnectError`` before ``start``."""
         if self._binding is None:
             raise ConnectError("The REST server has not been started.")
         return self._binding
 
     @property
     def url(self) -> str:
-        """The URL that others reach this worker by, with a slash at the end."""
+        """The advertised URL, with a slash at the end."""
         return self.binding.url
 
     @property
     def ports(self) -> list[int]:
-        """The ports of the listeners, in the configuration's order, those of admin listeners last."""
+        """The ports of the listeners, in the order of the configuration, those of admin listeners last."""
         return [each.port for each in (*self.binding.main, *self.binding.admin)]
 
     def close(self) -> None:
-        """Take no more requests, finish those that are being answered, and return; harmless twice."""
+        """Accept no more requests, finish those that are being answered, and return; may be repeated."""
         for each in self._servers:
             each.ask_to_end()
         if self._thread is not None:
@@ -228,7 +226,7 @@ class RestServer:
 
 
 class _Server(uvicorn.Server):
-    """One listener's server; sets *answers* when it does, and costs an idle worker next to nothing."""
+    """One listener's server; sets *answers* once it answers, and costs next to nothing while idle."""
 
     def __init__(
         self,
@@ -239,11 +237,11 @@ class _Server(uvicorn.Server):
     ) -> None:
         protocol = functools.partial(Connection, book=connections)
         if context is not None and bound.listener.protocol == "https":
-            # The server itself would give each connection a minute for its handshake, and not count it before.
+            # uvicorn would give each connection a minute for its handshake, and not count it before.
             protocol = functools.partial(Handshake, book=connections, context=context)
         config = uvicorn.Config(
             app,
-            # Anything that makes a protocol will do, though only classes are declared.
+            # Any factory of protocols is accepted, though only classes are declared.
             http=cast("type[asyncio.Protocol]", protocol),
             ws="none",
             lifespan="off",
@@ -266,13 +264,13 @@ class _Server(uvicorn.Server):
         """See ``uvicorn.Server``."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
-        # The event loop's backlog is how many it accepts in one go, too; the system drops what it cannot queue, and the
-        # client tries again only after a second.
+        # The event loop also accepts as many connections in one go as its backlog, so that is small. This one is the
+        # system's queue: it drops connections beyond it, and clients retry only after a second.
         self.bound.socket.listen(_QUEUED)
         self.answers.set()
 
     async def main_loop(self) -> None:
-        """Wait for the end; the server's own loop would wake ten times a second."""
+        """Wait for the end; uvicorn's own loop would wake ten times a second."""
         while not await self.on_tick(0):
             try:
                 async with asyncio.timeout(_TICK_SECONDS):
@@ -281,7 +279,7 @@ class _Server(uvicorn.Server):
                 continue
 
     def ask_to_end(self) -> None:
-        """Take no more requests; called by another thread."""
+        """Accept no more requests; called by another thread."""
         self.should_exit = True
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._ending.set)
@@ -308,7 +306,7 @@ def _words(text: str) -> list[str]:
 
 
 def _quieten() -> None:
-    """The web server tells of itself only what goes wrong, unless somebody has set its level."""
+    """Let the web server log only warnings and errors, unless its level has been set."""
     logger = logging.getLogger(SERVER_LOGGER)
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)

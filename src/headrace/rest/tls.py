@@ -1,4 +1,4 @@
-"""TLS of listeners from Java's ``ssl.`` keys and its key stores: PEM and PKCS12."""
+"""TLS for listeners from Java's ``ssl.`` keys and key stores, in PEM and PKCS12."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class KeyStore:
 
     @classmethod
     def of(cls, content: bytes, declared: str | None, place: str) -> Self:
-        """The store in *content*, of the *declared* type, or of the one that its bytes show.
+        """The store in *content*, of the *declared* type, or of the type that its bytes show.
 
-        Raises ``ValueError`` with a sentence that says how to convert other ones.
+        Raises ``ValueError`` for other types, with how to convert them.
         """
         kind = (declared or "JKS").strip().upper()
-        # Java reads PKCS12 under the name of its own form, too, which is its default.
+        # Java's default is JKS, under which Java also reads PKCS12.
         if kind == "JKS":
             kind = form_of(content)
         if kind not in {"PEM", "PKCS12"}:
             raise ValueError(
-                f"Stores of type {kind} cannot be read, only PEM and PKCS12. {advice(place)}"
+                f"Stores of type {kind} are not supported, only PEM and PKCS12. {advice(place)}"
             )
         return cls(content=content, is_pkcs12=kind == "PKCS12")
 
@@ -51,7 +51,7 @@ def pkcs12_as_pem(content: bytes, password: str, key_password: str) -> bytes:
             "with: openssl pkcs12 -in STORE -out STORE.pem"
         ) from None
     except ValueError:
-        raise ValueError("It cannot be opened as PKCS12 with the password given.") from None
+        raise ValueError("The store cannot be opened as PKCS12 with this password.") from None
     return store.key(key_password) + store.certificates()
 
 
@@ -66,16 +66,16 @@ _REFUSED = ("ssl.cipher.suites", "ssl.engine.factory.class", "ssl.provider")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsKeys:
-    """The ``ssl.`` keys in *props*, of the listeners whose keys begin with *prefix* in errors."""
+    """The ``ssl.`` keys of listeners; errors name them with *prefix*."""
 
     props: Mapping[str, str]
     prefix: str = ""
 
     def context(self) -> ssl.SSLContext:
-        """What a server needs to speak TLS. Raises ``ConfigError``, which shows no password."""
+        """The server's TLS context. Raises ``ConfigError``, which shows no password."""
         for key in _REFUSED:
             if self.props.get(key):
-                raise self._error(key, "It has no effect here; leave it out.")
+                raise self._error(key, "This setting is not supported; leave it out.")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._limit(context)
         self._load_own(context)
@@ -87,8 +87,8 @@ class TlsKeys:
         names = self.props.get("ssl.enabled.protocols", "TLSv1.2,TLSv1.3").split(",")
         unknown = [each.strip() for each in names if each.strip() not in _VERSIONS]
         if unknown:
-            told = f"{unknown[0]} is not supported; name TLSv1.2, TLSv1.3 or both."
-            raise self._error("ssl.enabled.protocols", told)
+            problem = f"{unknown[0]} is not supported; use TLSv1.2, TLSv1.3 or both."
+            raise self._error("ssl.enabled.protocols", problem)
         versions = [_VERSIONS[each.strip()] for each in names]
         context.minimum_version, context.maximum_version = min(versions), max(versions)
 
@@ -102,8 +102,8 @@ class TlsKeys:
         else:
             store = self._store("keystore")
             if store is None:
-                told = "An https listener needs a key and a certificate: a PEM or PKCS12 file."
-                raise self._error("ssl.keystore.location", told)
+                problem = "An https listener needs a key and a certificate: a PEM or PKCS12 file."
+                raise self._error("ssl.keystore.location", problem)
             pem = self._pem(store, "keystore")
         with tempfile.NamedTemporaryFile(suffix=".pem") as file:
             # OpenSSL reads private keys from files only; no one else may read this one.
@@ -113,14 +113,14 @@ class TlsKeys:
                 # Without a password OpenSSL would ask for one on the terminal.
                 context.load_cert_chain(file.name, password=key_password)
             except ssl.SSLError as error:
-                told = (
-                    f"There is no usable key with its certificate in it ({error.reason or 'bad PEM'}); "
-                    "is ssl.key.password right?"
+                problem = (
+                    f"The store holds no usable key with its certificate ({error.reason or 'bad PEM'}). "
+                    "Check ssl.key.password."
                 )
-                raise self._error("ssl.keystore.location", told) from None
+                raise self._error("ssl.keystore.location", problem) from None
 
     def _load_trusted(self, context: ssl.SSLContext) -> None:
-        """Whose certificates clients may show."""
+        """The authorities that clients' certificates are checked against."""
         inline = self.props.get("ssl.truststore.certificates")
         store = self._store("truststore")
         if inline is None and store is None:
@@ -131,8 +131,8 @@ class TlsKeys:
         try:
             context.load_verify_locations(cadata=pem or "")
         except (ssl.SSLError, ValueError):
-            told = "There are no certificates in it; it must be a PEM or PKCS12 file."
-            raise self._error("ssl.truststore.location", told) from None
+            problem = "The store holds no certificates; it must be a PEM or PKCS12 file."
+            raise self._error("ssl.truststore.location", problem) from None
 
     def _client_auth(self) -> str:
         given = self.props.get("ssl.client.auth", "none").strip().lower()
@@ -148,8 +148,8 @@ class TlsKeys:
             content = Path(location).read_bytes()
             return KeyStore.of(content, self.props.get(f"ssl.{kind}.type"), location)
         except OSError as error:
-            told = f"{location} cannot be read: {error.strerror}."
-            raise self._error(f"ssl.{kind}.location", told) from None
+            problem = f"{location} cannot be read: {error.strerror}."
+            raise self._error(f"ssl.{kind}.location", problem) from None
         except ValueError as error:
             raise self._error(f"ssl.{kind}.type", str(error)) from None
 

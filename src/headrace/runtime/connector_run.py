@@ -15,7 +15,7 @@ from headrace.connect.errors import ConnectError, ReplanError, RetriableError
 from headrace.herder.answers import State
 from headrace.observe.events import ConnectorFailed, ConnectorStarted, ConnectorStopped, Waiting
 from headrace.observe.log_format import hide_in_logs
-from headrace.observe.secret_masking import hiding, told_without
+from headrace.observe.secret_masking import hiding, without_secrets
 from headrace.runtime.fencing import Ownership
 from headrace.runtime.rounds import Rounds
 from headrace.runtime.run_context import Backoff, DriverContext, RunContext
@@ -136,7 +136,7 @@ class ConnectorRun:
         self._run_context.services.emit(ConnectorStopped(connector=self.name))
 
     def _fail(self, error: Exception) -> None:
-        error = self.failure = told_without(self._run_context.spec.hidden, error)
+        error = self.failure = without_secrets(self._run_context.spec.hidden, error)
         trace = "".join(traceback.format_exception(error))
         # A ConnectError says what is wrong; only unexpected errors need a trace.
         shown_trace = None if isinstance(error, ConnectError) else trace

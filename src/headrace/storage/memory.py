@@ -1,4 +1,4 @@
-"""The stores of a worker in memory, for tests and trials: gone when the process ends."""
+"""The stores of a worker in memory, for tests and experiments: gone when the process ends."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MemoryOffsetStore:
         self.written(self._index.entries_for(connector, offsets))
 
     def written(self, entries: Sequence[OffsetEntry]) -> None:
-        """Take in records that somebody else made."""
+        """Take in records that another writer has made."""
         self._pending += entries
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class MemoryConfigStore:
         return self._tasks.get(connector, ())
 
     def put_task_configs(self, connector: str, configs: Sequence[Mapping[str, str]]) -> None:
-        """Store which tasks a connector has, in place of those that it had."""
+        """Store a connector's tasks, in place of those that it had."""
         self._tasks[connector] = [dict(each) for each in configs]
 
     def task_count(self, connector: str) -> TaskCount | None:
@@ -136,7 +136,7 @@ class MemoryStatusStore:
         return MappingProxyType(dict(self._statuses.get(connector, {})))
 
     def connectors(self) -> Sequence[str]:
-        """The names of which there is any status, sorted."""
+        """The names that have any status, sorted."""
         return sorted(name for name, found in self._statuses.items() if found)
 
     def forget(self, connector: str, *, from_task: int | None = None) -> None:
@@ -175,7 +175,7 @@ class MemoryChangeStore:
     def __init__(self, offsets: MemoryOffsetStore, configs: MemoryConfigStore) -> None:
         self._offsets = offsets
         self._configs = configs
-        # Around both of the mappings, and the numbering.
+        # Guards the mappings and the numbering.
         self._lock = threading.Lock()
         self._last = 0
         self._entries: dict[int, HistoryEntry] = {}
@@ -194,12 +194,12 @@ class MemoryChangeStore:
             ]
 
     def open_intents(self) -> Sequence[Intent]:
-        """Those that are not over, the oldest first."""
+        """The open changes, the oldest first."""
         with self._lock:
             return list(self._intents.values())
 
     def begin(self, intent: Intent, keep: Retention) -> Intent:
-        """Store *intent* and its entry, which gets its number, and forget what *keep* does not keep."""
+        """Store *intent* and its entry, which gets its number, and delete entries that *keep* excludes."""
         with self._lock:
             self._last += 1
             entry = replace(intent.entry, id=self._last)
@@ -210,7 +210,7 @@ class MemoryChangeStore:
             return begun
 
     def move(self, intent: Intent, phase: Phase) -> Intent:
-        """Store what is to become of it."""
+        """Store the intent's new phase."""
         with self._lock:
             moved = self._intents[intent.entry.id] = replace(intent, phase=phase)
             return moved

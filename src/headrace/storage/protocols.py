@@ -1,4 +1,4 @@
-"""What survives a restart: offsets, configurations, statuses, and changes of offsets. Protocols only; the backends are beside it."""
+"""State that survives a restart: offsets, configurations, statuses, changes of offsets. Protocols; the backends are beside it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.kafka.sender import OffsetEntry
 
 
 class OffsetStore(Protocol):
-    """Committed source offsets, by connector. One owner thread; the only truth about progress."""
+    """Committed source offsets, by connector. One owner thread; the only record of progress."""
 
     def refresh(self) -> None:
         """See everything committed before this call.
@@ -41,14 +41,14 @@ class OffsetStore(Protocol):
     def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """Those of ``known`` that are stored under other bytes than ours, alone or beside ours.
 
-        Putting them as they are leaves only our bytes of them. Asked once when a connector is taken over.
+        Writing them back unchanged leaves only our bytes. Called once when a connector is taken over.
         """
         ...
 
     def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
-        """The records that ``put`` would write, for whoever writes them in a transaction of its own.
+        """The records that ``put`` would write, for a caller that writes them in a transaction of its own.
 
-        Tombstones are among them for other bytes of the same partitions, as of the last ``refresh``.
+        They include tombstones for other bytes of the same partitions, as of the last ``refresh``.
         Raises ``ValueError`` for text that cannot be stored.
         """
         ...
@@ -60,7 +60,7 @@ class OffsetStore(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredConnector:
-    """A connector as stored: its configuration as submitted, and the state it is meant to be in.
+    """A connector as stored: its configuration as submitted, and its target state.
 
     A value is ``None`` where JSON had null.
     """
@@ -78,7 +78,7 @@ class TaskCount:
 
 
 class ConfigStore(Protocol):
-    """Connectors' configurations and what fencing needs to know. Durable on return of each write."""
+    """Connectors' configurations, and the task counts that fencing needs. Durable on return of each write."""
 
     def connectors(self) -> Mapping[str, StoredConnector]:
         """Every stored connector by name."""
@@ -101,7 +101,7 @@ class ConfigStore(Protocol):
         ...
 
     def put_task_configs(self, connector: str, configs: Sequence[Mapping[str, str]]) -> None:
-        """Store which tasks a connector has, in place of those that it had."""
+        """Store a connector's tasks, in place of those that it had."""
         ...
 
     def task_count(self, connector: str) -> TaskCount | None:
@@ -144,7 +144,7 @@ class StatusStore(Protocol):
         ...
 
     def connectors(self) -> Sequence[str]:
-        """The names of which there is any status, sorted."""
+        """The names that have any status, sorted."""
         ...
 
     def forget(self, connector: str, *, from_task: int | None = None) -> None:
@@ -153,7 +153,7 @@ class StatusStore(Protocol):
 
 
 class TopicStore(Protocol):
-    """The topics that each connector has written to since it was made or reset (KIP-558)."""
+    """The topics that each connector has written to since it was created or reset (KIP-558)."""
 
     def topics(self, connector: str) -> Sequence[str]:
         """The topics, sorted."""
@@ -169,7 +169,7 @@ class TopicStore(Protocol):
 
 
 class Operation(StrEnum):
-    """What was asked for."""
+    """The kind of a change of offsets."""
 
     ALTER = "alter"
     RESET = "reset"
@@ -178,24 +178,24 @@ class Operation(StrEnum):
 
 
 class Phase(StrEnum):
-    """What is to become of a change that is not over."""
+    """How a change that has not finished is to end."""
 
     WRITING = "writing"
-    """Its offsets are being written: the change stands if the store shows them."""
+    """Its offsets are being written: the change is done if the store has them."""
     UNDOING = "undoing"
-    """It failed, and was answered with an error: the offsets before it are put back."""
+    """It failed, and was answered with an error: the previous offsets are restored."""
     WIPING = "wiping"
-    """A creation that failed behind its offsets: the connector's name shall have none."""
+    """A creation that failed after its offsets were written: the connector's name must have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
     """One change of a connector's offsets. *id* counts up, and is 0 before the entry is stored.
 
-    *who* asked for it, if that is known, and when, in milliseconds since 1970. *before* and *after* hold
-    the partitions that changed, and only these; ``None`` stands for no offset. *done* is false while it goes
-    on, and for one that failed. *undoes* is the change that this one takes back. *of_deleted* says that the
-    connector was deleted since: one of the same name is another.
+    *who* requested it, if that is known, and *at_ms* when, in milliseconds since 1970. *before* and *after*
+    hold the partitions that changed, and only these; ``None`` stands for no offset. *done* is false while the
+    change is under way, and if it failed. *undoes* is the change that this one reverts. *of_deleted* says
+    that the connector was deleted since: one of the same name is another connector.
     """
 
     id: int = 0
@@ -212,7 +212,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """A change that is not over. *stored* is the connector that a creation stores with it."""
+    """A change that has not finished. *stored* is the connector that a creation stores with it."""
 
     entry: HistoryEntry
     stored: StoredConnector | None = None
@@ -221,7 +221,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How much history is kept: so many changes of each connector, none older than *days*."""
+    """How much history is kept: that many *entries* of each connector, none older than *days*."""
 
     entries: int = 100
     days: int = 365
@@ -232,7 +232,7 @@ class Retention:
 
 
 class HistoryStore(Protocol):
-    """The changes of offsets that were asked for. Any thread may call."""
+    """The changes of offsets that were requested. Any thread may call."""
 
     def entries(self, connector: str) -> Sequence[HistoryEntry]:
         """The changes of *connector*, the newest first; they outlive the connector."""
@@ -240,29 +240,29 @@ class HistoryStore(Protocol):
 
 
 class IntentStore(Protocol):
-    """Changes that are not over, each with its entry in the history. Durable on return of each write.
+    """Changes that have not finished, each with its entry in the history. Durable on return of each write.
 
     Any thread may call. Writes raise :class:`~headrace.connect.errors.RetriableError` when the disk
-    refuses; nothing of them is stored then.
+    fails; then nothing of them is stored.
     """
 
     def open_intents(self) -> Sequence[Intent]:
-        """Those that are not over, the oldest first."""
+        """The open changes, the oldest first."""
         ...
 
     def begin(self, intent: Intent, keep: Retention) -> Intent:
-        """Store *intent* and its entry, which gets its number, and forget what *keep* does not keep."""
+        """Store *intent* and its entry, which gets its number, and delete entries that *keep* excludes."""
         ...
 
     def move(self, intent: Intent, phase: Phase) -> Intent:
-        """Store what is to become of it."""
+        """Store the intent's new phase."""
         ...
 
     def finish(self, intent: Intent, entries: Sequence[OffsetEntry] = ()) -> None:
         """In one transaction: mark the change done, store its connector, end the intent.
 
-        And *entries* with them, where the offsets are in the same storage; the offset store knows of them.
-        The caller keeps its other users away from the offset store meanwhile.
+        If the offsets are in the same storage, *entries* are stored as well, and the offset store is
+        notified of them. The caller must keep other users away from the offset store meanwhile.
         """
         ...
 
@@ -272,4 +272,4 @@ class IntentStore(Protocol):
 
 
 class ChangeStore(HistoryStore, IntentStore, Protocol):
-    """Both, in one storage."""
+    """The history and the open changes, in one storage."""

@@ -25,7 +25,19 @@ from headrace.storage.protocols import (
     StoredConnector,
     TaskCount,
 )
-from headrace.storage.sqlite_file import SqliteFile, Statement
+from headrace.storage.sqlite_file import SELECT_OFFSETS, SELECT_SETTING, SqliteFile, Statement
+
+_ENTRY = "id, connector, operation, who, at_ms, before, after, done, undoes"
+_CONNECTOR = "select name, config, target_state from connectors"
+_PUT_CONNECTOR = "insert or replace into connectors values (?, ?, ?)"
+# The newest entries of the connector are kept; an open change is kept, however old it is.
+_FORGET = """
+delete from changes where id not in (select change from intents) and (
+    at_ms < ? or connector = ? and id not in (
+        select id from changes where connector = ? order by id desc limit ?))
+"""
+# SQLite's keys are never equal to null, so the connector itself needs a number.
+_CONNECTOR_ITSELF = -1
 
 
 class SqliteOffsetStore:
@@ -68,8 +80,8 @@ class SqliteOffsetStore:
         self.written(entries)
 
     def written(self, entries: Sequence[OffsetEntry]) -> None:
-        """Take note of records that have been written into the file; called by its other writers, too."""
-        # Before the first look at the file there is nothing to add to: all of it will be new.
+        """Note records that have been written to the file; also called by its other writers."""
+        # Before the first refresh there is nothing to add to: the whole file will be read.
         if self._unseen is not None:
             self._unseen = [*self._unseen, *entries]
 
@@ -77,12 +89,11 @@ class SqliteOffsetStore:
         """The file belongs to the storage, which closes it."""
 
     def _stored(self) -> list[OffsetEntry]:
-        rows = self._file.rows("select key, value from offsets order by rowid")
-        return cast("list[OffsetEntry]", rows)
+        return cast("list[OffsetEntry]", self._file.rows(SELECT_OFFSETS))
 
 
 def offset_statement(key: bytes, value: bytes | None) -> Statement:
-    """What stores a record of an offsets topic in the file, or with a tombstone removes it."""
+    """The statement that stores a record of an offsets topic in the file, or removes it for a tombstone."""
     if value is None:
         return "delete from offsets where key = ?", (key,)
     return "insert or replace into offsets values (?, ?)", (key, value)
@@ -110,7 +121,7 @@ class SqliteTopicStore:
 
 
 def offsets_text(offsets: Offsets) -> str:
-    """*offsets*, whose values have the types that the offset codec gives back, as JSON."""
+    """*offsets*, whose values have the types that the offset codec returns, as JSON."""
     pairs = [
         [dict(partition), None if offset is None else dict(offset)]
         for partition, offset in offsets.items()
@@ -123,23 +134,13 @@ def offsets_of_text(text: str) -> Offsets:
     return {SourcePartition(partition): offset for partition, offset in json.loads(text)}
 
 
-_ENTRY = "id, connector, operation, who, at_ms, before, after, done, undoes"
-_STORE_CONNECTOR = "insert or replace into connectors values (?, ?, ?)"
-# Kept ones are the newest of the connector; what is not over stays, however old it is.
-_FORGET = """
-delete from changes where id not in (select change from intents) and (
-    at_ms < ? or connector = ? and id not in (
-        select id from changes where connector = ? order by id desc limit ?))
-"""
-
-
 class SqliteChangeStore:
     """A :class:`~headrace.storage.protocols.ChangeStore`; *offsets* are those in the same file."""
 
     def __init__(self, file: SqliteFile, offsets: SqliteOffsetStore) -> None:
         self._file = file
         self._offsets = offsets
-        # Between looking for the last number and taking the next one.
+        # Held from reading the last number until the next one is stored.
         self._numbering = threading.Lock()
 
     def entries(self, connector: str) -> Sequence[HistoryEntry]:
@@ -148,7 +149,7 @@ class SqliteChangeStore:
         return [_entry(row) for row in self._file.rows(query, (connector,))]
 
     def open_intents(self) -> Sequence[Intent]:
-        """Those that are not over, the oldest first."""
+        """The open changes, the oldest first."""
         query = (
             f"select {_ENTRY}, of_deleted, phase, config, target_state "  # noqa: S608 (a constant)
             "from changes join intents on change = id order by id"
@@ -156,7 +157,7 @@ class SqliteChangeStore:
         return [_intent(row) for row in self._file.rows(query)]
 
     def begin(self, intent: Intent, keep: Retention) -> Intent:
-        """Store *intent* and its entry, which gets its number, and forget what *keep* does not keep."""
+        """Store *intent* and its entry, which gets its number, and delete entries that *keep* excludes."""
         with self._numbering:
             entry = replace(intent.entry, id=self._last_number() + 1)
             numbered = replace(intent, entry=entry)
@@ -169,7 +170,7 @@ class SqliteChangeStore:
         return numbered
 
     def move(self, intent: Intent, phase: Phase) -> Intent:
-        """Store what is to become of it."""
+        """Store the intent's new phase."""
         self._file.write(
             ("update intents set phase = ? where change = ?", (str(phase), intent.entry.id))
         )
@@ -198,8 +199,12 @@ class SqliteChangeStore:
 def _connector_statements(stored: StoredConnector | None) -> list[Statement]:
     if stored is None:
         return []
-    row = (stored.name, json.dumps(dict(stored.config)), stored.target_state)
-    return [(_STORE_CONNECTOR, row)]
+    return [_put_connector(stored)]
+
+
+def _put_connector(connector: StoredConnector) -> Statement:
+    row = (connector.name, json.dumps(dict(connector.config)), connector.target_state)
+    return _PUT_CONNECTOR, row
 
 
 def _row(entry: HistoryEntry) -> tuple[str | int | None, ...]:
@@ -259,10 +264,6 @@ def _intent(row: tuple[object, ...]) -> Intent:
     return Intent(entry=entry, stored=stored, phase=Phase(phase))
 
 
-# SQLite's keys are never equal to null, so the connector itself needs a number.
-_CONNECTOR_ITSELF = -1
-
-
 class SqliteStorage:
     """The stores of one worker, in the file *path*; closing it closes all of them.
 
@@ -279,7 +280,7 @@ class SqliteStorage:
         self.changes = SqliteChangeStore(self._file, self.offsets)
 
     def together(self) -> AbstractContextManager[None]:
-        """See :meth:`~headrace.storage.sqlite_file.SqliteFile.together`; for many writes of one moment."""
+        """See :meth:`~headrace.storage.sqlite_file.SqliteFile.together`."""
         return self._file.together()
 
     def close(self) -> None:
@@ -295,20 +296,18 @@ class SqliteConfigStore:
 
     def connectors(self) -> Mapping[str, StoredConnector]:
         """Every stored connector by name."""
-        rows = self._file.rows("select name, config, target_state from connectors order by name")
+        rows = self._file.rows(f"{_CONNECTOR} order by name")
         return MappingProxyType({str(row[0]): _stored(row) for row in rows})
 
     def connector(self, name: str) -> StoredConnector | None:
         """The stored connector of that name."""
-        query = "select name, config, target_state from connectors where name = ?"
-        for row in self._file.rows(query, (name,)):
+        for row in self._file.rows(f"{_CONNECTOR} where name = ?", (name,)):
             return _stored(row)
         return None
 
     def put_connector(self, connector: StoredConnector) -> None:
         """Store or replace a connector."""
-        row = (connector.name, json.dumps(dict(connector.config)), connector.target_state)
-        self._file.write(("insert or replace into connectors values (?, ?, ?)", row))
+        self._file.write(_put_connector(connector))
 
     def delete_connector(self, name: str) -> None:
         """Forget a connector's configuration and tasks; its offsets and task count stay."""
@@ -326,7 +325,7 @@ class SqliteConfigStore:
         return ()
 
     def put_task_configs(self, connector: str, configs: Sequence[Mapping[str, str]]) -> None:
-        """Store which tasks a connector has, in place of those that it had."""
+        """Store a connector's tasks, in place of those that it had."""
         row = (connector, json.dumps([dict(each) for each in configs]))
         self._file.write(("insert or replace into task_configs values (?, ?)", row))
 
@@ -339,13 +338,13 @@ class SqliteConfigStore:
 
     def put_task_count(self, connector: str, count: TaskCount) -> None:
         """Store the slot count of a generation, before its first slot starts."""
-        # An older headrace that is given the file back fences unless the last column says that it need not.
+        # An older headrace that opens this file fences unless the last column says that it need not.
         row = (connector, count.slots)
         self._file.write(("insert or replace into task_counts values (?, ?, 0)", row))
 
     def setting(self, key: str) -> str | None:
         """A fact about this worker, such as its identity."""
-        for (value,) in self._file.rows("select value from settings where key = ?", (key,)):
+        for (value,) in self._file.rows(SELECT_SETTING, (key,)):
             return str(value)
         return None
 
@@ -378,7 +377,7 @@ class SqliteStatusStore:
         )
 
     def connectors(self) -> Sequence[str]:
-        """The names of which there is any status, sorted."""
+        """The names that have any status, sorted."""
         rows = self._file.rows("select distinct connector from statuses order by connector")
         return [str(name) for (name,) in rows]
 

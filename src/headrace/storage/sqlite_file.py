@@ -1,4 +1,4 @@
-"""The one SQLite file of a worker: opened by one process at a time, private to its owner; others may look into it."""
+"""The SQLite file of a worker: opened by one process at a time, private to its owner; others may read it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from headrace.connect.errors import ConfigError, RetriableError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.offsets.index import OffsetIndex
 
-# "HdRc": tells our files from other programs' SQLite files.
+# "HdRc": distinguishes our files from other programs' SQLite files.
 _APPLICATION_ID = 0x48645263
 
-# A file of version n is brought up to date by what follows the n-th.
+# A file of version n is brought up to date by the scripts after the n-th.
 _SCHEMAS = (
     f"""
 pragma application_id={_APPLICATION_ID};
@@ -48,22 +48,25 @@ alter table changes add column of_deleted integer not null default 0;
 """,
 )
 
+SELECT_OFFSETS = "select key, value from offsets order by rowid"
+SELECT_SETTING = "select value from settings where key = ?"
+
 Parameters = Sequence[str | int | bytes | None]
 Statement = tuple[str, Parameters]
 
 
 class SqliteFile:
-    """Reads and writes one file at *path*, made if it is missing, with mode 0600.
+    """Reads and writes one file at *path*, created if it is missing, with mode 0600.
 
-    A file that was made and never written to is removed when it is closed. Any thread may call: a lock lets one of them in
-    at a time, because they share one connection. Raises :class:`~headrace.connect.errors.ConfigError` when another process
-    has the file, or when it is damaged or not ours; later :class:`~headrace.connect.errors.RetriableError` when the disk
-    refuses.
+    A file that was created and never written to is removed when it is closed. Any thread may call: a lock
+    serialises them, because they share one connection. Raises :class:`~headrace.connect.errors.ConfigError`
+    when another process has the file, or when it is damaged or not ours; methods raise
+    :class:`~headrace.connect.errors.RetriableError` when the disk fails.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._guard = threading.RLock()
+        self._lock = threading.RLock()
         self._is_together = False
         self._lock_file = _locked(path)
         self._is_unused = not path.exists()
@@ -75,12 +78,12 @@ class SqliteFile:
 
     def rows(self, query: str, parameters: Parameters = ()) -> list[tuple[object, ...]]:
         """All rows that *query* finds."""
-        with self._guard, self._told():
+        with self._lock, self._retriable_errors():
             return self._connection.execute(query, parameters).fetchall()
 
     def write(self, *statements: Statement) -> None:
-        """Run *statements* as one transaction; on return they survive a power cut, but see :meth:`together`."""
-        with self._guard, self._told():
+        """Run *statements* as one transaction; on return it survives a power cut, except within :meth:`together`."""
+        with self._lock, self._retriable_errors():
             if self._is_together:
                 self._execute(statements)
                 return
@@ -90,11 +93,11 @@ class SqliteFile:
 
     @contextmanager
     def together(self) -> Generator[None]:
-        """Make one transaction of all that this thread writes within; other threads wait. Not nested.
+        """Make one transaction of all writes of this thread in the block; other threads wait. Not nested.
 
-        It survives a power cut when the block is left; one that raises writes nothing.
+        It survives a power cut once the block has ended; a block that raises writes nothing.
         """
-        with self._guard, self._told(), self._connection:
+        with self._lock, self._retriable_errors(), self._connection:
             self._connection.execute("begin immediate")
             self._is_together = True
             try:
@@ -109,7 +112,7 @@ class SqliteFile:
 
     def close(self) -> None:
         """Close the file and let another process have it."""
-        with self._guard:
+        with self._lock:
             self._connection.close()
             if self._lock_file < 0:
                 return
@@ -120,11 +123,13 @@ class SqliteFile:
             self._lock_file = -1
 
     @contextmanager
-    def _told(self) -> Generator[None]:
+    def _retriable_errors(self) -> Generator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            raise RetriableError(f"{self._path}: {error}. Is the disk full or away?") from error
+            raise RetriableError(
+                f"{self._path}: {error}. Check that the disk is available and not full."
+            ) from error
 
 
 def _locked(path: Path) -> int:
@@ -138,10 +143,10 @@ def _locked(path: Path) -> int:
     except OSError as error:
         holder = os.pread(lock_file, 20, 0).decode().strip() or "unknown"
         os.close(lock_file)
-        told = f"is in use by the process {holder}. Stop that one, or give this one another file."
-        raise _problem(path, told) from error
+        reason = f"is in use by the process {holder}. Stop that one, or give this one another file."
+        raise _problem(path, reason) from error
     if not os.fstat(lock_file).st_nlink:
-        # Whoever had the file has just removed it: this lock would be another one than the next process takes.
+        # The former holder has just removed the lock file: another process would lock a new one.
         os.close(lock_file)
         return _locked(path)
     os.ftruncate(lock_file, 0)
@@ -157,7 +162,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         _check_owner(path)
-        # A file that was copied here may have become readable; it holds passwords of connectors.
+        # A copied file may have become readable for others; it holds passwords of connectors.
         path.chmod(0o600)
     except OSError as error:
         raise _problem(path, f"cannot be used: {error.strerror}.") from error
@@ -174,7 +179,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _check_owner(path: Path) -> None:
-    """Refuse another program's file before SQLite itself changes anything in it or beside it."""
+    """Refuse another program's file before SQLite changes it or creates files beside it."""
     with path.open("rb") as file:
         header = file.read(100)
     if not header:
@@ -189,12 +194,13 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("pragma user_version").fetchone()[0]
     if version > len(_SCHEMAS):
         raise _problem(
-            path, f"was written by a newer headrace (schema {version}). Upgrade this one."
+            path,
+            f"was written by a newer version of headrace (schema {version}). Upgrade headrace.",
         )
     connection.execute("pragma busy_timeout=5000")
     if version and connection.execute("pragma quick_check").fetchone()[0] != "ok":
         raise _problem(path, "is damaged. Restore a copy of it.")
-    # Before the switch to a write-ahead log, so that a new file's header says from now on whose it is.
+    # Before the switch to a write-ahead log, so that the header of a new file has our application id from now on.
     for number, schema in enumerate(_SCHEMAS[version:], version + 1):
         connection.executescript(f"begin; {schema} pragma user_version={number}; commit;")
     connection.execute("pragma journal_mode=wal")
@@ -207,14 +213,14 @@ def _problem(path: Path, sentence: str) -> ConfigError:
 
 
 def seen_setting(path: Path, key: str) -> str | None:
-    """A fact about the worker; ``None`` when no one has written it, or there is no file at *path*.
+    """A fact about the worker; ``None`` if it was never written, or there is no file at *path*.
 
     Raises :class:`~headrace.connect.errors.ConfigError` for a file that is not a state file.
     """
     with _opened_to_look(path) as connection:
         if connection is None:
             return None
-        rows = connection.execute("select value from settings where key = ?", (key,)).fetchall()
+        rows = connection.execute(SELECT_SETTING, (key,)).fetchall()
     return str(rows[0][0]) if rows else None
 
 
@@ -224,7 +230,7 @@ def seen_offsets(path: Path, connector: str) -> Mapping[SourcePartition, SourceO
     with _opened_to_look(path) as connection:
         if connection is None:
             return {}
-        rows = connection.execute("select key, value from offsets order by rowid").fetchall()
+        rows = connection.execute(SELECT_OFFSETS).fetchall()
     index.follow(rows)
     return index.known(connector)
 
@@ -234,12 +240,12 @@ def _opened_to_look(path: Path) -> Generator[sqlite3.Connection | None]:
     if not path.exists():
         yield None
         return
-    # Without a log beside it no one writes it now, and SQLite would make files there to read it as usual.
+    # Without a write-ahead log beside it, no one is writing; opened as usual, SQLite would create files there.
     is_still = not Path(f"{path}-wal").exists()
     address = f"file:{quote(str(path.absolute()))}?mode=ro{'&immutable=1' if is_still else ''}"
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             yield connection
     except sqlite3.Error as error:
-        told = f"cannot be read as a state file: {error}."
-        raise ConfigError([(str(path), told)], where="The worker's state file") from error
+        reason = f"cannot be read as a state file: {error}."
+        raise ConfigError([(str(path), reason)], where="The worker's state file") from error

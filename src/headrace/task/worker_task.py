@@ -231,7 +231,7 @@ class WorkerTask:
             producer_config(work.spec.producer, transactional_id=work.transactional_id),
             owner=f"task {work.spec.name}-{work.task}",
             waiting=self._still_ours,
-            tells_places=overrides(task, "commit_record"),
+            reports_metadata=overrides(task, "commit_record"),
         )
         sender.open()
         # A process that was suspended after its claim may just have fenced a newer slot, but must not write.

@@ -1,4 +1,4 @@
-"""The data plane of a worker, made when the first connector runs: Spark as configured, or a session of the user's own."""
+"""The data plane of a worker, created when the first connector runs: Spark as configured, or the user's session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def spark_engine(
     config: WorkerConfig, connectors: Sequence[Admitted], session: SparkSession | None = None
 ) -> SparkEngine:
-    """The engine that *config* asks for, or one on somebody's own *session*, which stays theirs.
+    """The engine that *config* describes, or one on the user's *session*, which is never closed here.
 
     The modules of *connectors* that are not headrace's own are shipped to Spark. Raises
     :class:`~headrace.connect.errors.TaskFailedError` for a local *session* with fewer cores than slots, and
@@ -32,7 +32,7 @@ def spark_engine(
     """
     if session is not None:
         _refuse_small(session, config.slots)
-    # Spark takes a second to import, and a JVM to start: only when something is to run.
+    # Importing Spark takes a second, and starts a JVM: only when something is to run.
     from headrace.spark.engine import SparkEngine  # noqa: PLC0415
     from headrace.spark.session import SparkSettings  # noqa: PLC0415
 
@@ -63,18 +63,18 @@ def _refuse_small(session: SparkSession, slots: int) -> None:
         master = session.conf.get("spark.master", None) or ""
     except Exception as error:
         raise TaskFailedError(
-            f"The Spark session that was given does not answer: {in_short(error)}. Give a running one."
+            f"The given Spark session does not answer: {in_short(error)}. Pass a running session."
         ) from error
-    # Its machine may be another one, so local[*] says nothing; slots that do not start are told then.
+    # The session may run on another machine, so local[*] says nothing; slots that do not start are reported later.
     problem = shortage(master, slots=slots, machine=None)
     if problem:
         raise TaskFailedError(f"The Spark session is too small. {problem}")
 
 
 def foreign_modules(connector: SourceConnector, plugins: Iterable[str]) -> frozenset[str]:
-    """The top-level modules that a connector's slots import and headrace does not bring.
+    """The top-level modules that a connector's slots import and that are not part of headrace.
 
-    *plugins* are the classes of its converters, transformations and predicates, authors' by where they lie.
+    *plugins* are the classes of its converters, transformations and predicates, custom ones as ``module:Class``.
     """
     places = (each.partition(":")[0] for each in plugins if ":" in each)
     modules = (connector.task_class.__module__, *places)
@@ -82,19 +82,19 @@ def foreign_modules(connector: SourceConnector, plugins: Iterable[str]) -> froze
 
 
 class ShippingEngine(Engine, Protocol):
-    """An engine that brings authors' modules to its slots."""
+    """An engine that ships plugins' modules to its slots."""
 
     def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
-        """Have these top-level modules in every slot of later micro-batches; with *sql* records pass through Spark."""
+        """Ship these top-level modules to every slot of later micro-batches; with *sql* records pass through Spark."""
         ...
 
     def sql_problems(self, between: SqlStage) -> Sequence[Problem]:
-        """What is wrong with the expressions of *between*, as far as it can be told without starting anything."""
+        """Problems of the expressions of *between*, as far as they can be found without starting anything."""
         ...
 
 
 class LazyEngine:
-    """A :class:`ShippingEngine` whose real one *make* makes, once, when something is to run. Any thread calls."""
+    """A :class:`ShippingEngine` that creates the real one with *make*, once, at the first run. Any thread may call."""
 
     def __init__(self, make: Callable[[], ShippingEngine], *, slots: int) -> None:
         self.slots = slots
@@ -104,8 +104,8 @@ class LazyEngine:
         self._is_closed = False
         self._required = set[str]()
         self._sql = False
-        # One makes it, the others wait; making imports libraries, and waits for nothing else.
-        self._guard = threading.Lock()
+        # One thread creates the engine, the others wait; that imports libraries, and waits for nothing else.
+        self._lock = threading.Lock()
 
     @property
     def is_starting(self) -> bool:
@@ -118,31 +118,31 @@ class LazyEngine:
         self._made().run(tickets, between)
 
     def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
-        """Pass *modules* and *sql* on to the engine, now or when it is made."""
-        with self._guard:
+        """Pass *modules* and *sql* on to the engine, now or when it is created."""
+        with self._lock:
             self._required.update(modules)
             self._sql = self._sql or sql
             if self._engine is not None:
                 self._engine.require(self._required, sql=self._sql)
 
     def sql_problems(self, between: SqlStage) -> Sequence[Problem]:
-        """What the engine says of *between*; nothing before there is one. Waits for none that is being made."""
+        """The engine's problems with *between*; none before it has been created, which is not waited for."""
         engine = self._engine
         return () if engine is None else engine.sql_problems(between)
 
     def close(self) -> None:
-        """End the data plane if it was begun, and never begin it after this."""
-        with self._guard:
+        """Close the data plane if it was created, and never create it after this."""
+        with self._lock:
             self._is_closed = True
             engine = self._engine
         if engine is not None:
             engine.close()
 
     def _made(self) -> ShippingEngine:
-        with self._guard:
+        with self._lock:
             if self._is_closed:
                 raise RetriableError(
-                    "The data plane is not started any more: its worker is closed."
+                    "The data plane cannot be started: the worker is shutting down."
                 )
             if self._engine is None:
                 self._is_making = True

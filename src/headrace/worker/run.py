@@ -49,7 +49,7 @@ def standalone(
     engine: Engine | None = None,
     processes: Processes | None = None,
 ) -> Generator[Standalone]:
-    """Everything a worker needs, opened, and closed again at the end.
+    """A worker with everything that it needs, which is closed at the end.
 
     Without an *engine* it runs on Spark as *config* says. Raises
     :class:`~headrace.connect.errors.ConnectError` when Kafka cannot be reached before the start's
@@ -80,7 +80,7 @@ def standalone(
                 once=once,
             )
         )
-        # However the caller leaves, no one may use what is closed after this.
+        # Whatever ends the block, the worker must stop before its services are closed.
         opened.callback(worker.stop)
         specs = [run_spec(each, config, group_id) for each in connectors]
         yield Standalone(worker=worker, specs=specs)

@@ -1,4 +1,4 @@
-"""What every worker opens, whoever starts its connectors: its name, Kafka, its offsets, the channel to its tasks."""
+"""What every worker opens: its identity, the connection to Kafka, its offsets, the channel to its tasks."""
 
 from __future__ import annotations
 
@@ -34,6 +34,14 @@ from headrace.runtime.services import RunSpec, Services, Timing
 from headrace.storage.protocols import ConfigStore, OffsetStore
 from headrace.storage.sqlite import SqliteStorage
 
+_OFFSETS_LOCATION = "offsets.home"
+_GROUP_ID = "group.id"
+# A late read is reported, and later resumed where it was; this is how soon it is reported.
+_REFRESH_SECONDS = 10.0
+# A late answer is reported, and the request retried.
+_PATIENCE_SECONDS = 15.0
+_PARTITIONS = 1
+
 _log = logging.getLogger(__name__)
 _KEY: Final = "offset.storage.file.filename"
 _IMPORT: Final = "offsets.import"
@@ -41,11 +49,11 @@ _BEGUN, _DONE = "begun", "done"
 
 
 def import_java_offsets(file_name: str, store: OffsetStore, settings: ConfigStore) -> None:
-    """Put the offsets in a Java worker's file into *store*, if that is empty and this was not done before.
+    """Import the offsets of a Java worker's file into *store*, if that is empty and this was not done before.
 
-    *settings* remembers it, also when the store was not empty: offsets that are reset later do not come
-    back. Whoever dies half way does all of it again. A file that is missing or empty has no offsets, as in
-    Kafka Connect, and is looked for again by the next start.
+    This is recorded in *settings*, also when the store was not empty: offsets that are reset later do not come
+    back. An interrupted import is repeated as a whole. A file that is missing or empty has no offsets, as in
+    Kafka Connect, and is tried again at the next start.
 
     Called once at a worker's start, before anything runs, by the thread that owns *store*. Raises
     :class:`~headrace.connect.errors.ConfigError` for a file that cannot be read, and what the store raises.
@@ -54,11 +62,11 @@ def import_java_offsets(file_name: str, store: OffsetStore, settings: ConfigStor
     if progress == _DONE:
         return
     store.refresh()
-    # What is there after a beginning was put there by it.
+    # After an interrupted import the store may have some of its offsets.
     if progress is None and not store.is_empty():
         _log.info(
-            "The offsets in %s (%s) are not taken over: this worker has offsets already. headrace offsets "
-            "import takes those of a single connector.",
+            "The offsets in %s (%s) are not imported: this worker already has offsets. Import those of a single "
+            "connector with: headrace offsets import.",
             file_name,
             _KEY,
         )
@@ -66,14 +74,14 @@ def import_java_offsets(file_name: str, store: OffsetStore, settings: ConfigStor
         return
     found = _read(Path(file_name))
     if not found:
-        _log.info("There are no offsets to take over in %s (%s).", file_name, _KEY)
+        _log.info("There are no offsets to import in %s (%s).", file_name, _KEY)
         return
     settings.put_setting(_IMPORT, _BEGUN)
     for connector, offsets in found.items():
         store.put(connector, offsets)
     settings.put_setting(_IMPORT, _DONE)
     names = ", ".join(sorted(found))
-    _log.info("The offsets of %s were taken over from %s (%s).", names, file_name, _KEY)
+    _log.info("The offsets of %s were imported from %s (%s).", names, file_name, _KEY)
 
 
 def _read(path: Path) -> Mapping[str, Mapping[SourcePartition, SourceOffset]]:
@@ -82,15 +90,9 @@ def _read(path: Path) -> Mapping[str, Mapping[SourcePartition, SourceOffset]]:
     except FileNotFoundError:
         return {}
     except (OSError, OffsetsFileError) as error:
-        told = error.strerror if isinstance(error, OSError) else str(error)
-        sentence = f"{path} cannot be read: {(told or '').rstrip('.')}."
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        sentence = f"{path} cannot be read: {(reason or '').rstrip('.')}."
         raise ConfigError([(_KEY, sentence)], where="The worker's configuration") from error
-
-
-_OFFSETS_HOME = "offsets.home"
-_GROUP_ID = "group.id"
-# A read that is late is told and tried again from where it was, so this is how soon it is told.
-_REFRESH_SECONDS = 10.0
 
 
 def own_worker_id() -> str:
@@ -99,18 +101,18 @@ def own_worker_id() -> str:
 
 
 def identity(config: WorkerConfig, storage: SqliteStorage) -> str:
-    """The worker's name in Kafka, made if there is none yet; see :func:`keep_identity`."""
+    """The worker's name in Kafka, generated if there is none yet; see :func:`keep_identity`."""
     known = config.group_id or storage.configs.setting(_GROUP_ID)
     return known or f"headrace-{secrets.token_hex(4)}"
 
 
 def keep_identity(config: WorkerConfig, storage: SqliteStorage, group_id: str) -> None:
-    """Keep a name that had to be made in the state file, and tell of it.
+    """Store a generated name in the state file, and log it.
 
-    Called once Kafka has answered: a mistake in its address leaves no worker behind.
+    Called once Kafka has answered, so that a wrong address leaves no worker in the state file.
     """
     known = config.group_id or storage.configs.setting(_GROUP_ID)
-    has_begun = config.offsets_in_topic or storage.configs.setting(_OFFSETS_HOME) is not None
+    has_begun = config.offsets_in_topic or storage.configs.setting(_OFFSETS_LOCATION) is not None
     if known is None:
         storage.configs.put_setting(_GROUP_ID, group_id)
     if known is None or not has_begun:
@@ -118,7 +120,7 @@ def keep_identity(config: WorkerConfig, storage: SqliteStorage, group_id: str) -
 
 
 def reach_kafka(config: WorkerConfig) -> str:
-    """The cluster's id, once a broker has answered; raises ``ConnectError`` when the start's deadline is over."""
+    """The cluster's id, once a broker has answered; raises ``ConnectError`` when the start's deadline has passed."""
     deadline = Deadline.after(config.start_deadline_ms / 1e3, time.monotonic)
     try:
         return wait_for_kafka(client_config(config.connection()), deadline, _log.warning)
@@ -130,17 +132,17 @@ def reach_kafka(config: WorkerConfig) -> str:
 
 
 def offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) -> OffsetStore:
-    """Where the worker's source offsets are, its topic made; refuses another place than before.
+    """The store of the worker's source offsets, with its topic created; refuses a location other than before.
 
-    Those of a Java worker's file are in it, where the configuration names one.
+    Offsets of a Java worker's file are imported, if the configuration names one.
     """
     topic = config.offsets_topic(group_id)
-    home = f"the topic {topic}" if config.offsets_in_topic else "the state file"
-    _refuse_other_home(storage, home)
+    location = f"the topic {topic}" if config.offsets_in_topic else "the state file"
+    _refuse_other_location(storage, location)
     if config.offsets_in_topic:
         _ensure_offsets_topic(config, topic)
-    # Not before it is there: nothing can lie in a topic that was mistyped or forbidden.
-    storage.configs.put_setting(_OFFSETS_HOME, home)
+    # Stored only now: a topic that was mistyped or forbidden holds no offsets.
+    storage.configs.put_setting(_OFFSETS_LOCATION, location)
     store = _kafka_offsets(config, topic) if config.offsets_in_topic else storage.offsets
     if config.offset_storage_file_filename is not None:
         try:
@@ -171,31 +173,31 @@ def _ensure_offsets_topic(config: WorkerConfig, topic: str) -> None:
     )
 
 
-def _refuse_other_home(storage: SqliteStorage, home: str) -> None:
-    """Offsets that were left elsewhere would be missed, and everything sent again."""
-    stored = storage.configs.setting(_OFFSETS_HOME)
-    if stored is not None and stored != home:
+def _refuse_other_location(storage: SqliteStorage, location: str) -> None:
+    """Raise if offsets were stored elsewhere before: everything would be sent again."""
+    stored = storage.configs.setting(_OFFSETS_LOCATION)
+    if stored is not None and stored != location:
         raise TaskFailedError(
-            f"This worker's source offsets are in {stored}, but its configuration now looks for them "
-            f"in {home}; everything would be read again. Set exactly.once.source.support and "
-            "offset.storage.topic as they were, or give it a new state.file to begin again."
+            f"This worker's source offsets are in {stored}, but its configuration now expects them "
+            f"in {location}; everything would be read again. Restore the former exactly.once.source.support and "
+            "offset.storage.topic, or set a new state.file to start from the beginning."
         )
 
 
-def offset_homes(desk: LockedOffsetStore) -> ConnectorOffsetStores:
-    """Where connectors' offsets are: in *desk*, which is the worker's, and in topics of their own."""
+def connector_offset_stores(worker_store: LockedOffsetStore) -> ConnectorOffsetStores:
+    """The stores of connectors' offsets: *worker_store*, which is the worker's, and topics of their own."""
     return ConnectorOffsetStores(
-        desk, open_topic=lambda own: KafkaOwnTopic(own, refresh_seconds=_REFRESH_SECONDS)
+        worker_store, open_topic=lambda own: KafkaOwnTopic(own, refresh_seconds=_REFRESH_SECONDS)
     )
 
 
-def channel_for(config: WorkerConfig, homes: ConnectorOffsetStores) -> Channel:
+def channel_for(config: WorkerConfig, stores: ConnectorOffsetStores) -> Channel:
     """The listener for the worker's tasks; its caller closes it."""
     host, _, port = config.channel_listener.rpartition(":")
     return Channel(
-        homes.worker.put_entries,
-        copy_first=homes.copies.first_entries,
-        copy_later=homes.copies.later_entries,
+        stores.worker.put_entries,
+        copy_first=stores.copies.first_entries,
+        copy_later=stores.copies.later_entries,
         host=host,
         port=int(port),
         log=form_in_use,
@@ -203,7 +205,7 @@ def channel_for(config: WorkerConfig, homes: ConnectorOffsetStores) -> Channel:
 
 
 def timing(config: WorkerConfig) -> Timing:
-    """How long things may take, as configured."""
+    """The configured time-outs and intervals."""
     return Timing(
         lease=config.lease_ms / 1e3,
         grace=config.task_shutdown_graceful_timeout_ms / 1e3,
@@ -227,14 +229,14 @@ def opened_services(
 ) -> Services:
     """The offset store, the channel and the data plane, opened in this order once Kafka has answered.
 
-    *close_later* is given how to close each of them as soon as it is there. Raises
+    *close_later* registers the function that closes each of them as soon as it is open. Raises
     :class:`~headrace.connect.errors.ConnectError` when one of them cannot be opened.
     """
-    desk = LockedOffsetStore(offset_store(config, group_id, storage))
-    close_later(desk.close)
-    homes = offset_homes(desk)
-    close_later(homes.close)
-    channel = channel_for(config, homes)
+    worker_store = LockedOffsetStore(offset_store(config, group_id, storage))
+    close_later(worker_store.close)
+    stores = connector_offset_stores(worker_store)
+    close_later(stores.close)
+    channel = channel_for(config, stores)
     close_later(channel.close)
     data_plane = engine()
     close_later(data_plane.close)
@@ -242,7 +244,7 @@ def opened_services(
         engine=data_plane,
         channel=channel,
         capacity=Capacity(data_plane.slots),
-        offsets=homes,
+        offsets=stores,
         configs=storage.configs,
         statuses=storage.statuses,
         group_id=group_id,
@@ -251,27 +253,24 @@ def opened_services(
         timing=timing(config),
         emit=emit,
         coordinator=coordinator_of,
-        commit_offsets=DriverOffsetCommitter(homes, group_id).commit,
-        secondary=_secondary(config, desk, group_id),
+        commit_offsets=DriverOffsetCommitter(stores, group_id).commit,
+        secondary=_secondary(config, worker_store, group_id),
     )
 
 
 def _secondary(
-    config: WorkerConfig, desk: LockedOffsetStore, group_id: str
+    config: WorkerConfig, worker_store: LockedOffsetStore, group_id: str
 ) -> SecondaryOffsetTopic | None:
     if not config.offsets_in_topic:
         return None
     topic = config.offsets_topic(group_id)
-    return SecondaryOffsetTopic(desk, topic, producer=config.connection(), group_id=group_id)
-
-
-# What is late is told and tried again.
-_PATIENCE_SECONDS = 15.0
-_PARTITIONS = 1
+    return SecondaryOffsetTopic(
+        worker_store, topic, producer=config.connection(), group_id=group_id
+    )
 
 
 def ensure_dead_letters(spec: RunSpec) -> None:
-    """Make the connector's topic of dead letters, with one partition, unless it is there or none is asked for.
+    """Create the connector's topic of dead letters, with one partition, if it is configured and missing.
 
     Called on the driver at each start of the connector. Raises
     :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time.
@@ -288,7 +287,7 @@ def ensure_dead_letters(spec: RunSpec) -> None:
         )
     except TaskFailedError as error:
         raise TaskFailedError(
-            f"The topic of dead letters of connector {spec.name} cannot be made: {error} Make topic {topic!r} "
-            "yourself, or set errors.deadletterqueue.topic.replication.factor to what the brokers allow "
+            f"The topic of dead letters of connector {spec.name} cannot be created: {error} Create topic {topic!r} "
+            "yourself, or set errors.deadletterqueue.topic.replication.factor to a value that the brokers allow "
             f"(now {spec.errors.replication})."
         ) from error

@@ -1,4 +1,4 @@
-"""A worker that answers requests, with connectors that come and go; what it opens once Kafka is there."""
+"""A worker that answers requests and manages connectors; what it opens once Kafka has been reached."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from headrace.worker.services import (
 
 
 class KafkaOpening:
-    """Opened by a thread that waits for Kafka, closed by the one that ends the worker, in any order."""
+    """Opens the services that need Kafka, on a thread that waits for it; closed by the thread that ends the worker."""
 
     def __init__(
         self,
@@ -53,13 +53,13 @@ class KafkaOpening:
         self._emit = emit
         self._engine = engine
         self._processes = processes or LocalProcesses()
-        # What is opened after the end is closed at once.
-        self._guard = threading.Lock()
+        # Services that are opened after the end are closed at once.
+        self._lock = threading.Lock()
         self._opened = ExitStack()
         self._is_closed = False
 
     def open(self) -> KafkaServices:
-        """Wait for Kafka, and open everything; raises ``ConnectError`` when it is not there in time."""
+        """Wait for Kafka, and open everything; raises ``ConnectError`` when Kafka is not reached in time."""
         cluster_id = reach_kafka(self._config)
         keep_identity(self._config, self._storage, self._group_id)
         services = opened_services(
@@ -80,13 +80,13 @@ class KafkaOpening:
         return KafkaServices(services=ready, changes=changes, cluster_id=cluster_id)
 
     def close(self) -> None:
-        """Close what was opened, the last first; called when nothing runs any more."""
-        with self._guard:
+        """Close what was opened, in reverse order; called when nothing runs any more."""
+        with self._lock:
             self._is_closed = True
         self._opened.close()
 
     def _close_later(self, close: Callable[[], None]) -> None:
-        with self._guard:
+        with self._lock:
             if not self._is_closed:
                 self._opened.callback(close)
                 return
@@ -95,10 +95,10 @@ class KafkaOpening:
 
 
 def _preparing(changes: OffsetChanges, engine: Engine) -> Callable[[RunSpec], None]:
-    """What is done before each start of a connector, on its run's thread."""
+    """The steps before each start of a connector, on its run's thread."""
 
     def prepare(spec: RunSpec) -> None:
-        # A connector of its own: the hook uses it up.
+        # A separate instance, because it cannot be used again after its hook.
         changes.settle(replace(spec, connector=type(spec.connector)()))
         ensure_dead_letters(spec)
         if isinstance(engine, LazyEngine):
@@ -119,12 +119,12 @@ def serving(
     engine: Engine | None = None,
     processes: Processes | None = None,
 ) -> Generator[StandaloneHerder]:
-    """A herder over *state_file* that has not been started; closed at the end, with all that it opened.
+    """A herder over *state_file* that has not been started; closed at the end, with everything that it opened.
 
-    Nothing waits for Kafka here, and there is no JVM before a connector runs, on an *engine* of Spark's
-    unless one is given. *worker_id* is the worker's name in statuses. *storage* is the state file when its
-    caller has opened it already, who closes it then. Raises :class:`~headrace.connect.errors.ConfigError`
-    when another process has the state file.
+    Nothing waits for Kafka here, and no JVM is started before a connector runs. Without *engine*, connectors run
+    on Spark. *worker_id* is the worker's name in statuses. *storage* is the state file if the caller has already
+    opened it; the caller then closes it. Raises :class:`~headrace.connect.errors.ConfigError` when another process
+    has the state file.
     """
     data_plane = engine or LazyEngine(lambda: spark_engine(config, ()), slots=config.slots)
     with ExitStack() as opened:
@@ -133,7 +133,7 @@ def serving(
             opened.callback(storage.close)
         group_id = identity(config, storage)
         admission = ConnectorAdmission(config, group_id, sql=_sql_judge(data_plane))
-        local = _local_parts(config, storage, admission, worker_id or own_worker_id())
+        local = _local_services(config, storage, admission, worker_id or own_worker_id())
         kafka = KafkaOpening(
             config,
             local,
@@ -149,7 +149,7 @@ def serving(
         yield herder
 
 
-def _local_parts(
+def _local_services(
     config: WorkerConfig, storage: SqliteStorage, admission: ConnectorAdmission, worker_id: str
 ) -> LocalServices:
     return LocalServices(
@@ -169,7 +169,7 @@ def _local_parts(
 
 
 def _sql_judge(data_plane: Engine) -> SqlJudge:
-    """Spark, as soon as it runs; no one where the data plane is another one."""
+    """Validation of SQL by Spark, as soon as it runs; none with another data plane."""
     return data_plane.sql_problems if isinstance(data_plane, LazyEngine) else no_judge
 
 

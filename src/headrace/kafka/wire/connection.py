@@ -23,18 +23,18 @@ _LONGEST_BYTES: Final = 100_000_000
 
 
 class UnsupportedApiError(Exception):
-    """The broker does not know this kind of request, or no version of it that would do."""
+    """The broker does not support this kind of request, or none of the versions that are needed."""
 
 
 class LoginRefusedError(Exception):
-    """The broker refuses the login, or the way of logging in."""
+    """The broker refuses the login, or its mechanism."""
 
 
 class WireConnection:
-    """Connected and logged in when it is made; one thread uses it at a time.
+    """A connection; the constructor connects and logs in. One thread uses it at a time.
 
-    Making it and asking raise ``OSError`` when the broker is not reached, or does not answer before the deadline; the
-    connection is of no use then, and is to be aborted. Making it raises :class:`LoginRefusedError` as well.
+    The constructor and ``ask`` raise ``OSError`` when the broker is not reached, or does not answer before the
+    deadline; the connection must then be aborted. The constructor also raises :class:`LoginRefusedError`.
     """
 
     def __init__(self, host: str, port: int, settings: WireSettings, deadline: Deadline) -> None:
@@ -54,9 +54,9 @@ class WireConnection:
             raise
 
     def ask(self, request: Any, deadline: Deadline, *, versions: tuple[int, int]) -> Any:  # noqa: ANN401 (the library has no common type)
-        """The answer to *request*, in the newest version that the broker has of *versions*, the least and the most.
+        """The answer to *request*, in the newest version that the broker supports within *versions* (lowest, highest).
 
-        Raises :class:`UnsupportedApiError` when it has none of them.
+        Raises :class:`UnsupportedApiError` when it supports none of them.
         """
         least, most = self._versions.get(request.API_KEY, (0, -1))
         version = min(most, versions[1])
@@ -69,9 +69,9 @@ class WireConnection:
         self._socket.close()
 
     def abort(self) -> None:
-        """Close it, and have the system throw away what it has not delivered.
+        """Close it, and have the system discard what it has not delivered.
 
-        A request that was given up must not arrive later: it would fence whoever has asked again by then.
+        An abandoned request must not arrive later: it would fence the producer that has retried by then.
         """
         with suppress(OSError):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -87,7 +87,7 @@ class WireConnection:
         name = login["sasl_mechanism"]
         offered = self._exchange(SaslHandshakeRequest(mechanism=name), 1, deadline)
         if offered.error_code != 0:
-            raise LoginRefusedError(f"it takes {', '.join(offered.mechanisms)}, and not {name}")
+            raise LoginRefusedError(f"it supports {', '.join(offered.mechanisms)}, but not {name}")
         mechanism = get_sasl_mechanism(name)(host=host, **login)
         while not mechanism.is_done():
             try:
@@ -99,7 +99,7 @@ class WireConnection:
             except (KeyError, RuntimeError, ValueError) as error:
                 raise LoginRefusedError(f"the login failed ({error})") from error
         if not mechanism.is_authenticated():
-            raise LoginRefusedError("the broker could not prove who it is")
+            raise LoginRefusedError("the broker did not authenticate itself")
 
     def _exchange(self, request: Any, version: int, deadline: Deadline) -> Any:  # noqa: ANN401
         number = next(self._numbers)

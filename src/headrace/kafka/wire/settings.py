@@ -1,4 +1,4 @@
-"""librdkafka's settings of a connection as what a socket needs: addresses, a TLS context, a login."""
+"""librdkafka's connection settings as what a socket needs: addresses, a TLS context, a login."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _DEFAULT_PORT: Final = 9092
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireSettings:
-    """How a cluster is reached.
+    """How to reach a cluster.
 
-    *login* are the arguments of kafka-python's SASL mechanisms, ``None`` without a login; *tls* is ``None`` without TLS.
+    *login* holds the arguments of kafka-python's SASL mechanisms, ``None`` without a login; *tls* is ``None`` without TLS.
     """
 
     addresses: tuple[tuple[str, int], ...]
@@ -45,10 +45,10 @@ class WireSettings:
 
 
 def wire_settings(settings: Settings) -> WireSettings:
-    """How the cluster that *settings*, which are librdkafka's, reach is reached by a socket.
+    """Translate librdkafka's *settings* for a socket.
 
-    Reads the files of keys. Raises :class:`~headrace.connect.errors.ConfigError` for what has no counterpart; no
-    sentence shows a secret.
+    Reads key files. Raises :class:`~headrace.connect.errors.ConfigError` for settings without a counterpart; no
+    message shows a secret.
     """
     protocol = str(settings.get("security.protocol", "plaintext")).strip().upper()
     return WireSettings(
@@ -76,7 +76,7 @@ def _address(server: str) -> tuple[str, int]:
 
 def _login(settings: Settings) -> dict[str, Any]:
     mechanism = str(settings.get("sasl.mechanisms", settings.get("sasl.mechanism", "GSSAPI")))
-    # The last is only for warnings of passwords that are sent in the clear, which whoever configures it knows.
+    # The protocol only serves a warning about passwords in plain text, which is the operator's choice.
     found: dict[str, Any] = {"sasl_mechanism": mechanism, "security_protocol": "SASL_SSL"}
     if mechanism in _WITH_PASSWORD:
         found["sasl_plain_username"] = settings.get("sasl.username", "")
@@ -112,7 +112,9 @@ def _context(settings: Settings) -> ssl.SSLContext:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.load_verify_locations(cadata=str(inline))
     except (OSError, ValueError) as error:
-        raise _refusal("ssl.truststore.location", f"It cannot be used: {error}.") from error
+        raise _refusal(
+            "ssl.truststore.location", f"The trust store cannot be used: {error}."
+        ) from error
     algorithm = str(settings.get("ssl.endpoint.identification.algorithm", "https"))
     if algorithm.strip().lower() in ("", "none"):
         context.check_hostname = False
@@ -151,8 +153,8 @@ def _load_own(context: ssl.SSLContext, settings: Settings) -> None:
         except ssl.SSLError as error:
             raise _refusal(
                 "ssl.keystore.location",
-                f"There is no usable key with its certificate in it ({error.reason or 'bad PEM'}); is "
-                "ssl.key.password right?",
+                f"The store holds no usable key with its certificate ({error.reason or 'bad PEM'}). Check "
+                "ssl.key.password.",
             ) from None
 
 
@@ -173,8 +175,8 @@ def _content(location: str) -> bytes:
     try:
         return Path(location).read_bytes()
     except OSError as error:
-        told = f"The file {location!r} cannot be read: {error.strerror}."
-        raise _refusal("ssl.keystore.location", told) from error
+        reason = f"The file {location!r} cannot be read: {error.strerror}."
+        raise _refusal("ssl.keystore.location", reason) from error
 
 
 def _from_pkcs12(location: str, store_password: str, key_password: str) -> bytes:
@@ -183,7 +185,7 @@ def _from_pkcs12(location: str, store_password: str, key_password: str) -> bytes
     except ImportError:
         raise _refusal(
             "ssl.keystore.location",
-            "A key store in PKCS12 needs, with exactly-once: pip install 'headrace[pkcs12]'. Or convert it to PEM.",
+            "With exactly-once, a PKCS12 key store needs: pip install 'headrace[pkcs12]'. Or convert it to PEM.",
         ) from None
     except ValueError:
         raise _refusal(
@@ -194,7 +196,7 @@ def _from_pkcs12(location: str, store_password: str, key_password: str) -> bytes
 
 
 class _ClientCredentials(AbstractTokenProvider):
-    """Tokens from ``sasl.oauthbearer.token.endpoint.url``, by the client's id and secret; one is kept until it ends."""
+    """Tokens from ``sasl.oauthbearer.token.endpoint.url``, for the client's id and secret; kept until they expire."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -212,19 +214,21 @@ class _ClientCredentials(AbstractTokenProvider):
                 cafile=None if authority == "probe" else authority
             )
         except OSError as error:
-            raise _refusal("https.ca.location", f"It cannot be used: {error}.") from error
+            raise _refusal(
+                "https.ca.location", f"The certificates cannot be used: {error}."
+            ) from error
         self._token, self._ends_at = "", 0.0
         if not (self._url and self._id and self._secret):
             raise _refusal(
                 "sasl.mechanism",
-                "OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url, and a client's id and secret, with exactly-once; "
-                "other ways to get a token are not supported.",
+                "With exactly-once, OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url, and a client's id and "
+                "secret; other ways to get a token are not supported.",
             )
 
     def token(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride] (it is documented so)
         """A token that is valid now."""
         if time.monotonic() >= self._ends_at:
-            answer = self._asked()
+            answer = self._requested()
             if "access_token" not in answer:
                 raise ValueError(f"{self._url} answered without an access_token")
             self._token = str(answer["access_token"])
@@ -233,11 +237,11 @@ class _ClientCredentials(AbstractTokenProvider):
         return self._token
 
     def extensions(self) -> dict[str, str]:
-        """Those of the login, as configured."""
+        """The SASL extensions of the login, as configured."""
         pairs = (each.partition("=") for each in self._extensions.split(",") if each)
         return {key: value for key, _, value in pairs}
 
-    def _asked(self) -> dict[str, Any]:
+    def _requested(self) -> dict[str, Any]:
         form = {
             "grant_type": "client_credentials",
             **({"scope": self._scope} if self._scope else {}),
@@ -256,5 +260,5 @@ def _is_false(value: object) -> bool:
     return str(value).strip().lower() in ("false", "f", "0")
 
 
-def _refusal(key: str, told: str) -> ConfigError:
-    return ConfigError([(key, told)], where="The Kafka client's configuration")
+def _refusal(key: str, reason: str) -> ConfigError:
+    return ConfigError([(key, reason)], where="The Kafka client's configuration")

@@ -1,1 +1,1 @@
-"""One file for each resource of the API: its handlers, which turn requests into calls of the herder."""
+"""One module for each resource of the API, with handlers that turn requests into calls of the herder."""

@@ -1,4 +1,4 @@
-"""``/connectors/{name}/offsets`` (KIP-875), and our own below it: dry runs, lag, history, undo."""
+"""``/connectors/{name}/offsets`` (KIP-875), and our extensions: dry runs, lag, history, undo."""
 
 from __future__ import annotations
 
@@ -28,33 +28,35 @@ class Offsets:
     def __init__(self, herder: Herder) -> None:
         self._herder = herder
 
-    def read(self, asked: ApiRequest) -> ApiResponse:
+    def read(self, request: ApiRequest) -> ApiResponse:
         """``GET …/offsets``."""
-        return ApiResponse(content=wire.offsets(self._herder.offsets(asked.name)))
+        return ApiResponse(content=wire.offsets(self._herder.offsets(request.name)))
 
-    def alter(self, asked: ApiRequest) -> ApiResponse:
+    def alter(self, request: ApiRequest) -> ApiResponse:
         """``PATCH …/offsets``."""
-        changes = _changes(asked.body)
-        message = self._herder.alter_offsets(asked.name, changes, dry_run=asked.switch(_DRY_RUN))
+        changes = _changes(request.body)
+        message = self._herder.alter_offsets(
+            request.name, changes, dry_run=request.switch(_DRY_RUN)
+        )
         return ApiResponse(content=wire.message(message))
 
-    def reset(self, asked: ApiRequest) -> ApiResponse:
+    def reset(self, request: ApiRequest) -> ApiResponse:
         """``DELETE …/offsets``."""
-        message = self._herder.reset_offsets(asked.name, dry_run=asked.switch(_DRY_RUN))
+        message = self._herder.reset_offsets(request.name, dry_run=request.switch(_DRY_RUN))
         return ApiResponse(content=wire.message(message))
 
-    def lag(self, asked: ApiRequest) -> ApiResponse:
+    def lag(self, request: ApiRequest) -> ApiResponse:
         """``GET …/offsets/lag``."""
-        return ApiResponse(content=wire.lag(self._herder.offset_lag(asked.name)))
+        return ApiResponse(content=wire.lag(self._herder.offset_lag(request.name)))
 
-    def history(self, asked: ApiRequest) -> ApiResponse:
+    def history(self, request: ApiRequest) -> ApiResponse:
         """``GET …/offsets/history``."""
-        return ApiResponse(content=wire.history(self._herder.offset_history(asked.name)))
+        return ApiResponse(content=wire.history(self._herder.offset_history(request.name)))
 
-    def undo(self, asked: ApiRequest) -> ApiResponse:
+    def undo(self, request: ApiRequest) -> ApiResponse:
         """``POST …/offsets/undo``."""
-        request = _undo_request(asked)
-        return ApiResponse(content=wire.message(self._herder.undo_offsets(request)))
+        message = self._herder.undo_offsets(_undo_request(request))
+        return ApiResponse(content=wire.message(message))
 
 
 def _changes(body: bytes) -> Sequence[OffsetChange]:
@@ -67,8 +69,8 @@ def _changes(body: bytes) -> Sequence[OffsetChange]:
     return changes
 
 
-def _undo_request(asked: ApiRequest) -> UndoRequest:
-    given = object_body(asked.body, _UNDO)
+def _undo_request(request: ApiRequest) -> UndoRequest:
+    given = object_body(request.body, _UNDO)
     number = given.get("change")
     change = native(number) if isinstance(number, Number) else None
     if not isinstance(change, int):
@@ -76,4 +78,6 @@ def _undo_request(asked: ApiRequest) -> UndoRequest:
     force = given.get("force", False)
     if not isinstance(force, bool):
         raise BadRequestError("force must be true or false")
-    return UndoRequest(name=asked.name, change=change, force=force, dry_run=asked.switch(_DRY_RUN))
+    return UndoRequest(
+        name=request.name, change=change, force=force, dry_run=request.switch(_DRY_RUN)
+    )

@@ -1,4 +1,4 @@
-"""What is asked of the worker: ``/``, ``/health``, ``/metrics``, ``/connector-plugins``, ``/admin/loggers``, ``/openapi.json``."""
+"""Resources of the worker: ``/``, ``/health``, ``/metrics``, ``/connector-plugins``, ``/admin/loggers``, ``/openapi.json``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from headrace.rest.bodies import config_body
 from headrace.rest.errors import BodyError
 from headrace.rest.request import ApiRequest, ApiResponse, nothing
 
+_log = logging.getLogger(__name__)
+
 _STATUS = {Health.HEALTHY: 200, Health.STARTING: 503, Health.UNHEALTHY: 500}
 
 
@@ -27,11 +29,11 @@ class Root:
     def __init__(self, herder: Herder) -> None:
         self._herder = herder
 
-    def server(self, _asked: ApiRequest) -> ApiResponse:
+    def server(self, _request: ApiRequest) -> ApiResponse:
         """``GET /``."""
         return ApiResponse(content=wire.server(self._herder.server()))
 
-    def health(self, _asked: ApiRequest) -> ApiResponse:
+    def health(self, _request: ApiRequest) -> ApiResponse:
         """``GET /health`` (KIP-1017)."""
         found = self._herder.health()
         return ApiResponse(status=_STATUS[found.status], content=wire.health(found))
@@ -43,25 +45,23 @@ class Plugins:
     def __init__(self, herder: Herder) -> None:
         self._herder = herder
 
-    def every(self, asked: ApiRequest) -> ApiResponse:
+    def every(self, request: ApiRequest) -> ApiResponse:
         """``GET /connector-plugins``: only connectors unless ``connectorsOnly=false`` (KIP-769)."""
         found = self._herder.plugins()
-        if asked.flag("connectorsOnly", default=True):
+        if request.flag("connectorsOnly", default=True):
             found = [each for each in found if each.kind is PluginKind.SOURCE]
         return ApiResponse(content=[wire.plugin(each) for each in found])
 
-    def settings(self, asked: ApiRequest) -> ApiResponse:
+    def settings(self, request: ApiRequest) -> ApiResponse:
         """``GET /connector-plugins/{plugin}/config``."""
-        found = self._herder.plugin_settings(asked.name, asked.text("version"))
+        found = self._herder.plugin_settings(request.name, request.text("version"))
         return ApiResponse(content=[wire.key(each) for each in found])
 
-    def validate(self, asked: ApiRequest) -> ApiResponse:
+    def validate(self, request: ApiRequest) -> ApiResponse:
         """``PUT /connector-plugins/{plugin}/config/validate``."""
-        found = self._herder.validate(asked.name, config_body(asked.body))
+        found = self._herder.validate(request.name, config_body(request.body))
         return ApiResponse(content=wire.config_infos(found))
 
-
-_log = logging.getLogger(__name__)
 
 _CLUSTER: Final = "cluster"
 _WORKER: Final = "worker"
@@ -73,33 +73,33 @@ class Loggers:
     def __init__(self, levels: Levels) -> None:
         self._levels = levels
 
-    def every(self, _asked: ApiRequest) -> ApiResponse:
+    def every(self, _request: ApiRequest) -> ApiResponse:
         """``GET /admin/loggers``: those with a level of their own, and the root."""
         found = self._levels.every()
         return ApiResponse(content={name: _shown(level) for name, level in found.items()})
 
-    def one(self, asked: ApiRequest) -> ApiResponse:
+    def one(self, request: ApiRequest) -> ApiResponse:
         """``GET /admin/loggers/{name}``."""
-        found = self._levels.of(asked.name)
+        found = self._levels.of(request.name)
         if found is None:
-            raise NotFoundError(f"Logger {asked.name} not found.")
+            raise NotFoundError(f"Logger {request.name} not found.")
         return ApiResponse(content=_shown(found))
 
-    def change(self, asked: ApiRequest) -> ApiResponse:
-        """``PUT /admin/loggers/{name}``; with ``scope=cluster`` nothing is told of what changed.
+    def change(self, request: ApiRequest) -> ApiResponse:
+        """``PUT /admin/loggers/{name}``; with ``scope=cluster`` the answer has no body.
 
-        A worker that stands alone is its whole cluster.
+        A standalone worker is its whole cluster.
         """
-        scope = (asked.text("scope") or _WORKER).lower()
+        scope = (request.text("scope") or _WORKER).lower()
         if scope not in {_WORKER, _CLUSTER}:
             _log.warning("Received invalid scope %r; will fall back to default %r", scope, _WORKER)
-        word = config_body(asked.body).get("level")
+        word = config_body(request.body).get("level")
         if word is None:
             raise BadRequestError("Desired 'level' parameter was not specified in request.")
         if not word:
             raise BodyError("Illegal null or empty Level name.")
         try:
-            changed = self._levels.change(asked.name, word)
+            changed = self._levels.change(request.name, word)
         except UnknownLevelError:
             raise NotFoundError(f"invalid log level '{word}'.") from None
         return nothing() if scope == _CLUSTER else ApiResponse(content=changed)
@@ -115,7 +115,7 @@ class MetricsPage:
     def __init__(self, text: Callable[[], str]) -> None:
         self._text = text
 
-    def read(self, _asked: ApiRequest) -> ApiResponse:
+    def read(self, _request: ApiRequest) -> ApiResponse:
         """``GET /metrics``."""
         return ApiResponse(content=self._text(), headers={"Content-Type": CONTENT_TYPE})
 
@@ -126,7 +126,7 @@ _FILE: Final = "openapi.json"
 class Description:
     """The handler of ``/openapi.json``, which Kafka Connect does not have; called in worker threads."""
 
-    def read(self, _asked: ApiRequest) -> ApiResponse:
+    def read(self, _request: ApiRequest) -> ApiResponse:
         """``GET /openapi.json``."""
         text = files("headrace.rest").joinpath(_FILE).read_text("utf-8")
         return ApiResponse(content=json.loads(text))

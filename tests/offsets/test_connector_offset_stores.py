@@ -16,96 +16,96 @@ from headrace.offsets.connector_topic import KafkaOwnTopic
 from headrace.offsets.target import OffsetTopic
 from headrace.runtime.fencing import Ownership
 from headrace.storage.memory import MemoryOffsetStore
-from offsets.own_topics import OTHER, OWN, Homes
+from offsets.own_topics import OTHER, OWN, OpenedStores
 from runtime.desk import SPEC, Desk
 
 A = SourcePartition(file="a")
 
 
 @pytest.fixture
-def stage() -> Homes:
+def stage() -> OpenedStores:
     """What is tested."""
-    return Homes()
+    return OpenedStores()
 
 
 def _named(name: str = "c", own: OwnOffsets | None = OWN) -> NamedConnector:
     return NamedConnector(name=name, own_offsets=own)
 
 
-def test_connectors_with_the_same_settings_share_a_reader(stage: Homes) -> None:
+def test_connectors_with_the_same_settings_share_a_reader(stage: OpenedStores) -> None:
     """It follows the whole topic."""
-    stage.homes.of(_named("c"))
-    stage.homes.of(_named("d"))
+    stage.stores.of(_named("c"))
+    stage.stores.of(_named("d"))
 
     assert 1 == len(stage.opened)
 
 
 @pytest.mark.parametrize(("now", "closed"), [(OWN, False), (OTHER, True), (None, True)])
 def test_the_reader_of_replaced_settings_is_closed(
-    stage: Homes, now: OwnOffsets | None, *, closed: bool
+    stage: OpenedStores, now: OwnOffsets | None, *, closed: bool
 ) -> None:
     """When the connector starts with others, or is gone."""
-    stage.homes.of(_named())
-    stage.homes.keep_only(_named(own=now))
+    stage.stores.of(_named())
+    stage.stores.keep_only(_named(own=now))
 
     assert [closed] == stage.closed()
 
 
-def test_a_reader_that_another_connector_needs_stays_open(stage: Homes) -> None:
+def test_a_reader_that_another_connector_needs_stays_open(stage: OpenedStores) -> None:
     """Until that has other settings, too."""
     for name in ("c", "d"):
-        stage.homes.of(_named(name))
-    stage.homes.keep_only(_named("c", None))
+        stage.stores.of(_named(name))
+    stage.stores.keep_only(_named("c", None))
     before = stage.closed()
-    stage.homes.keep_only(_named("d", OTHER))
+    stage.stores.keep_only(_named("d", OTHER))
 
     assert ([False], [True]) == (before, stage.closed())
 
 
-def test_settings_that_come_back_get_another_reader(stage: Homes) -> None:
+def test_settings_that_come_back_get_another_reader(stage: OpenedStores) -> None:
     """The one that was closed stays so."""
-    stage.homes.of(_named())
-    stage.homes.keep_only(_named(own=None))
-    stage.homes.of(_named()).put({A: {"at": 1}})
+    stage.stores.of(_named())
+    stage.stores.keep_only(_named(own=None))
+    stage.stores.of(_named()).put({A: {"at": 1}})
 
     assert [True, False] == stage.closed()
     assert {A: {"at": 1}} == stage.opened[1].store.current("c").known()
 
 
 def test_a_connector_that_takes_over_closes_the_reader_of_its_earlier_settings(
-    stage: Homes,
+    stage: OpenedStores,
 ) -> None:
     """Its own stays open."""
     desk = Desk(plays=lambda *_: None, plan=lambda _: Plan())
-    stage.homes.of(_named(SPEC.name))
+    stage.stores.of(_named(SPEC.name))
     spec = replace(SPEC, own_offsets=OTHER)
-    Ownership(spec, replace(desk.services(), offsets=stage.homes)).take_over(give_up=lambda: False)
+    Ownership(spec, replace(desk.services(), offsets=stage.stores)).take_over(give_up=lambda: False)
     desk.channel.close()
 
     assert [True, False] == stage.closed()
 
 
-def test_whoever_uses_a_closed_reader_is_told_to_ask_again() -> None:
+def test_callers_of_a_closed_reader_are_asked_to_retry() -> None:
     """It is not opened again, where no one would close it."""
     topic = KafkaOwnTopic(OWN, refresh_seconds=0.1)
     topic.close()
 
-    for use in (topic.desk, topic.ensured):
-        with pytest.raises(RetriableError, match="Ask again"):
+    for use in (topic.existing, topic.ensured):
+        with pytest.raises(RetriableError, match="Retry the request"):
             use()
 
 
-def test_whoever_holds_a_closed_store_is_told_to_ask_again() -> None:
+def test_callers_of_a_closed_store_are_asked_to_retry() -> None:
     """The client's own complaint would look like a mistake of ours."""
-    desk = LockedOffsetStore(MemoryOffsetStore())
-    desk.close()
+    store = LockedOffsetStore(MemoryOffsetStore())
+    store.close()
 
     for use in (
-        lambda: desk.current("c"),
-        lambda: desk.put("c", {A: None}),
-        lambda: desk.entries_for("c", {A: None}),
+        lambda: store.current("c"),
+        lambda: store.put("c", {A: None}),
+        lambda: store.entries_for("c", {A: None}),
     ):
-        with pytest.raises(RetriableError, match="Ask again"):
+        with pytest.raises(RetriableError, match="Retry the request"):
             use()
 
 
@@ -113,25 +113,27 @@ NAMESAKE: Mapping[str, str] = {"bootstrap.servers": "127.0.0.1:1"}
 
 
 @pytest.mark.parametrize("same", [False, True])
-def test_a_namesake_in_the_same_cluster_is_the_worker_s_store(stage: Homes, *, same: bool) -> None:
+def test_a_namesake_in_the_same_cluster_is_the_worker_s_store(
+    stage: OpenedStores, *, same: bool
+) -> None:
     """Written once, and nothing is copied."""
     stage.same = same
-    offsets = stage.homes.of(_named(own=replace(OWN, namesake=NAMESAKE)))
+    offsets = stage.stores.of(_named(own=replace(OWN, namesake=NAMESAKE)))
     offsets.put({A: {"at": 1}})
-    stage.homes.close()
+    stage.stores.close()
     (topic,) = stage.opened
 
     own = OffsetTopic(name=OWN.topic, has_secondary=True)
     assert replace(own, has_secondary=not same) == offsets.target(own)
-    assert {A: {"at": 1}} == stage.homes.worker.current("c").known()
+    assert {A: {"at": 1}} == stage.stores.worker.current("c").known()
     assert ({} if same else {A: {"at": 1}}) == topic.store.current("c").known()
 
 
-def test_nothing_is_written_while_it_is_not_known_whose_topic_it_is(stage: Homes) -> None:
+def test_nothing_is_written_while_it_is_not_known_whose_topic_it_is(stage: OpenedStores) -> None:
     """Whoever asks hears which cluster did not answer."""
     stage.same = RetriableError("no answer.")
-    offsets = stage.homes.of(_named(own=replace(OWN, namesake=NAMESAKE)))
+    offsets = stage.stores.of(_named(own=replace(OWN, namesake=NAMESAKE)))
 
     with pytest.raises(RetriableError, match="no answer"):
         offsets.put({A: {"at": 1}})
-    assert {} == stage.homes.worker.current("c").known()
+    assert {} == stage.stores.worker.current("c").known()

@@ -20,22 +20,22 @@ from headrace.kafka.deadline import Deadline
         ("nohost.invalid:9092", "Failed to resolve 'nohost.invalid:9092'"),
     ],
 )
-def test_waiting_is_told_with_address_and_reason(address: str, reason: str) -> None:
+def test_waiting_is_reported_with_address_and_reason(address: str, reason: str) -> None:
     """Soon, again now and then, and in the end."""
-    told: list[str] = []
+    reported: list[str] = []
 
     with pytest.raises(RetriableError) as caught:
         wait_for_kafka(
             client_config({"bootstrap.servers": address}),
             Deadline.after(1.2),
-            told.append,
-            first_word_seconds=0.3,
-            again_seconds=0.3,
+            reported.append,
+            first_report_seconds=0.3,
+            repeat_seconds=0.3,
         )
 
-    assert len(told) > 1
-    assert all(each.startswith(f"Waiting for Kafka at {address}: ") for each in told)
-    assert reason in told[-1]
+    assert len(reported) > 1
+    assert all(each.startswith(f"Waiting for Kafka at {address}: ") for each in reported)
+    assert reason in reported[-1]
     assert str(caught.value).startswith(f"Kafka at {address} was not reached: ")
     assert reason in str(caught.value)
 
@@ -47,17 +47,17 @@ def silent() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_what_waits_for_the_cluster_is_told_once(silent: str) -> None:
+def test_what_waits_for_the_cluster_is_reported_once(silent: str) -> None:
     """A port that takes connections and says nothing gives no reason of its own."""
-    told: list[str] = []
+    reported: list[str] = []
 
     with pytest.raises(RetriableError) as caught:
         wait_for_kafka(
             client_config({"bootstrap.servers": silent}),
             Deadline.after(0.6),
-            told.append,
-            first_word_seconds=0.3,
+            reported.append,
+            first_report_seconds=0.3,
         )
 
-    assert [f"Waiting for Kafka at {silent}: No broker has answered"] == told
+    assert [f"Waiting for Kafka at {silent}: No broker has answered"] == reported
     assert 1 == str(caught.value).count(UNREACHABLE)

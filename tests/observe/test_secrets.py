@@ -17,7 +17,7 @@ from headrace.connect.errors import ConnectError, RetriableError, TaskFailedErro
 from headrace.observe.events import ConnectorFailed, Event, TopicsWritten
 from headrace.observe.log_format import as_logged, hide_in_logs
 from headrace.observe.logs import configure_logging
-from headrace.observe.secret_masking import Secrets, hiding, kept_secret, told_without
+from headrace.observe.secret_masking import Secrets, hiding, kept_secret, without_secrets
 
 SECRET = 'it\'s "ö"\n  second-line of it\\'
 ODD = "CaN4ry@p/w+rdö *~"
@@ -138,10 +138,10 @@ def test_an_error_keeps_its_type_and_loses_the_secret():
     assert "second-line" not in trace
 
 
-def test_an_error_that_cannot_lose_the_secret_is_told_by_another():
+def test_an_error_that_cannot_lose_the_secret_is_reported_by_another():
     """A file's name is more than the words of its error."""
     hidden = Secrets(values={"hunter2": "${a:b}"})
-    told = told_without(hidden, FileNotFoundError(2, "No such file", "/hunter2"))
+    told = without_secrets(hidden, FileNotFoundError(2, "No such file", "/hunter2"))
 
     assert isinstance(told, TaskFailedError)
     assert "[Errno 2] No such file: '/${a:b}'" == str(told)
@@ -151,11 +151,11 @@ def test_an_error_without_secrets_is_left_alone():
     """It is the same object, with the same words."""
     error = ConnectError("all is well")
 
-    assert error is told_without(HIDDEN, error)
+    assert error is without_secrets(HIDDEN, error)
     assert ("all is well",) == error.args
 
 
-def test_listeners_hear_no_secret_and_work_with_names():
+def test_listeners_get_no_secret_and_work_with_names():
     """A topic's name stays, because records are in it."""
     heard = list[Event]()
     tell = hiding(heard.append, Secrets(values={"hunter2": "${a:b}"}))
@@ -191,7 +191,7 @@ def test_no_log_line_shows_what_is_hidden(as_json: bool):  # noqa: FBT001 (a par
 
 
 @pytest.mark.usefixtures("_own_logging")
-def test_what_is_told_elsewhere_may_be_told_as_in_the_log():
+def test_other_output_may_be_masked_as_in_the_log():
     """A command's last words, for one."""
     configure_logging(stream=io.StringIO())
     hide_in_logs({"hunter2": "${a:b}"})

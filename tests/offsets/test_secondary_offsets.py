@@ -51,9 +51,7 @@ def copies(store: Store) -> Iterator[SecondaryOffsetWriter]:
     copies.close()
 
 
-def test_whoever_hands_over_a_copy_does_not_wait(
-    store: Store, copies: SecondaryOffsetWriter
-) -> None:
+def test_handing_over_a_copy_does_not_wait(store: Store, copies: SecondaryOffsetWriter) -> None:
     """A commit must not be as slow as the worker's store."""
     store.gate.clear()
     copies.later("c", {A: {"at": 1}})
@@ -77,7 +75,7 @@ def test_only_the_last_of_what_waits_is_written(
     assert [("c", {A: {"at": 1}}), ("c", {A: {"at": 4}})] == store.written
 
 
-def test_a_copy_that_failed_is_told_and_tried_again(
+def test_a_copy_that_failed_is_reported_and_tried_again(
     store: Store, copies: SecondaryOffsetWriter, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once for an outage, with what is safe."""

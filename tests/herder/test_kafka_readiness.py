@@ -12,16 +12,16 @@ from headrace.herder.request_queue import KafkaReadiness
 @pytest.mark.parametrize(
     ("failure", "told"),
     [
-        (None, "still starting up: Kafka is not reached yet. Try again when it is.$"),
+        (None, "still starting up: Kafka has not been reached yet. Retry later.$"),
         (ConnectError("Kafka is away."), "still starting up: Kafka is away.$"),
         (ServerError("Worker is shutting down"), "^Worker is shutting down$"),
     ],
 )
-def test_the_reason_is_told_once(failure: Exception | None, told: str) -> None:
+def test_the_reason_is_reported_once(failure: Exception | None, told: str) -> None:
     """A worker that ends says so, and not that it is starting."""
-    gate = KafkaReadiness(wait_seconds=0)
+    readiness = KafkaReadiness(wait_seconds=0)
     if failure is not None:
-        gate.refuse(failure)
+        readiness.refuse(failure)
 
     with pytest.raises(ServerError, match=told):
-        gate.kafka()
+        readiness.kafka()

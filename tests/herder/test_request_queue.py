@@ -35,7 +35,7 @@ def test_requests_are_answered_in_their_order_on_one_thread(queue: RequestQueue)
     assert [(each, "headrace-herder") for each in range(20)] == done
 
 
-def test_errors_reach_whoever_asked(queue: RequestQueue) -> None:
+def test_errors_reach_the_caller(queue: RequestQueue) -> None:
     """As they are; what the stores raise becomes a 500 with its sentence."""
 
     def not_found() -> None:
@@ -88,7 +88,7 @@ def test_the_next_holder_holds_up_those_behind_it(queue: RequestQueue) -> None:
     assert ["before", "behind"] == done
 
 
-def test_a_closed_inbox_refuses_and_answers_everybody() -> None:
+def test_a_closed_queue_refuses_and_answers_everybody() -> None:
     """Nobody waits for ever."""
     queue = RequestQueue(Stages())
     queue.start()
@@ -102,7 +102,7 @@ def test_a_closed_inbox_refuses_and_answers_everybody() -> None:
         queue.ask(None, lambda: None)
 
 
-def test_what_is_told_and_fails_stops_no_one(
+def test_a_posted_action_that_fails_stops_no_one(
     queue: RequestQueue, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is logged."""

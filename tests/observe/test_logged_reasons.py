@@ -12,7 +12,7 @@ from headrace.observe.logs import EventLog
 REASON = "Line 7 of in/a.log is no JSON."
 
 
-def test_the_reason_of_a_task_is_told_once(caplog: pytest.LogCaptureFixture):
+def test_the_reason_of_a_task_is_reported_once(caplog: pytest.LogCaptureFixture):
     """The line of the connector says which task it was, and leaves the rest to the line above."""
     tell = EventLog()
     tell(TaskFailed(connector="c", task=0, reason=REASON))
@@ -21,10 +21,10 @@ def test_the_reason_of_a_task_is_told_once(caplog: pytest.LogCaptureFixture):
 
     task, _, connector = (vars(record)["reason"] for record in caplog.records)
     assert REASON == task
-    assert "Task c-0 failed, as told above" == connector
+    assert "Task c-0 failed, as logged above" == connector
 
 
-def test_another_reason_is_told_in_full(caplog: pytest.LogCaptureFixture):
+def test_another_reason_is_reported_in_full(caplog: pytest.LogCaptureFixture):
     """Another connector's task, or an earlier life of the same connector, has told nothing of it."""
     tell = EventLog()
     failed = ConnectorFailed(connector="c", reason=f"Task c-0 failed: {REASON}")
@@ -40,6 +40,6 @@ def test_another_reason_is_told_in_full(caplog: pytest.LogCaptureFixture):
         REASON,
         failed.reason,
         REASON,
-        "Task c-0 failed, as told above",
+        "Task c-0 failed, as logged above",
         failed.reason,
     ] == reasons

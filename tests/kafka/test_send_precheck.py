@@ -28,8 +28,8 @@ class Cluster:
             raise self.error
         return self.partitions[topic]
 
-    def door(self) -> SendPrecheck:
-        """A door to it."""
+    def precheck(self) -> SendPrecheck:
+        """A precheck to it."""
         return SendPrecheck(self.count, max_bytes=1000, clock=lambda: self.now)
 
 
@@ -44,15 +44,15 @@ def to(partition: int | None, topic: str = "t") -> EncodedRecords:
 )
 def test_a_partition_that_a_topic_lacks_is_refused(count: int, there: str) -> None:
     """The sentence tells it, those that there are, and what to do."""
-    door = Cluster({"t": count}).door()
-    door.admit(to(count - 1))
+    precheck = Cluster({"t": count}).precheck()
+    precheck.check(to(count - 1))
 
     with pytest.raises(NoPartitionError) as caught:
-        door.admit(to(count))
+        precheck.check(to(count))
 
     assert (
         f"The record's topic 't' has no partition {count}: it has {there}. "
-        "Tell one that it has, or give the topic more partitions."
+        "Use one of these, or add partitions to the topic."
     ) == str(caught.value)
     assert 0 == caught.value.row
 
@@ -60,11 +60,11 @@ def test_a_partition_that_a_topic_lacks_is_refused(count: int, there: str) -> No
 def test_a_topic_is_asked_for_once() -> None:
     """And only where records tell partitions."""
     cluster = Cluster({"t": 3, "u": 1})
-    door = cluster.door()
+    precheck = cluster.precheck()
     for partition in (None, 0, 2, 1):
-        door.admit(to(partition))
-    door.admit(to(0, "u"))
-    door.admit(to(None, "v"))
+        precheck.check(to(partition))
+    precheck.check(to(0, "u"))
+    precheck.check(to(None, "v"))
 
     assert ["t", "u"] == cluster.asked
 
@@ -72,25 +72,25 @@ def test_a_topic_is_asked_for_once() -> None:
 def test_a_topic_that_grows_is_asked_for_again() -> None:
     """Some seconds after the last answer, however many records there are."""
     cluster = Cluster({"t": 3})
-    door = cluster.door()
-    door.admit(to(0))
+    precheck = cluster.precheck()
+    precheck.check(to(0))
     cluster.partitions["t"] = 6
     for _ in range(3):
         with pytest.raises(NoPartitionError):
-            door.admit(to(5))
+            precheck.check(to(5))
     cluster.now = 5.0
 
-    door.admit(to(5))
+    precheck.check(to(5))
 
     assert ["t", "t"] == cluster.asked
 
 
-def test_a_topic_that_is_not_to_be_had_is_told_by_the_writing() -> None:
-    """Which has the advice; the door lets its records in."""
-    Cluster({}).door().admit(to(7))
+def test_a_topic_that_is_not_available_is_reported_by_the_writing() -> None:
+    """Which has the advice; the precheck lets its records in."""
+    Cluster({}).precheck().check(to(7))
 
 
 def test_an_outage_is_no_answer() -> None:
     """What passes is told to the caller."""
     with pytest.raises(RetriableError):
-        Cluster({}, error=RetriableError("The broker is away.")).door().admit(to(7))
+        Cluster({}, error=RetriableError("The broker is away.")).precheck().check(to(7))

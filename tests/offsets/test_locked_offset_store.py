@@ -52,16 +52,16 @@ class Clock:
 
 @contextmanager
 def reading(
-    desk: LockedOffsetStore, clock: Clock, readers: int
+    store: LockedOffsetStore, clock: Clock, readers: int
 ) -> Generator[list[Future[OffsetSnapshot]]]:
-    """*readers* threads, each of which has asked *desk* for offsets."""
+    """*readers* threads, each of which has asked *store* for offsets."""
     with ThreadPoolExecutor(readers) as threads:
-        asked = [threads.submit(desk.current, "c") for _ in range(readers)]
+        asked = [threads.submit(store.current, "c") for _ in range(readers)]
         until(lambda: clock.looks == readers)
         yield asked
 
 
-def test_whoever_waits_for_a_late_read_is_told_with_it() -> None:
+def test_readers_that_wait_for_a_late_read_fail_with_it() -> None:
     """An outage costs each of many readers the time of one read, and not of all that came before."""
     store, clock = StoreInAnOutage(), Clock()
 
@@ -74,15 +74,15 @@ def test_whoever_waits_for_a_late_read_is_told_with_it() -> None:
     assert 1 == store.reads
 
 
-def test_whoever_asks_after_a_late_read_has_the_store_read() -> None:
+def test_a_read_after_a_late_one_refreshes_the_store() -> None:
     """A broker that has come back is never taken for one that is away."""
     store = StoreInAnOutage()
     store.gives_up.set()
-    desk = LockedOffsetStore(store, clock=Clock())
+    locked = LockedOffsetStore(store, clock=Clock())
     with pytest.raises(RetriableError):
-        desk.current("c")
+        locked.current("c")
 
     store.is_back = True
     store.put("c", {FILE: {"position": 1}})
 
-    assert {"position": 1} == desk.current("c").offset(FILE)
+    assert {"position": 1} == locked.current("c").offset(FILE)
