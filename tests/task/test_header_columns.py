@@ -117,7 +117,7 @@ def test_columns_can_be_had_row_by_row():
     assert [(), ()] == list(HeaderColumns([], rows=2))
     with pytest.raises(IndexError):
         headers[3]
-    with pytest.raises(ValueError, match="follow each other"):
+    with pytest.raises(ValueError, match="consecutive rows"):
         headers[::2]
     with pytest.raises(ValueError, match="has 3 of 2 rows"):
         HeaderColumns(COLUMNS, rows=2)
