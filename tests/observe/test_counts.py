@@ -46,18 +46,23 @@ def test_totals_go_on_over_micro_batches():
     """Each one begins at 0, and tells its own progress again and again."""
     begun = MicroBatchStarted(connector="c", slots=1)
     counts = counted(
-        begun, progress(polled=3), progress(polled=5), begun, progress(polled=1), begun
+        begun,
+        progress(polled_records=3),
+        progress(polled_records=5),
+        begun,
+        progress(polled_records=1),
+        begun,
     )
 
-    assert 6 == counts.seen().tasks[KEY].total(lambda each: each.polled)
-    assert 0 == counts.seen().tasks[KEY].now.polled
+    assert 6 == counts.seen().tasks[KEY].total(lambda each: each.polled_records)
+    assert 0 == counts.seen().tasks[KEY].now.polled_records
 
 
 @pytest.mark.parametrize(
     "count",
     [
-        "polled",
-        "committed",
+        "polled_records",
+        "committed_records",
         "dead_lettered",
         "skipped",
         "moved_offsets",
@@ -85,7 +90,7 @@ def test_a_connector_that_fails_before_it_runs_is_a_failed_start():
 
 def test_the_last_error_is_dated_when_it_is_reported():
     """A bad record that was passed over and a failure alike; a progress without a new one is none."""
-    quiet = counted(progress(polled=1), clock_seconds=7)
+    quiet = counted(progress(polled_records=1), clock_seconds=7)
     bad = counted(progress(skipped=1), clock_seconds=7)
     failed = counted(TaskFailed(connector="c", task=0, reason="x"), clock_seconds=7)
 
@@ -95,14 +100,14 @@ def test_the_last_error_is_dated_when_it_is_reported():
 
 def test_tasks_of_deleted_connectors_are_forgotten():
     """Unless they still run."""
-    counts = counted(progress(polled=1))
+    counts = counted(progress(polled_records=1))
     counts.keep(["c"])
     assert KEY in counts.seen().tasks
 
     counts.keep([])
     assert {} == counts.seen().tasks
 
-    running = counted(ConnectorStarted(connector="c"), progress(polled=1))
+    running = counted(ConnectorStarted(connector="c"), progress(polled_records=1))
     running.keep([])
     assert KEY in running.seen().tasks
 

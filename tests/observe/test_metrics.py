@@ -19,8 +19,8 @@ from headrace.observe.metrics import OF_CONNECTOR, OF_TASK, OF_WORKER, Connector
 
 COUNTS = TaskCounts(
     task=0,
-    polled=9,
-    committed=6,
+    polled_records=9,
+    committed_records=6,
     dead_lettered=1,
     skipped=1,
     record_errors=4,

@@ -68,7 +68,10 @@ def test_what_each_slot_did_is_told_by_its_task(desk: Desk) -> None:
 
     progress = desk.heard(SlotProgress)[-1]
     assert isinstance(progress, SlotProgress)
-    counts = {each.task: (each.polled, each.committed, each.skipped) for each in progress.tasks}
+    counts = {
+        each.task: (each.polled_records, each.committed_records, each.skipped)
+        for each in progress.tasks
+    }
     assert {0: (12, 10, 2), 1: (12, 10, 2)} == counts
     assert {Amounts(count=1, total=0.5, least=0.5, most=0.5)} == {
         each.polls for each in progress.tasks

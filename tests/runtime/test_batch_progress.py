@@ -87,8 +87,8 @@ def test_what_a_task_counts_is_told_for_metrics(batch: MicroBatch) -> None:
     (event,) = [each for each in heard if isinstance(each, SlotProgress)]
     expected = TaskCounts(
         task=0,
-        polled=1,
-        committed=2,
+        polled_records=1,
+        committed_records=2,
         dead_lettered=3,
         skipped=4,
         moved_offsets=5,

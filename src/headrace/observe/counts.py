@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from headrace.observe import events
-from headrace.observe.events import Event, TaskCounts
+from headrace.observe.events import Amounts, Event, TaskCounts
+
+_TOTALS = [
+    each.name
+    for each in fields(TaskCounts)
+    if each.name != "task" and not isinstance(each.default, Amounts)
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +30,7 @@ class TaskTotals:
     before: TaskCounts
     failed_at_ms: int = 0
 
-    def total(self, count: Callable[[TaskCounts], float]) -> float:
+    def total(self, count: Callable[[TaskCounts], int]) -> int:
         """One of the counts since the worker began."""
         return count(self.before) + count(self.now)
 
@@ -126,17 +134,6 @@ def _bad(counts: TaskCounts) -> int:
 
 
 def _summed(done: TaskTotals) -> TaskCounts:
-    """The totals since the worker began; the other fields describe one micro-batch."""
-    before, now = done.before, done.now
-    return TaskCounts(
-        task=now.task,
-        polled=before.polled + now.polled,
-        committed=before.committed + now.committed,
-        dead_lettered=before.dead_lettered + now.dead_lettered,
-        skipped=before.skipped + now.skipped,
-        moved_offsets=before.moved_offsets + now.moved_offsets,
-        record_errors=before.record_errors + now.record_errors,
-        retries=before.retries + now.retries,
-        errors_logged=before.errors_logged + now.errors_logged,
-        letters_refused=before.letters_refused + now.letters_refused,
-    )
+    """The totals since the worker began; the amounts describe one micro-batch."""
+    totals: dict[str, Any] = {name: done.total(operator.attrgetter(name)) for name in _TOTALS}
+    return TaskCounts(task=done.now.task, **totals)

@@ -69,7 +69,7 @@ class Amounts:
 class TaskCounts:
     """What one task has done so far in the running micro-batch, in seconds and records.
 
-    *polled* includes bad records; *polls* and *batches* cover polls that returned anything. Of the tolerated bad
+    Named as in the progress that slots report. *polled_records* includes bad records; *polls* and *batches* cover polls that returned anything. Of the tolerated bad
     records, *dead_lettered* are in the topic of dead letters, *skipped* nowhere. *moved_offsets* were committed
     without a record, by ``update_offsets``.
 
@@ -79,8 +79,8 @@ class TaskCounts:
     """
 
     task: int
-    polled: int = 0
-    committed: int = 0
+    polled_records: int = 0
+    committed_records: int = 0
     dead_lettered: int = 0
     skipped: int = 0
     moved_offsets: int = 0

@@ -179,7 +179,7 @@ OF_CONNECTOR: Final[Sequence[Metric[ConnectorStanding]]] = (
 )
 
 
-def _total(count: Callable[[TaskCounts], float]) -> Callable[[TaskSeen], float | None]:
+def _total(count: Callable[[TaskCounts], int]) -> Callable[[TaskSeen], float | None]:
     return lambda task: task.done.total(count) if task.done else None
 
 
@@ -215,7 +215,7 @@ def _active(task: TaskSeen) -> float | None:
     if task.done is None:
         return None
     now = task.done.now
-    return max(0, now.polled - now.committed - now.skipped - now.dead_lettered)
+    return max(0, now.polled_records - now.committed_records - now.skipped - now.dead_lettered)
 
 
 def _failed_at_ms(task: TaskSeen) -> float | None:
@@ -236,7 +236,7 @@ def _source(
     return Metric(group="source-task-metrics", attribute=attribute, kind=kind, doc=doc, value=value)
 
 
-def _errors(attribute: str, doc: str, count: Callable[[TaskCounts], float]) -> Metric[TaskSeen]:
+def _errors(attribute: str, doc: str, count: Callable[[TaskCounts], int]) -> Metric[TaskSeen]:
     return Metric(group=_ERRORS, attribute=attribute, kind=_COUNTER, doc=doc, value=_total(count))
 
 
@@ -257,13 +257,13 @@ OF_TASK: Final = (
     _source(
         "source-record-poll-total",
         "Records that were polled, bad ones and those that are sent again included.",
-        _total(lambda c: c.polled),
+        _total(lambda c: c.polled_records),
         _COUNTER,
     ),
     _source(
         "source-record-write-total",
         "Records that are committed in Kafka.",
-        _total(lambda c: c.committed),
+        _total(lambda c: c.committed_records),
         _COUNTER,
     ),
     _source(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from headrace.observe.events import (
@@ -16,6 +17,8 @@ from headrace.observe.events import (
     Waiting,
 )
 from headrace.runtime.micro_batch import MicroBatch, SlotState
+
+_COUNTED = {each.name for each in fields(TaskCounts)}
 
 
 class SourceWaits:
@@ -170,23 +173,9 @@ class BatchProgress:
 
 
 def _counts(task: int, done: Mapping[str, Any]) -> TaskCounts:
-    return TaskCounts(
-        task=task,
-        polled=done.get("polled_records", 0),
-        committed=done.get("committed_records", 0),
-        dead_lettered=done.get("dead_lettered", 0),
-        skipped=done.get("skipped", 0),
-        moved_offsets=done.get("moved_offsets", 0),
-        record_errors=done.get("record_errors", 0),
-        retries=done.get("retries", 0),
-        errors_logged=done.get("errors_logged", 0),
-        letters_refused=done.get("letters_refused", 0),
-        polls=_amounts(done, "polls"),
-        batches=_amounts(done, "batches"),
-        commits=_amounts(done, "commits"),
-        transaction_sizes=_amounts(done, "transaction_sizes"),
-    )
-
-
-def _amounts(done: Mapping[str, Any], name: str) -> Amounts:
-    return Amounts(**done.get(name, {}))
+    counts: dict[str, Any] = {
+        name: Amounts(**value) if isinstance(value, Mapping) else value
+        for name, value in done.items()
+        if name in _COUNTED
+    }
+    return TaskCounts(task=task, **counts)

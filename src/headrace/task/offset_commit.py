@@ -43,7 +43,7 @@ _NOTHING_OPEN = (
 )
 
 
-class Amounts:
+class SentCounts:
     """Counts what is sent, and what of it is committed. Used by the writer."""
 
     def __init__(self, progress: Progress) -> None:
@@ -248,7 +248,7 @@ class OffsetCommitter:
         self._clock = clock
         self._pending = PendingOffsets()
         self._updates = OffsetUpdates(task, stored)
-        self._amounts = Amounts(progress)
+        self._counts = SentCounts(progress)
         self._uncommitted = False
         self._held_back = False
         self.rows = InFlightRecords()
@@ -258,7 +258,7 @@ class OffsetCommitter:
 
     def sent(self, batch: SourceBatch) -> None:
         """Note that all of *batch* is handed to the client."""
-        self._amounts.sent(batch)
+        self._counts.sent(batch)
         self.moved(batch.source_partition, batch.offset_at(-1))
 
     def moved(self, partition: SourcePartition, offset: SourceOffset | None) -> None:
@@ -303,7 +303,7 @@ class OffsetCommitter:
         self.rows.forget()
         self.hooks.dropped()
         self._pipeline.tolerance.dropped()
-        self._amounts.dropped()
+        self._counts.dropped()
         self._commit()
 
     def end(self) -> None:
@@ -328,7 +328,7 @@ class OffsetCommitter:
         """The transaction that is open, for the error message when it took too long."""
         return OpenTransaction(
             boundary=self._pipeline.boundary.kind,
-            records=self._amounts.in_transaction,
+            records=self._counts.in_transaction,
             held_back=self._held_back,
         )
 
@@ -351,8 +351,8 @@ class OffsetCommitter:
         offsets = self._pending.taken()
         if commits.commit(offsets):
             took = self._clock() - began
-            self._amounts.took(took, in_transaction=commits.in_transactions)
-        self._amounts.committed(moved_offsets=self._updates.committed(offsets))
+            self._counts.took(took, in_transaction=commits.in_transactions)
+        self._counts.committed(moved_offsets=self._updates.committed(offsets))
         self._pipeline.tolerance.committed()
         self._uncommitted = False
         self.rows.forget()
