@@ -6,7 +6,7 @@ import pytest
 
 from headrace.connect.partition import SourcePartition
 from headrace.herder.errors import BadRequestError, ServerError
-from headrace.offsets.documents import altered, preset
+from headrace.offsets.validation import altered, preset
 from offsets.changing import A, change
 
 PRIMITIVE = "Offsets may only contain primitive types as values, but field"

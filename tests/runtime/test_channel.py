@@ -19,7 +19,7 @@ from headrace.pids import identity_of
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.task.channel import ChannelClient, ChannelOffsets
-from headrace.task.heartbeat import Lease
+from headrace.task.lease import Lease
 from headrace.task.work import (
     ConnectorSpec,
     Delivery,

@@ -15,7 +15,7 @@ from headrace.connect.errors import ConnectError
 from headrace.connect.partition import SourcePartition
 from headrace.herder.answers import ConnectorOffset
 from headrace.herder.requests import OffsetChange
-from headrace.offsets.documents import DocumentError, exported, imported
+from headrace.offsets.differences import shown
 from headrace.offsets.java_file import OffsetsFileError, java_offsets
 
 Values = dict[str, Any]
@@ -172,3 +172,44 @@ def _of_java(content: bytes, connector: str) -> Sequence[Entry]:
             f"{names}"
         )
     return [Entry(dict(partition), dict(offset)) for partition, offset in found[connector].items()]
+
+
+class DocumentError(ValueError):
+    """The text is not a file of offsets; the message says why."""
+
+
+def exported(offsets: Iterable[ConnectorOffset]) -> str:
+    """A file with *offsets*, one on each line, sorted, so that two files can be compared."""
+    lines = sorted(
+        f'{{"partition":{shown(each.partition)},"offset":{shown(each.offset)}}}' for each in offsets
+    )
+    if not lines:
+        return '{"offsets":[]}\n'
+    joined = ",\n".join(lines)
+    return f'{{"offsets":[\n{joined}\n]}}\n'
+
+
+def imported(text: str) -> list[OffsetChange]:
+    """The changes that a file asks for; their partitions and offsets are not validated here.
+
+    Raises :class:`DocumentError`.
+    """
+    try:
+        parsed = cast("object", json.loads(text))
+    except ValueError as error:
+        raise DocumentError(f"It is not JSON: {error}") from error
+    match parsed:
+        case {"offsets": list(elements)} if len(cast("dict[str, object]", parsed)) == 1:
+            return [_change(element) for element in cast("list[object]", elements)]
+        case _:
+            raise DocumentError("It is not an object with one member, the array 'offsets'")
+
+
+def _change(element: object) -> OffsetChange:
+    match element:
+        case {"partition": partition, "offset": offset}:
+            return OffsetChange(partition=cast("object", partition), offset=cast("object", offset))
+        case _:
+            raise DocumentError(
+                "An element of 'offsets' is not an object with 'partition' and 'offset'"
+            )

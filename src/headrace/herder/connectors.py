@@ -17,7 +17,7 @@ from headrace.herder.request_queue import RequestQueue
 from headrace.herder.requests import CreateRequest, RestartRequest, named
 from headrace.herder.restarts import restart_plan
 from headrace.herder.services import LocalServices
-from headrace.herder.statuses import HerderStatuses
+from headrace.herder.status_writer import HerderStatuses
 from headrace.runtime.runs import LEAVE_SECONDS
 from headrace.storage.protocols import StoredConnector
 

@@ -69,9 +69,9 @@ class Amounts:
 class TaskCounts:
     """What one task has done so far in the running micro-batch, in seconds and records.
 
-    Named as in the progress that slots report. *polled_records* includes bad records; *polls* and *batches* cover polls that returned anything. Of the tolerated bad
-    records, *dead_lettered* are in the topic of dead letters, *skipped* nowhere. *moved_offsets* were committed
-    without a record, by ``update_offsets``.
+    Field names are those of the slots' progress. *polled_records* includes bad records; *polls* and *batches* cover
+    polls that returned anything. Of the tolerated bad records, *dead_lettered* are in the topic of dead letters,
+    *skipped* nowhere. *moved_offsets* were committed without a record, by ``update_offsets``.
 
     *record_errors* are records that could not be read, converted or sent, including those that failed the task;
     *errors_logged* of them are in the log. *retries* counts retried operations, *letters_refused* dead letters that

@@ -29,18 +29,9 @@ from headrace.offsets.alteration import (
     verdict,
 )
 from headrace.offsets.connector_stores import NamedConnector
-from headrace.offsets.documents import (
-    Known,
-    altered,
-    difference,
-    preset,
-    preview,
-    shows,
-    success,
-    unchanged,
-    wiped,
-)
+from headrace.offsets.differences import Difference, Known, difference, listed, shown, shows, wiped
 from headrace.offsets.history import refuse_undo, undoable
+from headrace.offsets.validation import altered, preset
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import (
     ChangeStore,
@@ -53,6 +44,12 @@ from headrace.storage.protocols import (
 _log = logging.getLogger(__name__)
 # What Kafka Connect gives to a whole request.
 _HOOK_SECONDS = 90.0
+_DONE = {
+    Operation.ALTER: "altered",
+    Operation.RESET: "reset",
+    Operation.CREATE: "set",
+    Operation.UNDO: "restored",
+}
 
 
 def _now_ms() -> int:
@@ -259,3 +256,35 @@ class OffsetChanges:
 
     def _maker(self, spec: RunSpec, hooks: OffsetHooks) -> ChangeMaker:
         return ChangeMaker(spec, self._services, self._store, hooks)
+
+
+def success(operation: Operation, *, handled: bool) -> str:
+    """Kafka Connect's sentence of success; *handled* is the answer of the connector's hook."""
+    done = _DONE[operation]
+    if handled:
+        return f"The offsets for this connector have been {done} successfully"
+    # The word "Connect" is in Kafka Connect's sentence, and not in KIP-995's for creations.
+    framework = (
+        "framework-managed" if operation is Operation.CREATE else "Connect framework-managed"
+    )
+    return (
+        f"The {framework} offsets for this connector have been {done} successfully. However, if this "
+        f"connector manages offsets externally, they will need to be manually {done} in the system that "
+        "the connector uses."
+    )
+
+
+def unchanged(undone: int) -> str:
+    """The answer to an undo of change *undone* that has nothing to restore."""
+    return f"Nothing was changed: the offsets are already those from before change {undone}"
+
+
+def preview(change: Difference, verdict: str) -> str:
+    """The answer to a dry run."""
+    if not change:
+        return f"Dry run: no offset would change. {verdict}"
+    lines = (
+        f"{shown(partition)} from {shown(change.before[partition])} to {shown(offset)}"
+        for partition, offset in change.after.items()
+    )
+    return f"Dry run: these offsets would change: {listed(lines, len(change.after))}. {verdict}"

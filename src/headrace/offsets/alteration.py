@@ -19,7 +19,7 @@ from headrace.herder.answers import ConnectorOffset, PartitionLag
 from headrace.herder.errors import RequestError, ServerError
 from headrace.observe.secret_masking import without_secrets
 from headrace.offsets.connector_stores import OffsetSnapshot
-from headrace.offsets.documents import Difference, Known, difference, shows
+from headrace.offsets.differences import Difference, Known, difference, shows
 from headrace.offsets.target import DriverStore
 from headrace.runtime.fencing import Ownership
 from headrace.runtime.services import RunSpec, Services

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
 from headrace.herder.answers import ChangedOffset, PastChange
 from headrace.herder.errors import BadRequestError, NotFoundError
-from headrace.offsets.documents import Known, difference, moved, remnant, shows
+from headrace.offsets.differences import Known, difference, listed, shown, shows
 from headrace.storage.protocols import HistoryEntry, Operation
 
 
@@ -98,3 +99,32 @@ def past_change(entry: HistoryEntry) -> PastChange:
             for partition, after in entry.after.items()
         ],
     )
+
+
+def moved(
+    entry: HistoryEntry, left: Offsets, known: Known, partitions: list[SourcePartition]
+) -> str:
+    """Why a change is not undone: its *partitions* have other offsets now than it *left*."""
+    lines = (
+        f"{shown(partition)} was left at {shown(left[partition])}, is now at "
+        f"{shown(known.get(partition))}, and would go back to {shown(entry.before[partition])}"
+        for partition in partitions
+    )
+    return (
+        f"Change {entry.id} of connector {entry.connector} cannot be undone: offsets have moved since, and "
+        f"records in between would be sent again or skipped: {listed(lines, len(partitions))}. Use force to "
+        "undo it nevertheless."
+    )
+
+
+def remnant(entry: HistoryEntry) -> str:
+    """A sentence about the earlier connector's offsets that a creation wiped; empty if there were none."""
+    lines = [
+        f"{shown(partition)} at {shown(offset)}"
+        for partition, offset in entry.before.items()
+        if offset is not None
+    ]
+    if not lines:
+        return ""
+    wiped = listed(iter(lines), len(lines))
+    return f" It wiped the offsets that the name had before, which can be set by hand: {wiped}."

@@ -23,7 +23,7 @@ from headrace.offsets.target import DriverStore, OffsetTarget, OffsetTopic
 from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.exactly_once_preflight import promise_problems
 from headrace.plugins.sql_step import sql_problems, sql_stage, sql_stage_problems, sql_warnings
-from headrace.plugins.transforms import (
+from headrace.plugins.transform_aliases import (
     chain_problems,
     chain_settings,
     chosen_stages,

@@ -13,7 +13,7 @@ from headrace.connect.config import Problem
 from headrace.connect.connector import PlannedConnector, SourceConnector
 from headrace.connect.errors import ConnectError
 from headrace.plugins.connector_plugins import Plugins
-from headrace.plugins.transforms import AliasClass, alias_classes
+from headrace.plugins.transform_aliases import AliasClass, alias_classes
 from headrace.task.chain import is_sql, sql_step
 from headrace.task.sql.planned_types import planned_types
 from headrace.task.sql.step import SqlStage

@@ -25,7 +25,7 @@ from headrace.plugins.config_def import (
 from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.exactly_once_preflight import promise_problems
 from headrace.plugins.sql_step import SqlJudge, no_judge, sql_problems, sql_stage_problems
-from headrace.plugins.transforms import (
+from headrace.plugins.transform_aliases import (
     chain_problems,
     chain_props,
     chain_settings,

@@ -1,10 +1,10 @@
 """Ownership of a connector: only one driver may write for it, after it has taken the guard and fenced all older writers.
 
-Fencing keeps a task's process from writing once that process has initialised its transactional id. A process that has
-not done so yet cannot be fenced, and may belong to another worker's plan. So each driver takes the connector's guard, a
-transactional id of its own, before it fences and reads offsets. After each of its processes has initialised its id, and
-before that process begins to write, the driver proves that it still has the guard: a driver that took the guard in
-between fences afterwards, and so fences that process.
+Fencing keeps a zombie, a task's process that was replaced, from writing once that process has initialised its
+transactional id. A process that has not done so yet cannot be fenced, and may belong to another worker's plan. So each
+driver takes the connector's guard, a transactional id of its own, before it fences and reads offsets. After each of its
+processes has initialised its id, and before that process begins to write, the driver proves that it still has the
+guard: a driver that took the guard in between fences afterwards, and so fences that process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The channel between driver and slots: framed JSON over a socket, after mutual authentication; the slot's client."""
+"""The channel between driver and slots: framed JSON over a socket, after mutual authentication; the slot's client.
+
+The answers to a slot's heartbeat, which end it, are read in :mod:`headrace.task.lease`.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from headrace.kafka.sender import Sender, TooLargeError
 from headrace.observe.secret_masking import Secrets
 from headrace.task.dead_letters import DeadLetters, PassedOver
 from headrace.task.frames import Place
-from headrace.task.heartbeat import Lease
+from headrace.task.lease import Lease
 from headrace.task.transactions import CommitStrategy
 from headrace.task.work import ErrorPolicy, Progress, SlotWork
 

@@ -18,7 +18,7 @@ from headrace.connect.task import Offsets, SourceTask
 from headrace.kafka.sender import EncodedRecords, LateRefusalError
 from headrace.task.commit_hooks import CommitHooks, overrides
 from headrace.task.frames import Place
-from headrace.task.heartbeat import Lease
+from headrace.task.lease import Lease
 from headrace.task.pending_offsets import (
     PendingOffsets,
     changed,

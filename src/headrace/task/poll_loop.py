@@ -12,7 +12,7 @@ from headrace.connect.record import BadRecord
 from headrace.connect.task import Polled, SourceTask
 from headrace.task.error_handling import untolerated
 from headrace.task.frames import Abort, Commit, DeadLetter, EndOfPoll, Failed, Frame, Place, Records
-from headrace.task.heartbeat import Lease
+from headrace.task.lease import Lease
 from headrace.task.polled_frames import PolledFrames, Throttle
 from headrace.task.transaction_boundary import BoundaryRequests
 from headrace.task.transactions import never_ended

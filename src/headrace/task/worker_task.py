@@ -31,7 +31,7 @@ from headrace.task.channel import ChannelClient, ChannelOffsets
 from headrace.task.commit_hooks import overrides
 from headrace.task.error_handling import RetryWithBackoff, retrying_in
 from headrace.task.frames import Frame, Place
-from headrace.task.heartbeat import Lease
+from headrace.task.lease import Lease
 from headrace.task.logs import Follow, slot_log
 from headrace.task.offset_commit import OffsetCommitter
 from headrace.task.poll_loop import make_poll_loop

@@ -28,7 +28,7 @@ from headrace.task.frames import (
     Refused,
     Waiting,
 )
-from headrace.task.heartbeat import Lease
+from headrace.task.lease import Lease
 from headrace.task.offset_commit import OffsetCommitter
 from headrace.task.record_origin import located
 from headrace.task.transactions import too_long_again

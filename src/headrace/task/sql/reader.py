@@ -30,7 +30,7 @@ from headrace.task.frames import (
     Records,
     Waiting,
 )
-from headrace.task.heartbeat import Lease
+from headrace.task.lease import Lease
 from headrace.task.logs import Follow, slot_log
 from headrace.task.poll_loop import PollLoop, make_poll_loop
 from headrace.task.sql.encoder import FrameEncoder

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
+from headrace.cli.offset_files import DocumentError, exported, imported
 from headrace.connect.partition import SourcePartition
 from headrace.herder.answers import ConnectorOffset
-from headrace.offsets.documents import DocumentError, altered, exported, imported
+from headrace.offsets.validation import altered
 
 OFFSETS = {
     SourcePartition(filename="ü\n", part=2**62): {"share": 1.0, "position": 1, "done": True},
