@@ -52,6 +52,8 @@ def test_a_killed_process_of_a_split_slot_loses_nothing_and_doubles_nothing(
     """Whether it is the one that reads or the one that writes: the work is planned again."""
     topic = f"sql-{'reader' if reads else 'writer'}-{seed}-{os.getpid()}"
     scene = Scene(bootstrap, tmp_path, topic, connector=dict(SQL))
+    # A claim is heard up to a second late, and what was read by then need not be killed.
+    scene.connector["headrace.max.records.per.second"] = "3000"
     expected = selected(scene.write())
     chance = random.Random(f"{reads}{seed}")
 
