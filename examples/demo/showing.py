@@ -20,7 +20,7 @@ from telling import Teller
 from headrace.connect.errors import ConnectError
 from headrace.observe.events import to_all
 from headrace.observe.logs import EventLog
-from headrace.plugins import admitted, checked_worker
+from headrace.plugins import checked_worker, validated_connector
 from headrace.runtime.runs import Worker
 from headrace.worker import standalone
 
@@ -73,7 +73,7 @@ def _sent(
         Landing(ready.bootstrap, props) as landing,
         standalone(
             config,
-            [admitted(each, config) for each in props.values()],
+            [validated_connector(each, config) for each in props.values()],
             state_file=FOLDER / "state.db",
             emit=to_all(killer, Teller(screen), EventLog()),
             once=True,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.observe.events import to_all
 from headrace.observe.logs import EventLog
 from headrace.observe.summary import ConnectorSummary, Summaries
-from headrace.plugins import all_admitted, checked_worker
+from headrace.plugins import checked_worker, validated_connectors
 from headrace.worker import spark_engine, standalone
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ def run_once(
         if spark is None
         else {key: value for key, value in worker.items() if key != "spark.master"}
     )
-    ready = all_admitted([partial(dict[str, object], props) for props in connectors], config)
+    ready = validated_connectors(
+        [partial(dict[str, object], props) for props in connectors], config
+    )
     engine = spark_engine(config, ready, spark)
     summaries = Summaries()
     with standalone(

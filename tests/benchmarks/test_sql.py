@@ -9,7 +9,7 @@ from benchmarks.sql import AS_SQL, AS_TRANSFORMS, KEPT
 from headrace.config.connector_config import stage_choices
 from headrace.task.chain import sql_step
 from headrace.task.sql.step import SqlStep
-from plugins.judged import admission, errors
+from plugins.judged import errors, validator
 
 FILES = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "/nowhere/a.csv"}
 
@@ -17,7 +17,7 @@ FILES = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "/
 @pytest.mark.parametrize("settings", [AS_TRANSFORMS, AS_SQL], ids=["transformations", "sql"])
 def test_connectors_of_the_benchmark_are_valid(settings: dict[str, str]) -> None:
     """So a run does not find it out."""
-    assert {} == errors(admission().validate({**FILES, **settings}))
+    assert {} == errors(validator().validate({**FILES, **settings}))
 
 
 def test_spark_is_asked_for_the_same_fields() -> None:

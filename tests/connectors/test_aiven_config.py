@@ -21,7 +21,7 @@ from headrace.connectors.files.aiven.keys import (
 from headrace.connectors.files.aiven.naming import regex_of
 from headrace.connectors.files.aiven.peer_config import PeerConfig
 from headrace.connectors.files.naming.destinations import Destinations
-from headrace.plugins import admitted
+from headrace.plugins import validated_connector
 
 ROOT = Path(__file__).parents[2]
 # These mean the same to headrace itself.
@@ -113,7 +113,7 @@ class TestDocumented:
 
     def test_the_example_runs_as_it_is(self, caplog: pytest.LogCaptureFixture):
         """It is let in with exactly-once, and each of its keys is known."""
-        found = admitted(
+        found = validated_connector(
             {**DOCUMENTED, "exactly.once.support": "required"}, WorkerConfig.parse(WORKER)
         )
 
@@ -128,12 +128,12 @@ class TestDocumented:
     def test_the_example_of_the_readme_is_refused_with_advice(self):
         """It has two topics, no template, and a key that was never read."""
         with pytest.raises(ConfigError) as caught:
-            admitted(README, WorkerConfig.parse(WORKER))
+            validated_connector(README, WorkerConfig.parse(WORKER))
         assert {"topics", "input.type", "file.name.template"} == set(dict(caught.value.problems))
 
         given = {**README, "file.name.template": ".*"}
         with pytest.raises(ConfigError) as caught:
-            admitted(given, WorkerConfig.parse(WORKER))
+            validated_connector(given, WorkerConfig.parse(WORKER))
         told = dict(caught.value.problems)
         assert {"topics", "input.type", "topic"} == set(told)
         assert "input.format" in told["input.type"]

@@ -13,7 +13,7 @@ from doubles.puppets import Puppet, puppet
 from doubles.thread_engine import ThreadEngine
 from end_to_end.scene import KeptEngine, OutOfReach, Witness
 from headrace.observe.events import ConnectorFailed, Waiting
-from headrace.plugins import admitted, checked_worker
+from headrace.plugins import checked_worker, validated_connector
 from headrace.runtime.engine import Engine, Processes
 from headrace.testing.judge import committed_records
 from headrace.worker import standalone
@@ -70,7 +70,7 @@ class Life:
         config = checked_worker(self.worker_props())
         with standalone(
             config,
-            [admitted(each, config) for each in self.connectors],
+            [validated_connector(each, config) for each in self.connectors],
             state_file=self.folder / "state.db",
             emit=self.witness,
             once=once,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headrace.observe.events import Event, Replanned, SlotClaimed
-from headrace.plugins import admitted, checked_worker
+from headrace.plugins import checked_worker, validated_connector
 from headrace.runtime.engine import Engine, Processes
 from headrace.runtime.micro_batch import SlotState
 from headrace.task.sql.step import SqlStage
@@ -181,7 +181,7 @@ class Scene:
         config = checked_worker(self.worker_props())
         with standalone(
             config,
-            [admitted(self.connector_props(), config)],
+            [validated_connector(self.connector_props(), config)],
             state_file=self.folder / "state.db",
             emit=self.witness,
             once=once,

@@ -115,7 +115,7 @@ def played(path: Path, runs: Runs) -> Generator[StandaloneHerder]:
         configs=storage.configs,
         statuses=storage.statuses,
         topics=storage.topics,
-        admission=Making(PlannedPuppet),
+        validator=Making(PlannedPuppet),
         worker_id="w",
         slots=2,
         grace=5.0,

@@ -9,7 +9,7 @@ from pathlib import Path
 import first_connector
 
 from doubles.process_engine import ProcessEngine
-from headrace.plugins import admitted, checked_worker
+from headrace.plugins import checked_worker, validated_connector
 from headrace.worker import standalone
 
 EXAMPLES = Path(first_connector.__file__).parent
@@ -38,7 +38,7 @@ def run_once(
     props["topic"] = topic
     with standalone(
         config,
-        [admitted(props, config)],
+        [validated_connector(props, config)],
         state_file=folder / "state.db",
         emit=lambda _event: None,
         once=True,

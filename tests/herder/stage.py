@@ -21,7 +21,7 @@ from headrace.connect.setting import Setting
 from headrace.herder.answers import CheckedKey, ConfigInfos, ConfigValue, ConnectorOffset, Plugin
 from headrace.herder.errors import NotFoundError
 from headrace.herder.requests import CreateRequest, OffsetChange
-from headrace.herder.services import Admission, KafkaServices, LocalServices
+from headrace.herder.services import ConnectorValidator, KafkaServices, LocalServices
 from headrace.herder.standalone import StandaloneHerder
 from headrace.observe.events import Event
 from headrace.runtime.services import RunSpec, Services
@@ -79,7 +79,7 @@ class Judge:
         """With what properties files say."""
         return resolution(config, {"file": FileProvider()})
 
-    def admitted(self, config: Mapping[str, str]) -> RunSpec:
+    def run_spec(self, config: Mapping[str, str]) -> RunSpec:
         """With secrets resolved."""
         if "broken" in config:
             raise ConfigError([("broken", "it cannot be made")])
@@ -207,7 +207,7 @@ class FakeChanges:
         self._stage.configs.put_connector(stored)
         return told
 
-    def recover(self, admitted: Callable[[StoredConnector], RunSpec]) -> Mapping[str, ConnectError]:
+    def recover(self, run_spec: Callable[[StoredConnector], RunSpec]) -> Mapping[str, ConnectError]:
         """As the test says."""
         return self.unsettled
 
@@ -238,7 +238,7 @@ class Stage:
     changing: Callable[[], None] = lambda: None
     unsettled: Sequence[str] = ()
     grace: float = 0.0
-    judge: Admission = field(default_factory=Judge)
+    judge: ConnectorValidator = field(default_factory=Judge)
     masks_passwords: bool = False
     look_seconds: float = 60.0
     offset_stores: OpenedStores = field(default_factory=OpenedStores)
@@ -281,7 +281,7 @@ class Stage:
             configs=self.configs,
             statuses=self.statuses,
             topics=self.topics,
-            admission=self.judge,
+            validator=self.judge,
             masks_passwords=self.masks_passwords,
             worker_id="w",
             slots=2,

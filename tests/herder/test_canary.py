@@ -21,7 +21,7 @@ from headrace.herder.standalone import StandaloneHerder
 from headrace.observe.events import to_all
 from headrace.observe.logs import EventLog, configure_logging
 from headrace.offsets.administration import OffsetChanges
-from headrace.plugins import ConnectorAdmission, checked_worker
+from headrace.plugins import PluginConnectorValidator, checked_worker
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
 from headrace.runtime.services import Timing
@@ -104,7 +104,7 @@ class Watch:
             configs=storage.configs,
             statuses=storage.statuses,
             topics=storage.topics,
-            admission=ConnectorAdmission(config, "g"),
+            validator=PluginConnectorValidator(config, "g"),
             worker_id="w",
             slots=2,
             grace=0.5,

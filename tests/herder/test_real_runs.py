@@ -45,9 +45,9 @@ class Making(Judge):
     def __init__(self, made: type[PlannedPuppet | PolledPuppet]) -> None:
         self._made = made
 
-    def admitted(self, config: Mapping[str, str]) -> RunSpec:
+    def run_spec(self, config: Mapping[str, str]) -> RunSpec:
         """Planned or polled."""
-        spec = super().admitted(config)
+        spec = super().run_spec(config)
         return replace(spec, connector=self._made(), max_tasks=int(config["tasks.max"]))
 
 
@@ -72,7 +72,7 @@ def worker(
         configs=storage.configs,
         statuses=storage.statuses,
         topics=storage.topics,
-        admission=Making(made),
+        validator=Making(made),
         worker_id="w",
         slots=2,
         grace=0.5,

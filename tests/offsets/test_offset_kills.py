@@ -199,14 +199,14 @@ def test_a_connector_that_cannot_be_settled_is_reported_and_harms_no_other():
     stage.configs.put_connector(STORED)
     problem = ConfigError([("a", "b")])
 
-    def admitted(stored: object) -> object:
+    def run_spec(stored: object) -> object:
         if stored == STORED:
             return stage.spec
         raise problem
 
     broken = type(STORED)(name="broken", config={})
     stage.configs.put_connector(broken)
-    failures = stage.changes().recover(admitted)  # pyright: ignore[reportArgumentType]
+    failures = stage.changes().recover(run_spec)  # pyright: ignore[reportArgumentType]
 
     assert {"broken", "gone"} == failures.keys()
     assert failures["broken"] is problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.herder.answers import CheckedKey, ConfigInfos
-from headrace.plugins import ConnectorAdmission, Plugins, checked_worker
+from headrace.plugins import PluginConnectorValidator, Plugins, checked_worker
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 WORKER = {"key.converter": JSON, "value.converter": "StringConverter"}
@@ -13,12 +13,12 @@ FILE_STREAM = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 CONNECTOR = {"name": "c", "connector.class": FILE_STREAM, "topic": "t", "file": "/nowhere"}
 
 
-def admission(
+def validator(
     worker: Mapping[str, object] | None = None, plugins: Plugins | None = None
-) -> ConnectorAdmission:
-    """The admission of a worker with *worker*'s settings besides the usual ones."""
+) -> PluginConnectorValidator:
+    """The validator of a worker with *worker*'s settings besides the usual ones."""
     config = checked_worker({**WORKER, **(worker or {})})
-    return ConnectorAdmission(config, "g", plugins=plugins)
+    return PluginConnectorValidator(config, "g", plugins=plugins)
 
 
 def validated(changes: Mapping[str, str | None], *without: str, **worker: str) -> ConfigInfos:
@@ -28,7 +28,7 @@ def validated(changes: Mapping[str, str | None], *without: str, **worker: str) -
     """
     given = {key: value for key, value in CONNECTOR.items() if key not in without}
     settings = {key.replace("_", "."): value for key, value in worker.items()}
-    return admission(settings).validate({**given, **changes})
+    return validator(settings).validate({**given, **changes})
 
 
 def errors(infos: ConfigInfos) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 import pytest
 
 from headrace.connect.errors import ConfigError
-from headrace.plugins import admitted, all_admitted, checked_worker
+from headrace.plugins import checked_worker, validated_connector, validated_connectors
 
 WORKER = {"key.converter": "string", "value.converter": "string"}
 PLAIN = {"name": "c", "connector.class": "file_stream", "file": "/nowhere", "topic": "t"}
@@ -25,7 +25,7 @@ def test_producer_settings_without_effect_are_reported_once(
 ) -> None:
     """Whoever set them would believe in them otherwise."""
     with caplog.at_level(logging.WARNING):
-        admitted(CONNECTOR, checked_worker(WORKER))
+        validated_connector(CONNECTOR, checked_worker(WORKER))
 
     ignored, overruled = (record.getMessage() for record in caplog.records)
     assert "Connector c: interceptor.classes has no effect" in ignored
@@ -35,7 +35,7 @@ def test_producer_settings_without_effect_are_reported_once(
 def test_the_connector_of_an_unknown_key_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     """Of several connectors, somebody has to find the one with the misspelt key."""
     with caplog.at_level(logging.WARNING):
-        admitted({**CONNECTOR, "taks.max": "2"}, checked_worker(WORKER))
+        validated_connector({**CONNECTOR, "taks.max": "2"}, checked_worker(WORKER))
 
     assert (
         "Connector c: The configuration 'taks.max' was supplied but isn't a known config. "
@@ -49,7 +49,7 @@ def test_a_misspelt_key_of_a_converter_is_reported(caplog: pytest.LogCaptureFixt
         worker = checked_worker({**WORKER, "key.converter.encodign": "UTF-8"})
         converter = {"value.converter": "json", "value.converter.schema.enable": "false"}
         left = {"key.converter": "string", "key.converter.schemas.enable": "false"}
-        admitted({**PLAIN, **converter, **left}, worker)
+        validated_connector({**PLAIN, **converter, **left}, worker)
 
     reported = "configuration '{}' was supplied but isn't a known config."
     meant = " Did you mean 'value.converter.schemas.enable'?"
@@ -74,7 +74,7 @@ def test_of_many_unknown_keys_the_first_are_named(
     """And the others are counted: each line costs, and a request may have a hundred thousand keys."""
     many = {f"{prefix}{number}": "x" for number in range(100)}
     with caplog.at_level(logging.WARNING):
-        admitted({**PLAIN, "key.converter": "string", **many}, checked_worker(WORKER))
+        validated_connector({**PLAIN, "key.converter": "string", **many}, checked_worker(WORKER))
 
     assert first in caplog.messages[0]
     assert len(caplog.messages) <= 21
@@ -86,7 +86,7 @@ def test_nothing_is_looked_for_that_a_very_long_key_may_mean() -> None:
     worker, size = checked_worker(WORKER), 1_000_000
     tracemalloc.start()
     try:
-        admitted({**PLAIN, "x" * size: "y"}, worker)
+        validated_connector({**PLAIN, "x" * size: "y"}, worker)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -99,7 +99,7 @@ def test_a_misspelt_required_key_is_pointed_at() -> None:
     wrong = {"name": "c", "connector.class": "files", "topic": "t", "files.pth": "in", "mine": "1"}
 
     with pytest.raises(ConfigError) as refused:
-        admitted(wrong, checked_worker(WORKER))
+        validated_connector(wrong, checked_worker(WORKER))
 
     reported = "The configuration '{}' was supplied but isn't a known config."
     assert (
@@ -141,7 +141,7 @@ def test_the_problems_of_all_connectors_are_reported_together() -> None:
         lambda: CONNECTOR,
     ]
     with pytest.raises(ConfigError) as caught:
-        all_admitted(configs, checked_worker(WORKER))
+        validated_connectors(configs, checked_worker(WORKER))
 
     reported = str(caught.value)
     assert ["tasks.max", "file", "name"] == [key for key, _ in caught.value.problems]
@@ -162,7 +162,10 @@ def test_producer_settings_are_checked_before_anything_starts(
 ) -> None:
     """By the names that the user gave, of a connector as of a worker."""
     for prefix, check in (
-        ("producer.override.", lambda props: admitted(CONNECTOR | props, checked_worker(WORKER))),
+        (
+            "producer.override.",
+            lambda props: validated_connector(CONNECTOR | props, checked_worker(WORKER)),
+        ),
         ("producer.", lambda props: checked_worker(WORKER | props)),
     ):
         with pytest.raises(ConfigError) as caught:
@@ -176,7 +179,9 @@ def test_producer_settings_are_checked_before_anything_starts(
 def test_numbers_and_booleans_are_text() -> None:
     """As they are in a JSON file; a program need not write them in quotes."""
     worker = checked_worker({**WORKER, "headrace.slots": 1, "plugin.modules": ""})
-    props = admitted({**CONNECTOR, "tasks.max": 1, "key.converter.x": True}, worker).props
+    props = validated_connector(
+        {**CONNECTOR, "tasks.max": 1, "key.converter.x": True}, worker
+    ).props
 
     assert 1 == worker.slots
     assert ("1", "true") == (props["tasks.max"], props["key.converter.x"])
@@ -187,7 +192,9 @@ def test_what_is_no_value_is_refused_in_a_sentence() -> None:
     with pytest.raises(
         ConfigError, match=r"connector c(.|\n)*topic: A conf(.|\n)*tasks\.max: Null"
     ):
-        admitted({**CONNECTOR, "tasks.max": None, "topic": ["t"]}, checked_worker(WORKER))
+        validated_connector(
+            {**CONNECTOR, "tasks.max": None, "topic": ["t"]}, checked_worker(WORKER)
+        )
 
 
 def test_a_worker_s_problems_are_reported_with_their_place() -> None:
@@ -259,11 +266,11 @@ def test_a_converter_that_would_refuse_every_value_is_refused(
     worker = checked_worker({**WORKER, **AVRO} if of_worker else WORKER)
     given = {**FILES, **props, **({} if of_worker else AVRO)}
     if reported is None:
-        assert "c" == admitted(given, worker).name
+        assert "c" == validated_connector(given, worker).name
         return
 
     with pytest.raises(ConfigError) as caught:
-        admitted(given, worker)
+        validated_connector(given, worker)
 
     [(key, sentence)] = caught.value.problems
     assert "value.converter" == key
@@ -281,4 +288,4 @@ def test_what_sql_selects_has_a_schema(asked: str, *, is_taken: bool) -> None:
     refusal = nullcontext() if is_taken else pytest.raises(ConfigError, match="none for JSON lines")
 
     with refusal:
-        admitted(given, checked_worker(WORKER))
+        validated_connector(given, checked_worker(WORKER))

@@ -13,7 +13,7 @@ from headrace.connect.errors import ConfigError
 from headrace.connect.record import Header
 from headrace.converters import make_converter, make_header_converter
 from headrace.herder.answers import PluginKind
-from headrace.plugins import ConnectorAdmission, Plugins, checked_worker, converter_plugins
+from headrace.plugins import PluginConnectorValidator, Plugins, checked_worker, converter_plugins
 from plugins.judged import CONNECTOR, WORKER, errors, key
 
 SHOUT = """
@@ -60,17 +60,17 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plugins:
 
 
 @pytest.fixture
-def judge(plugins: Plugins) -> ConnectorAdmission:
-    """The admission of that worker."""
-    return ConnectorAdmission(checked_worker(WORKER), "g", plugins=plugins)
+def judge(plugins: Plugins) -> PluginConnectorValidator:
+    """The validator of that worker."""
+    return PluginConnectorValidator(checked_worker(WORKER), "g", plugins=plugins)
 
 
 @pytest.mark.parametrize("name", ["shout", "Shout", "ShoutConverter", SHOUT_PATH])
-def test_a_slot_makes_the_class_that_a_name_stands_for(name: str, judge: ConnectorAdmission):
+def test_a_slot_makes_the_class_that_a_name_stands_for(name: str, judge: PluginConnectorValidator):
     """With the settings behind its role."""
     given = {**CONNECTOR, "value.converter": name, "value.converter.mark": "?"}
 
-    chosen = judge.admitted(given).value_converter
+    chosen = judge.run_spec(given).value_converter
     made = make_converter(chosen.class_name, chosen.config, is_key=False)
 
     assert SHOUT_PATH == chosen.class_name
@@ -79,10 +79,10 @@ def test_a_slot_makes_the_class_that_a_name_stands_for(name: str, judge: Connect
 
 @pytest.mark.parametrize(("name", "text"), [("Shout", b"A!"), ("Whisper", b"a"), ("json", b'"A"')])
 def test_a_converter_of_values_does_for_headers_too(
-    name: str, text: bytes, judge: ConnectorAdmission
+    name: str, text: bytes, judge: PluginConnectorValidator
 ):
     """And one that is made for headers is asked as such."""
-    chosen = judge.admitted({**CONNECTOR, "header.converter": name}).header_converter
+    chosen = judge.run_spec({**CONNECTOR, "header.converter": name}).header_converter
 
     made = make_header_converter(chosen.class_name, {**chosen.config, "schemas.enable": "false"})
 
@@ -106,7 +106,7 @@ def test_they_are_listed_with_kind_and_version(plugins: Plugins):
     ]
 
 
-def test_its_settings_are_validated_with_its_prefix(judge: ConnectorAdmission):
+def test_its_settings_are_validated_with_its_prefix(judge: PluginConnectorValidator):
     """It is recommended, and shown by where it lies."""
     given = {**CONNECTOR, "value.converter": "shout", "value.converter.mark": "."}
     infos = judge.validate(given)
@@ -137,11 +137,11 @@ def test_its_settings_are_validated_with_its_prefix(judge: ConnectorAdmission):
     ],
 )
 def test_what_is_no_converter_is_refused(
-    role: str, name: str, reported: str, judge: ConnectorAdmission
+    role: str, name: str, reported: str, judge: PluginConnectorValidator
 ):
     """With the reason, or with what there is."""
     with pytest.raises(ConfigError) as refused:
-        judge.admitted({**CONNECTOR, f"{role}.converter": name})
+        judge.run_spec({**CONNECTOR, f"{role}.converter": name})
 
     [(wrong, sentence)] = refused.value.problems
     assert (f"{role}.converter", True) == (wrong, reported in sentence)

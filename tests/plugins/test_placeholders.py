@@ -12,9 +12,9 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import ConfigError
 from headrace.herder.errors import BadRequestError
-from headrace.plugins import admitted, checked_worker
+from headrace.plugins import checked_worker, validated_connector
 from headrace.rest import answers as wire
-from plugins.judged import CONNECTOR, WORKER, admission, errors, key
+from plugins.judged import CONNECTOR, WORKER, errors, key, validator
 
 CANARY = "canary in the mine"
 PROVIDERS = {"config.providers": "env", "config.providers.env.class": "env"}
@@ -29,10 +29,10 @@ def _a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_connector_runs_with_what_placeholders_stand_for():
     """And is kept with the placeholders."""
     given = {**CONNECTOR, "topic": "${env:HEADRACE_TEST_TOPIC}"}
-    made = admitted(given, checked_worker({**WORKER, **PROVIDERS}))
+    made = validated_connector(given, checked_worker({**WORKER, **PROVIDERS}))
 
     assert ("t", given) == (made.props["topic"], made.given)
-    assert "t" == admission(PROVIDERS).admitted(given).props["topic"]
+    assert "t" == validator(PROVIDERS).run_spec(given).props["topic"]
 
 
 def test_a_validation_shows_the_placeholder():
@@ -48,7 +48,7 @@ def test_a_validation_shows_the_placeholder():
         "value.converter.basic.auth.credentials.source": "USER_INFO",
         "value.converter.basic.auth.user.info": "${env:HEADRACE_TEST_SECRET}",
     }
-    infos = admission(PROVIDERS).validate(given)
+    infos = validator(PROVIDERS).validate(given)
 
     assert CANARY not in repr([(each.value, each.value.value) for each in infos.configs])
     assert "${env:HEADRACE_TEST_TOPIC}" == key(infos, "topic").value.value
@@ -97,7 +97,7 @@ def test_no_text_of_a_validation_is_made_of_a_secret(
         "predicates": "p",
         name: form.replace("%s", "${env:HEADRACE_TEST_SECRET}"),
     }
-    text = json.dumps(wire.config_infos(admission(PROVIDERS).validate(given)))
+    text = json.dumps(wire.config_infos(validator(PROVIDERS).validate(given)))
 
     assert "${env:HEADRACE_TEST_SECRET}" in text
     for item in ("canary", "the mine"):
@@ -107,7 +107,7 @@ def test_no_text_of_a_validation_is_made_of_a_secret(
 def test_an_alias_from_a_placeholder_is_shown_as_the_placeholder():
     """In its group and in the names of its keys."""
     given = {**CONNECTOR, "transforms": "${env:HEADRACE_TEST_SECRET}"}
-    infos = admission(PROVIDERS).validate(given)
+    infos = validator(PROVIDERS).validate(given)
 
     assert "Transforms: ${env:HEADRACE_TEST_SECRET}" in infos.groups
     assert "transforms.${env:HEADRACE_TEST_SECRET}.type" in errors(infos)
@@ -118,7 +118,7 @@ def test_no_aliases_from_a_placeholder_are_no_problem(monkeypatch: pytest.Monkey
     monkeypatch.setenv("HEADRACE_TEST_SECRET", "")
     given = {**CONNECTOR, "transforms": "${env:HEADRACE_TEST_SECRET}"}
 
-    assert {} == errors(admission(PROVIDERS).validate(given))
+    assert {} == errors(validator(PROVIDERS).validate(given))
 
 
 class TalkativeConfig(Config):
@@ -146,10 +146,10 @@ def test_a_key_that_a_connector_makes_of_a_secret_is_masked():
         "connector.class": f"{__name__}:TalkativeConnector",
         "topic": "${env:HEADRACE_TEST_SECRET}",
     }
-    judge = admission({**PROVIDERS, "plugin.modules": __name__})
+    judge = validator({**PROVIDERS, "plugin.modules": __name__})
     found = errors(judge.validate({"name": "c", **talkative}))
     with pytest.raises(ConfigError) as failed:
-        judge.admitted({"name": "c", **talkative})
+        judge.run_spec({"name": "c", **talkative})
 
     assert ["topic.${env:HEADRACE_TEST_SECRET}"] == list(found)
     assert list(found) == [key for key, _ in failed.value.problems]
@@ -161,9 +161,9 @@ def test_a_key_that_a_connector_makes_of_a_secret_is_masked():
 def test_no_error_shows_what_a_placeholder_stands_for(name: str, caplog: pytest.LogCaptureFixture):
     """Neither its message, nor what it came from, nor the log."""
     given = {**CONNECTOR, name: "${env:HEADRACE_TEST_SECRET}"}
-    judge = admission(PROVIDERS)
+    judge = validator(PROVIDERS)
     with caplog.at_level(logging.DEBUG), pytest.raises(ConfigError) as failed:
-        judge.admitted(given)
+        judge.run_spec(given)
     if name == "connector.class":
         with pytest.raises(BadRequestError) as refused:
             judge.validate(given)
@@ -178,7 +178,7 @@ def test_no_error_shows_what_a_placeholder_stands_for(name: str, caplog: pytest.
 
 def test_without_providers_nothing_is_replaced():
     """A request cannot read the worker's environment."""
-    infos = admission().validate({**CONNECTOR, "file": "${env:HEADRACE_TEST_SECRET}"})
+    infos = validator().validate({**CONNECTOR, "file": "${env:HEADRACE_TEST_SECRET}"})
 
     assert "${env:HEADRACE_TEST_SECRET}" == key(infos, "file").value.value
     assert {} == errors(infos)

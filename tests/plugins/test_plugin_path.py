@@ -13,7 +13,7 @@ from headrace.config.aliases import CONNECTORS, UnknownConnectorError, connector
 from headrace.herder.answers import PluginKind
 from headrace.herder.errors import BadRequestError
 from headrace.plugins import Plugins, checked_worker
-from plugins.judged import WORKER, admission
+from plugins.judged import WORKER, validator
 
 TAP = """
 from headrace.connectors.file_stream import FileStreamSourceConnector
@@ -176,7 +176,7 @@ def test_an_unknown_class_is_refused_with_what_there_is(tmp_path: Path):
     """What cannot be imported is not offered."""
     tap(tmp_path / "pathtap.py")
     (tmp_path / "pathbroken.py").write_text("1 / 0", "utf-8")
-    judge = admission({"plugin.path": str(tmp_path)})
+    judge = validator({"plugin.path": str(tmp_path)})
 
     with pytest.raises(BadRequestError) as refused:
         judge.validate({"name": "c", "connector.class": "nope"})

@@ -6,7 +6,7 @@ import pytest
 
 from headrace import __version__
 from headrace.connect.errors import ConfigError
-from headrace.plugins import admitted, checked_worker
+from headrace.plugins import checked_worker, validated_connector
 from plugins.judged import CONNECTOR, WORKER, errors, validated
 
 JSON = {"value.converter": "json"}
@@ -21,7 +21,9 @@ def test_a_version_that_is_installed_may_be_asked_for(key: str, version: str):
     assert {} == errors(validated(given))
     assert (
         version
-        == admitted({**CONNECTOR, **given}, checked_worker(WORKER)).props[next(reversed(given))]
+        == validated_connector({**CONNECTOR, **given}, checked_worker(WORKER)).props[
+            next(reversed(given))
+        ]
     )
 
 
@@ -44,7 +46,7 @@ def test_another_version_is_an_error_with_what_there_is(key: str, plugin: str):
     of_class = "connector.class" if key == "connector" else key
     assert {of_class: [reported], f"{key}.plugin.version": [reported]} == errors(validated(given))
     with pytest.raises(ConfigError) as refused:
-        admitted({**CONNECTOR, **given}, checked_worker(WORKER))
+        validated_connector({**CONNECTOR, **given}, checked_worker(WORKER))
     assert ((f"{key}.plugin.version", reported),) == refused.value.problems
 
 

@@ -14,10 +14,10 @@ from headrace.converters import converter_classes, converter_problems, header_co
 from headrace.herder.answers import PluginKind
 from headrace.herder.errors import BadRequestError, NotFoundError, ServerError
 from headrace.offsets.target import OffsetTopic
-from headrace.plugins import ConnectorAdmission, Plugins, checked_worker
+from headrace.plugins import PluginConnectorValidator, Plugins, checked_worker
 from headrace.plugins.connector_plugins import GROUP
 from headrace.transforms.catalogue import PREDICATE_CLASSES, TRANSFORM_CLASSES
-from plugins.judged import CONNECTOR, FILE_STREAM, admission
+from plugins.judged import CONNECTOR, FILE_STREAM, validator
 
 WORKER = {"key.converter": "string", "value.converter": "string"}
 GOOD = """
@@ -50,7 +50,7 @@ def plugins(
 
 def test_ours_are_listed_once_and_in_order():
     """By kind, in Kafka Connect's order of kinds, and then by class; each with a version."""
-    listed = admission().plugins()
+    listed = validator().plugins()
 
     assert [
         *((PluginKind.SOURCE, name) for name in sorted(map(connector_name, CONNECTORS.values()))),
@@ -100,7 +100,7 @@ def test_a_class_that_cannot_be_used_is_refused_with_the_reason(
     base = "from headrace.connectors.file_stream import FileStreamSourceConnector as Base"
     text = f"from abc import abstractmethod\n{base}\nclass Odd(Base):\n    {body}\n"
     found = plugins(monkeypatch, tmp_path, {"oddtap": text})
-    judge = ConnectorAdmission(checked_worker(WORKER), "g", plugins=found)
+    judge = PluginConnectorValidator(checked_worker(WORKER), "g", plugins=found)
 
     with pytest.raises(BadRequestError) as refused:
         judge.validate({**CONNECTOR, "connector.class": "oddtap:Odd"})
@@ -170,7 +170,7 @@ def test_a_request_imports_no_module_that_no_one_allowed(
     """Whatever it asks: the file would tell."""
     found = plugins(monkeypatch, tmp_path, {})
     (tmp_path / "trap.py").write_text("raise SystemExit", "utf-8")
-    judge = ConnectorAdmission(checked_worker(WORKER), "g", plugins=found)
+    judge = PluginConnectorValidator(checked_worker(WORKER), "g", plugins=found)
 
     with pytest.raises(BadRequestError, match=r"plugin\.modules"):
         judge.validate({**CONNECTOR, "connector.class": "trap:Connector"})
@@ -181,7 +181,7 @@ def test_a_request_imports_no_module_that_no_one_allowed(
 
 def test_the_settings_of_a_connector_come_before_those_of_every_connector():
     """None of them twice."""
-    names = [each.name for each in admission().plugin_settings("FileStreamSource")]
+    names = [each.name for each in validator().plugin_settings("FileStreamSource")]
 
     assert ["file", "topic", "batch.size"] == names[:3]
     assert "name" in names[3:]
@@ -190,7 +190,7 @@ def test_the_settings_of_a_connector_come_before_those_of_every_connector():
 
 def test_the_settings_of_a_converter_are_its_own():
     """Without a prefix, and without those of connectors."""
-    names = {each.name for each in admission().plugin_settings("JsonConverter")}
+    names = {each.name for each in validator().plugin_settings("JsonConverter")}
 
     assert "schemas.enable" in names
     assert "name" not in names
@@ -199,7 +199,7 @@ def test_the_settings_of_a_converter_are_its_own():
 @pytest.mark.parametrize("version", [None, "", "latest", "0.1.0", "[0.1,1.0)", "(,5]"])
 def test_a_version_that_is_there_may_be_asked_for(version: str | None):
     """By itself, by a range, or by nothing."""
-    assert admission().plugin_settings("FileStreamSource", version)
+    assert validator().plugin_settings("FileStreamSource", version)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_a_version_that_is_there_may_be_asked_for(version: str | None):
 def test_another_version_is_refused(version: str, reported: str):
     """In Kafka Connect's words."""
     with pytest.raises(BadRequestError) as refused:
-        admission().plugin_settings("FileStreamSource", version)
+        validator().plugin_settings("FileStreamSource", version)
 
     assert reported == str(refused.value)
 
@@ -235,7 +235,7 @@ def test_another_version_is_refused(version: str, reported: str):
 def test_what_is_no_plugin_has_no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Unknown, or a class that is something else."""
     found = plugins(monkeypatch, tmp_path, {"sometap": GOOD})
-    judge = ConnectorAdmission(checked_worker(WORKER), "g", plugins=found)
+    judge = PluginConnectorValidator(checked_worker(WORKER), "g", plugins=found)
 
     with pytest.raises(NotFoundError, match=r"^Unknown plugin nope\.$"):
         judge.plugin_settings("nope")
@@ -245,10 +245,10 @@ def test_what_is_no_plugin_has_no_settings(tmp_path: Path, monkeypatch: pytest.M
 
 def test_each_start_has_a_connector_of_its_own(caplog: pytest.LogCaptureFixture):
     """And what has no effect is told once."""
-    judge = admission()
+    judge = validator()
     given = {**CONNECTOR, "connector.class": FILE_STREAM, "taks.max": "2"}
 
-    first, second = judge.admitted(given), judge.admitted(given)
+    first, second = judge.run_spec(given), judge.run_spec(given)
 
     assert first.connector is not second.connector
     assert ("c", 1, OffsetTopic(name="g-offsets")) == (first.name, first.max_tasks, first.offsets)

@@ -1,4 +1,4 @@
-"""Which class a request means, how it is refused, and that admission agrees with validation."""
+"""Which class a request means, how it is refused, and that a spec is made of exactly what validates."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from headrace.plugins.validation_errors import refused_null
 from plugins.judged import (
     CONNECTOR,
     FILE_STREAM,
-    admission,
     validated,
+    validator,
 )
 
 NO_PASSWORD = "A secret of the test"
@@ -39,9 +39,9 @@ def test_without_a_class_there_is_nothing_to_validate():
     reported = "Connector config {name=c, sasl.jaas.config=[hidden]} contains no connector type"
 
     with pytest.raises(BadRequestError) as refused:
-        admission().validate(given)
+        validator().validate(given)
     with pytest.raises(ServerError) as wrapped:
-        admission().validate(given, "FileStreamSource")
+        validator().validate(given, "FileStreamSource")
 
     assert reported == str(refused.value)
     assert f"org.apache.kafka.connect.runtime.rest.errors.BadRequestException: {reported}" == str(
@@ -51,7 +51,7 @@ def test_without_a_class_there_is_nothing_to_validate():
 
 def test_an_unknown_class_is_refused_with_what_there_is():
     """The same each time."""
-    judge = admission()
+    judge = validator()
     for _ in range(2):
         with pytest.raises(BadRequestError) as refused:
             judge.validate({"connector.class": "nope"})
@@ -67,7 +67,7 @@ def test_an_unknown_class_is_refused_with_what_there_is():
 )
 def test_the_path_of_a_validation_may_be_the_end_of_the_class(name: str):
     """Kafka Connect compares the ends of the names."""
-    assert 0 == admission().validate(CONNECTOR, name).error_count
+    assert 0 == validator().validate(CONNECTOR, name).error_count
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_path_of_a_validation_may_be_the_end_of_the_class(name: str):
 def test_another_class_than_in_the_path_is_refused(given: str, path: str):
     """With 400, not wrapped."""
     with pytest.raises(BadRequestError) as refused:
-        admission().validate({**CONNECTOR, "connector.class": given}, path)
+        validator().validate({**CONNECTOR, "connector.class": given}, path)
 
     assert f"Included connector type {given} does not match request type {path}" == str(
         refused.value
@@ -97,11 +97,11 @@ def test_another_class_than_in_the_path_is_refused(given: str, path: str):
         {"tasks.max": "2", "unknown": "x"},
     ],
 )
-def test_what_validates_is_admitted_and_nothing_else(changes: dict[str, str]):
+def test_what_validates_gets_a_spec_and_nothing_else(changes: dict[str, str]):
     """Both ask the same questions."""
-    given, judge = {**CONNECTOR, **changes}, admission()
+    given, judge = {**CONNECTOR, **changes}, validator()
     if judge.validate(given).error_count:
         with pytest.raises(ConfigError):
-            judge.admitted(given)
+            judge.run_spec(given)
     else:
-        assert "c" == judge.admitted(given).name
+        assert "c" == judge.run_spec(given).name

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.plugins import ConnectorAdmission, checked_worker
+from headrace.plugins import PluginConnectorValidator, checked_worker
 from headrace.task.sql.row_types import FrameTypes
 from headrace.task.sql.step import SqlStage, SqlStep
-from plugins.judged import WORKER, admission, errors
+from plugins.judged import WORKER, errors, validator
 
 FILES = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "/nowhere"}
 SQL = "headrace.transforms.SparkSql"
@@ -20,7 +20,7 @@ def reported(changes: Mapping[str, str], **worker: str) -> dict[str, list[str]]:
     """What is wrong with a connector of files that has a SQL step, and *changes*."""
     settings = {key.replace("_", "."): value for key, value in worker.items()}
     step = {"transforms": "sql", "transforms.sql.type": SQL, "transforms.sql.where": "a > 1"}
-    return errors(admission(settings).validate({**FILES, **step, **changes}))
+    return errors(validator(settings).validate({**FILES, **step, **changes}))
 
 
 def test_a_step_of_expressions_is_taken() -> None:
@@ -104,7 +104,7 @@ def test_what_spark_says_of_expressions_is_reported_at_their_keys() -> None:
         return [("where", "a >: Spark's sentence.")]
 
     step = {"transforms": "sql", "transforms.sql.type": "SparkSql", "transforms.sql.where": "a >"}
-    judging = ConnectorAdmission(checked_worker(WORKER), "g", sql=judge)
+    judging = PluginConnectorValidator(checked_worker(WORKER), "g", sql=judge)
 
     found = errors(judging.validate({**FILES, **step}))
     judging.validate({**FILES, **step, "transforms.sql.select": "("})
@@ -119,9 +119,9 @@ def test_a_warning_says_that_tolerance_does_not_apply_to_spark_sql(
 ) -> None:
     """Before anything starts: a value that cannot be cast stops such a connector all the same."""
     step = {"transforms": "sql", "transforms.sql.type": "SparkSql", "transforms.sql.where": "a"}
-    admitting = admission({})
+    validating = validator({})
 
     for tolerance in ("none", "all"):
-        admitting.admitted({**FILES, **step, "errors.tolerance": tolerance})
+        validating.run_spec({**FILES, **step, "errors.tolerance": tolerance})
 
     assert 1 == sum("does not apply to SparkSql" in each for each in caplog.messages)

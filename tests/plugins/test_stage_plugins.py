@@ -14,7 +14,7 @@ from headrace.connect.record import SourceRecord
 from headrace.herder.answers import PluginKind
 from headrace.herder.errors import BadRequestError, NotFoundError
 from headrace.herder.queries import Passwords
-from headrace.plugins import ConnectorAdmission, Plugins, checked_worker
+from headrace.plugins import PluginConnectorValidator, Plugins, checked_worker
 from headrace.task.chain import make_stage
 from headrace.transforms.catalogue import PREDICATE_CLASSES, TRANSFORM_CLASSES
 from headrace.worker.data_plane import foreign_modules
@@ -85,9 +85,9 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plugins:
 
 
 @pytest.fixture
-def judge(plugins: Plugins) -> ConnectorAdmission:
-    """The admission of that worker."""
-    return ConnectorAdmission(checked_worker(WORKER), "g", plugins=plugins)
+def judge(plugins: Plugins) -> PluginConnectorValidator:
+    """The validator of that worker."""
+    return PluginConnectorValidator(checked_worker(WORKER), "g", plugins=plugins)
 
 
 def chain(transform: str, predicate: str | None = None, **settings: str) -> dict[str, str]:
@@ -108,12 +108,12 @@ def record(value: str) -> SourceRecord:
 @pytest.mark.parametrize("transform", ["hush", "Murmur", "MurmurTransform", MURMUR_PATH])
 @pytest.mark.parametrize("predicate", ["noisy", "IsLoud", "IsLoudPredicate", IS_LOUD])
 def test_a_slot_makes_the_classes_that_names_stand_for(
-    transform: str, predicate: str, judge: ConnectorAdmission
+    transform: str, predicate: str, judge: PluginConnectorValidator
 ):
     """With the settings behind their aliases; their modules are shipped to it."""
     given = chain(transform, predicate, mark="!") | {"predicates.p.least": "2"}
 
-    spec = judge.admitted(given)
+    spec = judge.run_spec(given)
     stage = make_stage(spec.transforms[0])
 
     assert {"murmurs"} == foreign_modules(
@@ -138,7 +138,9 @@ def test_they_are_listed_with_kind_and_version(plugins: Plugins):
     ]
 
 
-def test_settings_are_validated_and_shown_with_the_prefix_of_the_alias(judge: ConnectorAdmission):
+def test_settings_are_validated_and_shown_with_the_prefix_of_the_alias(
+    judge: PluginConnectorValidator,
+):
     """The class is shown by where it lies."""
     infos = judge.validate(chain("hush", mark="?"))
 
@@ -146,7 +148,7 @@ def test_settings_are_validated_and_shown_with_the_prefix_of_the_alias(judge: Co
     assert MURMUR_PATH == key(infos, "transforms.a.type").value.value
 
 
-def test_all_that_can_be_used_are_recommended(judge: ConnectorAdmission):
+def test_all_that_can_be_used_are_recommended(judge: PluginConnectorValidator):
     """Ours by Java's names, in Kafka Connect's order."""
     infos = judge.validate(chain("hush", "noisy"))
 
@@ -171,17 +173,17 @@ def test_all_that_can_be_used_are_recommended(judge: ConnectorAdmission):
     ],
 )
 def test_the_settings_of_one_can_be_asked_for(
-    name: str, settings: list[str], judge: ConnectorAdmission
+    name: str, settings: list[str], judge: PluginConnectorValidator
 ):
     """Its own, and no others."""
     assert settings == [each.name for each in judge.plugin_settings(name)]
 
 
-def test_a_version_may_be_asked_for(judge: ConnectorAdmission):
+def test_a_version_may_be_asked_for(judge: PluginConnectorValidator):
     """Of the settings, and of a connector's class; another one is refused in Kafka Connect's words."""
     versions = {"plugin.version": "[2,3)"}
     assert judge.plugin_settings("hush", "[2,3)")
-    assert judge.admitted(chain("hush", **versions))
+    assert judge.run_spec(chain("hush", **versions))
 
     with pytest.raises(BadRequestError, match="version range"):
         judge.plugin_settings("hush", "3")
@@ -217,10 +219,12 @@ def test_a_version_may_be_asked_for(judge: ConnectorAdmission):
         ),
     ],
 )
-def test_what_is_no_transformation_is_refused(name: str, reported: str, judge: ConnectorAdmission):
+def test_what_is_no_transformation_is_refused(
+    name: str, reported: str, judge: PluginConnectorValidator
+):
     """With the reason, at the key that names it."""
     with pytest.raises(ConfigError) as refused:
-        judge.admitted(chain(name))
+        judge.run_spec(chain(name))
 
     [(wrong, sentence)] = refused.value.problems
     assert "transforms.a.type" == wrong
@@ -230,7 +234,7 @@ def test_what_is_no_transformation_is_refused(name: str, reported: str, judge: C
 
 
 def test_a_request_imports_no_module_that_no_one_allowed(
-    plugins: Plugins, judge: ConnectorAdmission, tmp_path: Path
+    plugins: Plugins, judge: PluginConnectorValidator, tmp_path: Path
 ):
     """Whatever it asks: the file would tell."""
     (tmp_path / "trapped.py").write_text("raise SystemExit", "utf-8")
@@ -242,20 +246,20 @@ def test_a_request_imports_no_module_that_no_one_allowed(
 
 
 def test_a_setting_that_its_class_does_not_know_is_reported(
-    judge: ConnectorAdmission, caplog: pytest.LogCaptureFixture
+    judge: PluginConnectorValidator, caplog: pytest.LogCaptureFixture
 ):
     """Unless the class tells of no settings at all."""
-    judge.admitted(chain("hush", "noisy", marc="!") | {"predicates.p.least": "2"})
+    judge.run_spec(chain("hush", "noisy", marc="!") | {"predicates.p.least": "2"})
 
     reported = [each for each in caplog.messages if "isn't a known config" in each]
     assert ["transforms.a.marc" in each for each in reported] == [True]
 
 
-def test_a_password_of_a_transformation_is_hidden(judge: ConnectorAdmission):
+def test_a_password_of_a_transformation_is_hidden(judge: PluginConnectorValidator):
     """In answers and in all that the connector's tasks tell, though its name does not say that it is one."""
     given = chain("hush", word="open-sesame")
 
-    spec = judge.admitted(given)
+    spec = judge.run_spec(given)
     shown = Passwords(judge, are_masked=True).masked(given, connector=given)
 
     assert "open-sesame" not in spec.hidden.masked("It is open-sesame.")

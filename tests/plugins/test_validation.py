@@ -9,10 +9,10 @@ from headrace.plugins.validation_errors import refused_null
 from plugins.judged import (
     FILE_STREAM,
     JSON,
-    admission,
     errors,
     key,
     validated,
+    validator,
 )
 
 MISSING = 'Missing required configuration "{}" which has no default value.'
@@ -260,7 +260,7 @@ def test_values_are_shown_as_text():
 def test_a_rule_across_settings_names_its_key():
     """In the answer to a creation no one sees which key a sentence belongs to."""
     files = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "/in"}
-    infos = admission().validate(
+    infos = validator().validate(
         {**files, "files.compression": "gzip", "files.split.bytes": "10"}, "FilesConnector"
     )
 

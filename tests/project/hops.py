@@ -32,7 +32,7 @@ from headrace.testing.task_runs import StoredOffsets
 from herder.stage import Stage
 from herder.stage import request as creation
 from offsets.changing import memory_stage
-from plugins.judged import CONNECTOR, admission
+from plugins.judged import CONNECTOR, validator
 from task.test_worker_task import WORK, Driver, HeldLease
 
 _SOURCE = Path(headrace.__file__).parent
@@ -133,9 +133,9 @@ def of_a_request() -> set[str]:
 
 def of_a_configuration() -> set[str]:
     """From a connector's configuration to its spec."""
-    judge, hops = admission(), Hops()
+    judge, hops = validator(), Hops()
     with counting(hops):
-        judge.admitted(CONNECTOR)
+        judge.run_spec(CONNECTOR)
     return hops.files
 
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from headrace.config.connector_config import ConnectorConfig
-from headrace.plugins import admitted, checked_worker
+from headrace.plugins import checked_worker, validated_connector
 from headrace.task.topic_creation import first_group
 
 PAGE = (Path(__file__).parents[2] / "docs" / "topics.md").read_text()
@@ -17,7 +17,7 @@ WORKER = {"key.converter": "string", "value.converter": "string"}
 def test_the_topics_of_the_example_are_made_as_the_page_says() -> None:
     """It is let in without a warning, and each topic that is named is of its group."""
     (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
-    props = admitted(json.loads(example), checked_worker(WORKER))
+    props = validated_connector(json.loads(example), checked_worker(WORKER))
     groups = ConnectorConfig.parse(props.props).topic_groups
 
     made = {

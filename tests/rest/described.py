@@ -16,7 +16,7 @@ from headrace.herder.requests import CreateRequest, OffsetChange
 from headrace.observe.counts import Counts
 from headrace.observe.log_levels import LEVELS, Levels
 from headrace.observe.metrics import Metrics
-from headrace.plugins import ConnectorAdmission, checked_worker
+from headrace.plugins import PluginConnectorValidator, checked_worker
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
 from headrace.storage.memory import MemoryChangeStore, MemoryConfigStore, MemoryOffsetStore
@@ -114,7 +114,7 @@ def described_worker() -> Iterator[DescribedWorker]:
         changes_store=MemoryChangeStore(offsets, configs), offsets=offsets, configs=configs
     )
     config = checked_worker({"key.converter": "string", "value.converter": "string"})
-    stage = Stage(configs=configs, judge=ConnectorAdmission(config, "g"))
+    stage = Stage(configs=configs, judge=PluginConnectorValidator(config, "g"))
     stage.changes = stores.changes()
     with stage.herder() as herder:
         server = RestServer(

@@ -71,9 +71,9 @@ class Asking(Judge):
     def __init__(self) -> None:
         self.connector = Asked()
 
-    def admitted(self, config: Mapping[str, str]) -> RunSpec:
+    def run_spec(self, config: Mapping[str, str]) -> RunSpec:
         """With that connector."""
-        return replace(super().admitted(config), connector=self.connector)
+        return replace(super().run_spec(config), connector=self.connector)
 
 
 @pytest.fixture

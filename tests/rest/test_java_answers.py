@@ -13,7 +13,7 @@ from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
 from headrace.testing.waiting import until
 from herder.stage import Stage
-from plugins.judged import admission
+from plugins.judged import validator
 
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t", "file": "/nowhere"}
 INVALID = "Connector configuration is invalid and contains the following {} error(s):"
@@ -23,7 +23,7 @@ SEE = "You can also find the above list of errors at the endpoint `/connector-pl
 @pytest.fixture
 def stage() -> Stage:
     """Stores in memory, and what judges configurations in a real worker."""
-    return Stage(judge=admission())
+    return Stage(judge=validator())
 
 
 @pytest.fixture

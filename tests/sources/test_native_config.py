@@ -11,7 +11,7 @@ import pytest
 from headrace.connect.config import setting
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import ConfigError
-from headrace.plugins import admitted, checked_worker
+from headrace.plugins import checked_worker, validated_connector
 from headrace.sources import (
     Context,
     Extractor,
@@ -413,7 +413,7 @@ def test_a_worker_refuses_what_a_connector_tells():
     path = f"{ThingConnector.__module__}:ThingConnector"
 
     with pytest.raises(ConfigError, match="no streams of bytes"):
-        admitted({**PROPS, "name": "c", "connector.class": path}, worker)
+        validated_connector({**PROPS, "name": "c", "connector.class": path}, worker)
 
 
 def test_extractors_of_streams_say_so():

@@ -14,7 +14,7 @@ from headrace.spark.engine import SparkEngine
 from headrace.spark.sql_step import applied
 from headrace.task.chain import sql_step
 from headrace.task.sql.step import SqlStep
-from plugins.judged import admission, errors
+from plugins.judged import errors, validator
 from spark.sql_frames import frame, left_of, row
 
 PAGE = (Path(__file__).parents[2] / "docs" / "spark-sql.md").read_text()
@@ -29,7 +29,7 @@ LINES = [
 
 def test_the_connector_of_the_page_is_valid() -> None:
     """As far as it can be told without Spark."""
-    assert {} == errors(admission().validate(CONFIG))
+    assert {} == errors(validator().validate(CONFIG))
 
 
 @pytest.mark.spark

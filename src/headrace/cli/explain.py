@@ -27,7 +27,7 @@ from headrace.observe.secret_masking import Secrets, kept_secret
 from headrace.offsets.connector_stores import OffsetSnapshot, OverlaidOffsets
 from headrace.offsets.connector_topic import KafkaOwnTopic
 from headrace.offsets.kafka_store import KafkaOffsetStore
-from headrace.plugins import Admitted, admitted, checked_worker
+from headrace.plugins import ValidatedConnector, checked_worker, validated_connector
 from headrace.storage.sqlite_file import seen_offsets, seen_setting
 
 _GROUP_ID = "group.id"
@@ -208,7 +208,7 @@ def explain(worker_config: Path, connector_config_file: Path, *, as_json: bool) 
         where=str(worker_config),
         folder=worker_config.absolute().parent,
     )
-    found = admitted(connector_config(connector_config_file), config)
+    found = validated_connector(connector_config(connector_config_file), config)
     state_file = state_path(config, worker_config.absolute(), os.environ)
     settings = ConnectorConfig.parse(found.props)
     stored = stored_offsets(config, state_file, settings)
@@ -228,7 +228,7 @@ def explain(worker_config: Path, connector_config_file: Path, *, as_json: bool) 
 
 
 def explained(
-    found: Admitted, offsets: Mapping[SourcePartition, SourceOffset], *, slots: int
+    found: ValidatedConnector, offsets: Mapping[SourcePartition, SourceOffset], *, slots: int
 ) -> Sequence[Explained]:
     """What the connector would do with each of its objects.
 

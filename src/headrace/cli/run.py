@@ -33,7 +33,7 @@ from headrace.observe.log_format import as_logged, name_in_logs
 from headrace.observe.logs import EventLog, configure_logging
 from headrace.observe.metrics import Metrics
 from headrace.observe.secret_masking import printed_as
-from headrace.plugins import all_admitted, checked_worker
+from headrace.plugins import checked_worker, validated_connectors
 from headrace.rest.config import RestConfig
 from headrace.rest.guards import rest_problems
 from headrace.rest.listeners import Binding
@@ -195,7 +195,7 @@ def run(
 
 
 def _run_once(config: WorkerConfig, paths: Sequence[Path], state_file: Path) -> int:
-    connectors = all_admitted([partial(connector_config, path) for path in paths], config)
+    connectors = validated_connectors([partial(connector_config, path) for path in paths], config)
     make_folder(config, state_file)
     with standalone(
         config, connectors, state_file=state_file, emit=to_all(EventLog()), once=True
@@ -279,5 +279,5 @@ def _read(paths: Sequence[Path], config: WorkerConfig) -> list[ConnectorFile]:
         files.append(file)
         return file.config
 
-    all_admitted([partial(read, path) for path in paths], config)
+    validated_connectors([partial(read, path) for path in paths], config)
     return files

@@ -48,7 +48,7 @@ class ConnectorRequests:
         self._reconciler = reconciler
         self._queries = queries
         self._statuses = HerderStatuses(local)
-        self._passwords = Passwords(local.admission, are_masked=local.masks_passwords)
+        self._passwords = Passwords(local.validator, are_masked=local.masks_passwords)
 
     def checked(
         self, request: CreateRequest, before: StoredConnector | None = None
@@ -59,7 +59,7 @@ class ConnectorRequests:
         """
         stored = None if before is None else before.config
         config = self._passwords.kept(named(request.name, request.config), stored)
-        refuse_invalid(self._local.admission.validate(config))
+        refuse_invalid(self._local.validator.validate(config))
         return StoredConnector(
             name=request.name, config=config, target_state=request.initial_state.value
         )
@@ -110,7 +110,7 @@ class ConnectorRequests:
             config = changed(before.config)
             if "name" not in config:
                 # A name that a patch removes is an error; it is not taken from the URL.
-                refuse_invalid(self._local.admission.validate(config))
+                refuse_invalid(self._local.validator.validate(config))
             request = CreateRequest(name=name, config=config)
             after = self.checked(request, before)
             created = self._ask(

@@ -64,7 +64,7 @@ class OffsetRequests:
 
     def lag(self, name: str) -> Sequence[PartitionLag]:
         """The committed offsets, with their lag."""
-        spec = self._admitted(self._queries.stored(name))
+        spec = self._run_spec(self._queries.stored(name))
         return partition_lags(spec, self.offsets(name))
 
     def history(self, name: str) -> Sequence[PastChange]:
@@ -120,7 +120,7 @@ class OffsetRequests:
         with step:
             stored = self._connectors.checked(request)
             self._connectors.refuse_existing(stored.name)
-            spec = self._admitted(stored)
+            spec = self._run_spec(stored)
         message = None
         if initial_offsets is not None:
             changes = self._kafka_readiness.kafka().changes
@@ -139,7 +139,7 @@ class OffsetRequests:
         with self._held(stored.name):
             with creation_step(request.name, CreationStep.VALIDATING_CONFIG):
                 self._connectors.refuse_existing(stored.name)
-                spec = self._admitted(stored)
+                spec = self._run_spec(stored)
                 self._await_end(stored.name, "Nothing was changed")
             with self._stages.during(f"setting the initial offsets of connector {stored.name}"):
                 message = changes.create(spec, stored, initial_offsets, who=requester())
@@ -159,13 +159,13 @@ class OffsetRequests:
             stored = self._stopped(name)
             self._await_end(name, "The offsets were not changed")
             with self._stages.during(stage):
-                return act(changes, self._admitted(stored))
+                return act(changes, self._run_spec(stored))
 
     def _tried(self, name: str, stage: str, act: Callable[[OffsetChanges, RunSpec], str]) -> str:
         self._queries.stored(name)
         changes = self._kafka_readiness.kafka().changes
         with self._stages.during(f"trying: {stage}"):
-            return act(changes, self._admitted(self._queries.stored(name)))
+            return act(changes, self._run_spec(self._queries.stored(name)))
 
     def _stopped(self, name: str) -> StoredConnector:
         stored = self._queries.stored(name)
@@ -180,11 +180,11 @@ class OffsetRequests:
 
     def _own_offsets(self, stored: StoredConnector) -> OwnOffsets | None:
         """Its own offsets topic; a configuration that names none is not parsed any further."""
-        return self._admitted(stored).own_offsets if KEY in stored.config else None
+        return self._run_spec(stored).own_offsets if KEY in stored.config else None
 
-    def _admitted(self, stored: StoredConnector) -> RunSpec:
+    def _run_spec(self, stored: StoredConnector) -> RunSpec:
         try:
-            return self._local.admission.admitted(texts(stored.config))
+            return self._local.validator.run_spec(texts(stored.config))
         except ConfigError as error:
             raise BadRequestError(str(error)) from error
 

@@ -21,7 +21,7 @@ from headrace.herder.answers import (
 )
 from headrace.herder.errors import BadRequestError, NotFoundError, RequestError, refusal
 from headrace.herder.protocol import Config
-from headrace.herder.services import Admission, LocalServices
+from headrace.herder.services import ConnectorValidator, LocalServices
 from headrace.observe.secret_masking import Secrets
 from headrace.storage.protocols import Status, StoredConnector
 
@@ -35,8 +35,8 @@ _NEVER_SECRET: Final = frozenset({"name", _CLASS, "tasks.max", "task.class"})
 class Passwords:
     """Masks passwords and restores them; does neither unless *are_masked*. Any thread may call."""
 
-    def __init__(self, admission: Admission, *, are_masked: bool) -> None:
-        self._admission = admission
+    def __init__(self, validator: ConnectorValidator, *, are_masked: bool) -> None:
+        self._validator = validator
         self._are_masked = are_masked
 
     def masked(self, config: Config, *, connector: Config) -> dict[str, str | None]:
@@ -76,7 +76,7 @@ class Passwords:
 
     def _secret_keys(self, connector: Config, config: Config) -> frozenset[str]:
         try:
-            settings = self._admission.plugin_settings(connector.get(_CLASS) or "")
+            settings = self._validator.plugin_settings(connector.get(_CLASS) or "")
         except RequestError:
             return frozenset(config) - _NEVER_SECRET
         types = {each.name: each.type for each in settings} | dict(self._of_aliases(connector))
@@ -91,7 +91,7 @@ class Passwords:
         texts = {key: value for key, value in connector.items() if value is not None}
         for prefix in (f"{key}.{alias}." for key in KEYS for alias in aliases(key, texts)):
             with suppress(RequestError):
-                for each in self._admission.plugin_settings(texts.get(f"{prefix}type", "")):
+                for each in self._validator.plugin_settings(texts.get(f"{prefix}type", "")):
                     yield f"{prefix}{each.name}", each.type
 
 
@@ -144,7 +144,7 @@ class ConnectorQueries:
 
     def __init__(self, local: LocalServices) -> None:
         self._local = local
-        self._passwords = Passwords(local.admission, are_masked=local.masks_passwords)
+        self._passwords = Passwords(local.validator, are_masked=local.masks_passwords)
         # Classes that were found; a missing one may be installed later.
         self._sources = set[str]()
 
@@ -220,7 +220,7 @@ class ConnectorQueries:
         named = stored.config.get("connector.class") or ""
         if named not in self._sources:
             try:
-                self._local.admission.plugin_settings(named)
+                self._local.validator.plugin_settings(named)
             except RequestError:
                 return "unknown"
             self._sources.add(named)

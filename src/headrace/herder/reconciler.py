@@ -218,8 +218,8 @@ class Reconciler:
         assert self._kafka is not None
         try:
             # Resolved before they are used: a file that changes in between is seen as changed.
-            began = self._begun[name] = self._local.admission.resolved(stored.config)
-            spec = self._local.admission.admitted(texts(stored.config))
+            began = self._begun[name] = self._local.validator.resolved(stored.config)
+            spec = self._local.validator.run_spec(texts(stored.config))
             watched = WatchedRun(
                 name=name,
                 revision=self._lifecycles[name].running,

@@ -15,7 +15,7 @@ from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import ConfigStore, StatusStore, TopicStore
 
 
-class Admission(Protocol):
+class ConnectorValidator(Protocol):
     """Validates configurations and creates connectors from them; starts nothing. Any thread may call."""
 
     def plugins(self) -> Sequence[Plugin]:
@@ -45,7 +45,7 @@ class Admission(Protocol):
         """*config* with the placeholders of the worker's providers replaced; may read files, raises nothing."""
         ...
 
-    def admitted(self, config: Mapping[str, str]) -> RunSpec:
+    def run_spec(self, config: Mapping[str, str]) -> RunSpec:
         """A fresh, un-started connector with every setting resolved, from a valid *config*.
 
         Called for each start and for each hook. Raises :class:`~headrace.connect.errors.ConfigError`.
@@ -66,7 +66,7 @@ class LocalServices:
     configs: ConfigStore
     statuses: StatusStore
     topics: TopicStore
-    admission: Admission
+    validator: ConnectorValidator
     worker_id: str
     slots: int
     grace: float

@@ -90,7 +90,7 @@ class StandaloneHerder:
         )
         self._reloads = Reloads(
             begun=self._begun,
-            resolved=local.admission.resolved,
+            resolved=local.validator.resolved,
             restart=self._reload,
             seconds=look_seconds,
         )
@@ -281,13 +281,13 @@ class StandaloneHerder:
 
     def plugins(self) -> Sequence[Plugin]:
         """All plugins that a configuration may name."""
-        return self._local.admission.plugins()
+        return self._local.validator.plugins()
 
     def plugin_settings(self, name: str, version: str | None = None) -> Sequence[Setting]:
         """The settings of a plugin."""
-        return self._local.admission.plugin_settings(name, version)
+        return self._local.validator.plugin_settings(name, version)
 
     def validate(self, plugin: str, config: Config) -> ConfigInfos:
         """The validation of *config*."""
         tried = self._connectors.with_kept_passwords(config)
-        return self._local.admission.validate(tried, plugin)
+        return self._local.validator.validate(tried, plugin)

@@ -102,10 +102,10 @@ class Startup:
         self._queue.post(self._is_over.set)
 
     def _settle(self, kafka: KafkaServices) -> None:
-        def admitted(stored: StoredConnector) -> RunSpec:
-            return self._local.admission.admitted(texts(stored.config))
+        def run_spec(stored: StoredConnector) -> RunSpec:
+            return self._local.validator.run_spec(texts(stored.config))
 
-        for name, error in kafka.changes.recover(admitted).items():
+        for name, error in kafka.changes.recover(run_spec).items():
             _log.error(
                 "An interrupted change of the offsets of connector %s could not be finished; its next start "
                 "retries it: %s",

@@ -63,4 +63,4 @@ class HerderStatuses:
     def _version(self, name: str) -> str | None:
         stored = self._local.configs.connector(name)
         named = None if stored is None else stored.config.get("connector.class")
-        return None if named is None else self._local.admission.connector_version(named)
+        return None if named is None else self._local.validator.connector_version(named)

@@ -205,10 +205,10 @@ class OffsetChanges:
         """
         self._settle(spec, may_create=False)
 
-    def recover(self, admitted: Callable[[StoredConnector], RunSpec]) -> Mapping[str, ConnectError]:
+    def recover(self, run_spec: Callable[[StoredConnector], RunSpec]) -> Mapping[str, ConnectError]:
         """Finish changes that an earlier process has left unfinished; called once, before anything starts.
 
-        *admitted* creates a connector, as the herder does. Returns the connectors whose changes could not be
+        *run_spec* creates a connector, as the herder does. Returns the connectors whose changes could not be
         finished, with the error: these must not start.
         """
         failures = dict[str, ConnectError]()
@@ -219,7 +219,7 @@ class OffsetChanges:
                 stored = connectors.get(name) or intent.stored
                 if stored is None:
                     raise NotFoundError(f"Connector {name} not found")
-                self._settle(admitted(stored), may_create=name not in connectors)
+                self._settle(run_spec(stored), may_create=name not in connectors)
             except ConnectError as error:
                 failures[name] = error
         return failures

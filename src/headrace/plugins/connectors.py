@@ -46,7 +46,7 @@ _PASSED_ON = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
+class ValidatedConnector:
     """A connector whose configuration has been checked; made, but not started.
 
     *props* are resolved and hold secrets: only *given*, with its placeholders, may be stored or shown.
@@ -75,18 +75,18 @@ class Admitted:
         return any(map(is_sql, self.transforms))
 
 
-def all_admitted(
+def validated_connectors(
     configs: Iterable[Callable[[], Mapping[str, object]]], worker: WorkerConfig
-) -> list[Admitted]:
+) -> list[ValidatedConnector]:
     """The connectors whose configurations *configs* read, in their order, none of them started.
 
     Raises one ``ConfigError`` with the problems of all of them; a duplicate name is one of these.
     """
-    connectors = dict[str, Admitted]()
+    connectors = dict[str, ValidatedConnector]()
     errors = list[ConfigError]()
     for read in configs:
         try:
-            one = admitted(read(), worker)
+            one = validated_connector(read(), worker)
             if one.name in connectors:
                 message = f"Connector {one.name} already exists"
                 errors.append(ConfigError([("name", message)], where=_where(one.props)))
@@ -98,7 +98,7 @@ def all_admitted(
     return list(connectors.values())
 
 
-def admitted(given: Mapping[str, object], worker: WorkerConfig) -> Admitted:
+def validated_connector(given: Mapping[str, object], worker: WorkerConfig) -> ValidatedConnector:
     """The connector that *given* describes, with its warnings logged; raises ``ConfigError``."""
     made = checked_connector(given, worker, Plugins(worker))
     for warning in made.warnings:
@@ -108,7 +108,7 @@ def admitted(given: Mapping[str, object], worker: WorkerConfig) -> Admitted:
 
 def checked_connector(
     given: Mapping[str, object], worker: WorkerConfig, plugins: Plugins
-) -> Admitted:
+) -> ValidatedConnector:
     """The connector that *given* describes, with its placeholders resolved.
 
     Raises ``ConfigError`` with all problems; none of them shows what a placeholder stands for.
@@ -131,7 +131,7 @@ def checked_connector(
         raise ConfigError(shown, where=where, warnings=[submitted.masked(each) for each in unknown])
     config = ConnectorConfig.parse(props)
     chosen = (config.converter(role, worker) for role in ROLES)
-    return Admitted(
+    return ValidatedConnector(
         name=config.name,
         connector=connector,
         props=props,
@@ -205,25 +205,25 @@ def _where(props: Mapping[str, object]) -> str:
     return f"The configuration of connector {props.get('name', '(without a name)')}"
 
 
-def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec:
+def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str) -> RunSpec:
     """A connector with every setting resolved. Pure."""
-    config = ConnectorConfig.parse(admitted.props)
+    config = ConnectorConfig.parse(validated.props)
     producer, admin = config.producer(worker), config.admin(worker)
     worker_topic = worker.offsets_topic(group_id) if worker.offsets_in_topic else None
     own = own_offsets(config, worker, group_id)
-    key, value, header = admitted.converters
+    key, value, header = validated.converters
     hidden = hidden_values(
-        admitted.secrets,
-        admitted.settings,
-        admitted.props,
+        validated.secrets,
+        validated.settings,
+        validated.props,
         producer,
         admin,
-        *(each.config for each in admitted.plugins),
+        *(each.config for each in validated.plugins),
     )
     return RunSpec(
         name=config.name,
-        connector=admitted.connector,
-        props=admitted.props,
+        connector=validated.connector,
+        props=validated.props,
         max_tasks=config.tasks_max,
         enforces_max_tasks=config.tasks_max_enforce,
         delivery=worker.delivery,
@@ -234,8 +234,8 @@ def run_spec(admitted: Admitted, worker: WorkerConfig, group_id: str) -> RunSpec
         key_converter=key,
         value_converter=value,
         header_converter=header,
-        transforms=admitted.transforms,
-        between=sql_stage(admitted.connector, admitted.props, admitted.transforms),
+        transforms=validated.transforms,
+        between=sql_stage(validated.connector, validated.props, validated.transforms),
         boundary=config.boundary if worker.exactly_once else BoundaryKind.INTERVAL,
         commit_seconds=config.commit_seconds(worker),
         records_per_second=config.max_records_per_second,

@@ -10,7 +10,7 @@ from headrace.config.worker_config import WorkerConfig, shortage
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.plugins import Admitted, PluginPath
+from headrace.plugins import PluginPath, ValidatedConnector
 from headrace.runtime.engine import Engine
 from headrace.task.sql.step import SqlStage
 from headrace.task.work import SlotTicket
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def spark_engine(
-    config: WorkerConfig, connectors: Sequence[Admitted], session: SparkSession | None = None
+    config: WorkerConfig,
+    connectors: Sequence[ValidatedConnector],
+    session: SparkSession | None = None,
 ) -> SparkEngine:
     """The engine that *config* describes, or one on the user's *session*, which is never closed here.
 

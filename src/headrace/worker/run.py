@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headrace.config.worker_config import WorkerConfig
 from headrace.observe.events import EventListener
-from headrace.plugins import Admitted, run_spec
+from headrace.plugins import ValidatedConnector, run_spec
 from headrace.runtime.engine import LocalProcesses, Processes
 from headrace.runtime.runs import Worker
 from headrace.runtime.services import RunSpec
@@ -41,7 +41,7 @@ class Standalone:
 @contextmanager
 def standalone(
     config: WorkerConfig,
-    connectors: Sequence[Admitted],
+    connectors: Sequence[ValidatedConnector],
     *,
     state_file: Path,
     emit: EventListener,

@@ -16,7 +16,7 @@ from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.topics import ActiveTopics
 from headrace.observe.events import EventListener, to_all
 from headrace.offsets.administration import OffsetChanges
-from headrace.plugins import ConnectorAdmission, SqlJudge, no_judge
+from headrace.plugins import PluginConnectorValidator, SqlJudge, no_judge
 from headrace.runtime.engine import Engine, LocalProcesses, Processes
 from headrace.runtime.services import RunSpec
 from headrace.storage.sqlite import SqliteStorage
@@ -132,8 +132,8 @@ def serving(
             storage = SqliteStorage(state_file)
             opened.callback(storage.close)
         group_id = identity(config, storage)
-        admission = ConnectorAdmission(config, group_id, sql=_sql_judge(data_plane))
-        local = _local_services(config, storage, admission, worker_id or own_worker_id())
+        validator = PluginConnectorValidator(config, group_id, sql=_sql_judge(data_plane))
+        local = _local_services(config, storage, validator, worker_id or own_worker_id())
         kafka = KafkaOpening(
             config,
             local,
@@ -150,13 +150,16 @@ def serving(
 
 
 def _local_services(
-    config: WorkerConfig, storage: SqliteStorage, admission: ConnectorAdmission, worker_id: str
+    config: WorkerConfig,
+    storage: SqliteStorage,
+    validator: PluginConnectorValidator,
+    worker_id: str,
 ) -> LocalServices:
     return LocalServices(
         configs=storage.configs,
         statuses=storage.statuses,
         topics=storage.topics,
-        admission=admission,
+        validator=validator,
         worker_id=worker_id,
         slots=config.slots,
         grace=timing(config).grace,

@@ -28,8 +28,8 @@ _JAVA: Final = frozenset(JAVA_ALIASES)
 _WRAPPED: Final = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException"
 
 
-class ConnectorAdmission:
-    """See :class:`~headrace.herder.services.Admission`. Any thread may call.
+class PluginConnectorValidator:
+    """See :class:`~headrace.herder.services.ConnectorValidator`. Any thread may call.
 
     *group_id* is the worker's name in Kafka, which specifications need. *sql* checks expressions of Spark SQL, as far
     as that is possible without waiting for Spark.
@@ -50,11 +50,11 @@ class ConnectorAdmission:
         self._warned = dict[str, tuple[str, ...]]()
 
     def plugins(self) -> Sequence[Plugin]:
-        """See :class:`~headrace.herder.services.Admission`."""
+        """See :class:`~headrace.herder.services.ConnectorValidator`."""
         return self._plugins.listed()
 
     def plugin_settings(self, name: str, version: str | None = None) -> Sequence[Setting]:
-        """See :class:`~headrace.herder.services.Admission`.
+        """See :class:`~headrace.herder.services.ConnectorValidator`.
 
         The plugin's own come first. Raises ``NotFoundError`` for an unknown name, ``BadRequestError`` for a
         version that is not there, and ``ServerError`` for a class that is not a plugin.
@@ -78,14 +78,14 @@ class ConnectorAdmission:
         return (*own, *(each for each in shared if each.name not in names))
 
     def connector_version(self, name: str) -> str | None:
-        """See :class:`~headrace.herder.services.Admission`."""
+        """See :class:`~headrace.herder.services.ConnectorValidator`."""
         try:
             return connector_version(self._plugins.connector_class(name))
         except UnknownConnectorError:
             return None
 
     def validate(self, config: Mapping[str, str | None], plugin: str | None = None) -> ConfigInfos:
-        """See :class:`~headrace.herder.services.Admission`."""
+        """See :class:`~headrace.herder.services.ConnectorValidator`."""
         if plugin is not None:
             self._refuse_mismatch(config, plugin)
         try:
@@ -96,11 +96,11 @@ class ConnectorAdmission:
             raise ServerError(f"{_WRAPPED}: {error}") from error
 
     def resolved(self, config: Mapping[str, str | None]) -> Resolution:
-        """See :class:`~headrace.herder.services.Admission`."""
+        """See :class:`~headrace.herder.services.ConnectorValidator`."""
         return resolved_in(self._worker.originals, config)
 
-    def admitted(self, config: Mapping[str, str]) -> RunSpec:
-        """See :class:`~headrace.herder.services.Admission`.
+    def run_spec(self, config: Mapping[str, str]) -> RunSpec:
+        """See :class:`~headrace.herder.services.ConnectorValidator`.
 
         Warnings about settings without effect are logged once, and again only when they change.
         """
