@@ -21,7 +21,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.herder.answers import Plugin, PluginKind
 from headrace.plugins.converter_plugins import Converters
 from headrace.plugins.discovery import Found, PluginSearch, Registered
-from headrace.plugins.transform_plugins import PREDICATES, TRANSFORMATIONS, StagePlugins
+from headrace.plugins.transforms import Stages, stage_plugins
 
 GROUP: Final = "headrace.connectors"
 """The group of entry points that name connectors, as ``name = "package.module:Class"``."""
@@ -39,10 +39,8 @@ class Plugins:
         self._search = PluginSearch(worker, registered)
         self.converters: Final = Converters(self._search, self.any_plugin)
         """The converters among them."""
-        self.transforms: Final = StagePlugins(self._search, TRANSFORMATIONS, self.any_plugin)
-        """The transformations."""
-        self.predicates: Final = StagePlugins(self._search, PREDICATES, self.any_plugin)
-        """The predicates."""
+        self.stages: Final[Stages] = stage_plugins(self._search, self.any_plugin)
+        """The transformations and the predicates."""
 
     def connector_class(self, name: str) -> type[SourceConnector]:
         """The class that *name* stands for.
@@ -85,7 +83,8 @@ class Plugins:
         """The full name of the plugin of any kind that *name* stands for; ``None`` when there is none."""
         if self.converters.has(name):
             return self.converters.full_name(name)
-        return self.transforms.known(name) or self.predicates.known(name) or self._known(name)
+        stages = (each.known(name) for each in self.stages.values())
+        return next(filter(None, stages), None) or self._known(name)
 
     def may_load(self, name: str) -> bool:
         """Whether *name* stands for a path into a module that may be imported, whether or not a connector is there."""
@@ -114,7 +113,7 @@ class Plugins:
         """All plugins, each once, in Kafka Connect's order: by kind, then by class."""
         sources = {each.path: self._source(each) for each in self._found}
         ordered = sorted(sources.values(), key=lambda each: each.class_name)
-        stages = (*self.transforms.listed(), *self.predicates.listed())
+        stages = (one for each in self.stages.values() for one in each.listed())
         return (*ordered, *stages, *self.converters.listed())
 
     def _path(self, name: str) -> str:

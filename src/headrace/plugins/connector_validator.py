@@ -64,7 +64,7 @@ class PluginConnectorValidator:
             full = converters.full_name(name)
             check_version(full, version, converters.version(name))
             return converters.settings(name)
-        for stages in (self._plugins.transforms, self._plugins.predicates):
+        for stages in self._plugins.stages.values():
             config = stages.config(name)
             if config is not None:
                 check_version(stages.full_name(name), version, stages.version(name))

@@ -23,7 +23,7 @@ from headrace.offsets.target import DriverStore, OffsetTarget, OffsetTopic
 from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.exactly_once_preflight import promise_problems
 from headrace.plugins.sql_step import sql_problems, sql_stage, sql_stage_problems, sql_warnings
-from headrace.plugins.transform_aliases import (
+from headrace.plugins.transforms import (
     chain_problems,
     chain_settings,
     chosen_stages,
@@ -140,8 +140,8 @@ def checked_connector(
         converters=tuple(
             replace(each, class_name=plugins.converters.path(each.class_name)) for each in chosen
         ),
-        transforms=chosen_stages(props, plugins),
-        settings=(*connector.config_class.settings(), *chain_settings(props, plugins)),
+        transforms=chosen_stages(props, plugins.stages),
+        settings=(*connector.config_class.settings(), *chain_settings(props, plugins.stages)),
         warnings=tuple(map(submitted.masked, _warnings(connector, props, worker, plugins))),
     )
 
@@ -152,8 +152,8 @@ def _judged(
     """The connector, if there is one, and everything that is wrong with its configuration."""
     problems = [
         *connector_problems(props, worker, plugins.converters.problems),
-        *setting_problems(props, plugins),
-        *chain_problems(props, plugins),
+        *setting_problems(props, plugins.stages),
+        *chain_problems(props, plugins.stages),
     ]
     try:
         connector = plugins.connector(props.get("connector.class", ""))
@@ -166,7 +166,7 @@ def _judged(
         config = ConnectorConfig.parse(props)
         problems.extend(promise_problems(connector, props, config, worker, plugins=plugins))
     if not problems:
-        problems.extend(sql_stage_problems(connector, props, chosen_stages(props, plugins)))
+        problems.extend(sql_stage_problems(connector, props, chosen_stages(props, plugins.stages)))
     return connector, problems
 
 
@@ -189,14 +189,14 @@ def _unknown(
         for each in (
             *ConnectorConfig.settings(),
             *connector.config_class.settings(),
-            *chain_settings(props, plugins),
+            *chain_settings(props, plugins.stages),
         )
     }
     groups = aliases(GROUPS, props)
     passed_on = (*_PASSED_ON, *(f"topic.creation.{each}." for each in (*groups, DEFAULT)))
     unknown = (key for key in props if key not in known and not key.startswith(passed_on))
     yield from unknown_key_warnings(
-        (key for key in unknown if not is_passed_on(key, props, plugins)), known
+        (key for key in unknown if not is_passed_on(key, props, plugins.stages)), known
     )
     yield from plugins.converters.unknown_key_warnings(props)
 

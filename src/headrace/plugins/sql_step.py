@@ -13,7 +13,7 @@ from headrace.connect.config import Problem
 from headrace.connect.connector import PlannedConnector, SourceConnector
 from headrace.connect.errors import ConnectError
 from headrace.plugins.connector_plugins import Plugins
-from headrace.plugins.transform_aliases import AliasClass, alias_classes
+from headrace.plugins.transforms import AliasClass, alias_classes
 from headrace.task.chain import is_sql, sql_step
 from headrace.task.sql.planned_types import planned_types
 from headrace.task.sql.step import SqlStage
@@ -107,8 +107,8 @@ def makes_values(props: Mapping[str, str], plugins: Plugins) -> bool:
 def _steps(props: Mapping[str, str], plugins: Plugins) -> Sequence[AliasClass]:
     return [
         each
-        for each in alias_classes(props, plugins)
-        if each.key == TRANSFORMS and plugins.transforms.full_name(each.name) == SPARK_SQL
+        for each in alias_classes(props, plugins.stages)
+        if each.key == TRANSFORMS and each.plugins.full_name(each.name) == SPARK_SQL
     ]
 
 

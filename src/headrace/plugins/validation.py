@@ -25,7 +25,7 @@ from headrace.plugins.config_def import (
 from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.exactly_once_preflight import promise_problems
 from headrace.plugins.sql_step import SqlJudge, no_judge, sql_problems, sql_stage_problems
-from headrace.plugins.transform_aliases import (
+from headrace.plugins.transforms import (
     chain_problems,
     chain_props,
     chain_settings,
@@ -130,7 +130,7 @@ class _Validation:
             errors.add_new(section_problems(part, self._submitted.resolved))
         refused = (key for key in self._submitted.nulls() if key not in self._accepted)
         errors.add_new((key, refused_null(key)) for key in refused)
-        errors.add(chain_problems(self._chains, self._plugins), as_is=True)
+        errors.add(chain_problems(self._chains, self._plugins.stages), as_is=True)
         errors.add(sql_problems(self._chains, self._plugins, self._connector), as_is=True)
         known = frozenset(each.name for each in ConnectorConfig.settings())
         errors.add_new(
@@ -178,7 +178,7 @@ class _Validation:
     def _check_sql(self) -> None:
         # An example record goes through the chain, and Spark checks the step: all else has to be valid.
         if not self._errors.all_keys():
-            stages = chosen_stages(self._chains, self._plugins)
+            stages = chosen_stages(self._chains, self._plugins.stages)
             props = {**self._props, **self._chains}
             problems = sql_stage_problems(self._connector, props, stages, self._sql)
             self._errors.add(problems, as_is=True)
@@ -189,7 +189,7 @@ class _Validation:
                 in_worker(each, self._props, self._worker, self._converters)
                 for each in framework_settings(connector_version(type(self._connector)))
             ),
-            *chain_settings(self._chains, self._plugins),
+            *chain_settings(self._chains, self._plugins.stages),
         )
         return {each.name: each for each in settings}
 
@@ -237,7 +237,7 @@ class _Validation:
             return text
         if setting.name in {f"{role}.converter" for role in ROLES}:
             return self._converters.full_name(text)
-        return shown_class(setting.name, self._chains, self._plugins) or text
+        return shown_class(setting.name, self._chains, self._plugins.stages) or text
 
     def _is_lost(self, name: str) -> bool:
         """Whether *name* is a class that cannot be found, which Kafka Connect shows without a value."""

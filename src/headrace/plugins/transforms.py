@@ -1,10 +1,12 @@
-"""Transformations and predicates in a connector's configuration: the keys of their aliases, and their errors."""
+"""Transformations and predicates: those that a worker may use, and the aliases by which a connector's chain names them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
+import headrace
 from headrace.config.connector_config import (
     KEYS,
     PREDICATES,
@@ -16,24 +18,171 @@ from headrace.config.connector_config import (
 from headrace.config.secret_values import Resolution
 from headrace.connect.config import Config, Problem
 from headrace.connect.setting import Setting, SettingType
+from headrace.herder.answers import Plugin, PluginKind
 from headrace.plugins.config_def import versioned
-from headrace.plugins.connector_plugins import Plugins
-from headrace.plugins.discovery import ABSTRACT, WRONG_KIND
-from headrace.plugins.transform_plugins import NoConfig, StagePlugins
+from headrace.plugins.discovery import (
+    ABSTRACT,
+    WRONG_KIND,
+    AuthoredPlugins,
+    Interface,
+    PluginSearch,
+    declared_config,
+    declared_version,
+    has_methods,
+    unusable,
+    wrong_kind,
+)
 from headrace.plugins.validation_errors import reading
 from headrace.plugins.versions import version_problem
 from headrace.task.work import PluginChoice, StageChoice
+from headrace.transforms.catalogue import (
+    PREDICATE_CLASSES,
+    TRANSFORM_CLASSES,
+    predicate_config,
+    transform_config,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageKind:
+    """Transformations or predicates: our own, by Java's names, and where authors' are registered.
+
+    *key* is the setting that lists their aliases.
+    """
+
+    key: str
+    kind: PluginKind
+    group: str
+    interface: Interface
+    suffixes: tuple[str, ...]
+    own: Sequence[str]
+    own_config: Callable[[str], type[Config] | None]
+
+
+_TRANSFORMATIONS: Final = StageKind(
+    key=TRANSFORMS,
+    kind=PluginKind.TRANSFORMATION,
+    group="headrace.transforms",
+    interface=Interface("Transformation", lambda found: has_methods(found, "configure", "apply")),
+    suffixes=("Transformation", "Transform"),
+    own=TRANSFORM_CLASSES,
+    own_config=transform_config,
+)
+_PREDICATES: Final = StageKind(
+    key=PREDICATES,
+    kind=PluginKind.PREDICATE,
+    group="headrace.predicates",
+    interface=Interface("Predicate", lambda found: has_methods(found, "configure", "test")),
+    suffixes=("Predicate",),
+    own=PREDICATE_CLASSES,
+    own_config=predicate_config,
+)
+
+
+class NoConfig(Config):
+    """The settings of a class that declares none: it alone checks what it is given."""
+
+
+class StagePlugins:
+    """What a configuration may name as one of a *kind*. Any thread may call.
+
+    An author's is a class that is a :class:`~headrace.connect.transforming.Transform` or a
+    :class:`~headrace.connect.transforming.Predicate`. Its settings are those of its ``config_class``, if it has one,
+    and its version is its ``version``. *any_plugin* returns the full name of a plugin of any kind.
+    """
+
+    def __init__(
+        self, search: PluginSearch, kind: StageKind, any_plugin: Callable[[str], str | None]
+    ) -> None:
+        self.interface: Final = kind.interface.name
+        """What Kafka Connect calls them."""
+        self._kind = kind
+        self._any_plugin = any_plugin
+        self._authored = AuthoredPlugins(search, kind.group, kind.interface, *kind.suffixes)
+
+    def config(self, name: str) -> type[Config] | None:
+        """The settings of the class that *name* stands for; ``None`` when that cannot be used."""
+        if self._own(name):
+            return self._kind.own_config(name)
+        found = self._authored.class_of(name)
+        return None if found is None else declared_config(found) or NoConfig
+
+    def version(self, name: str) -> str | None:
+        """The version of the class that *name* stands for; ``None`` when its author declares none."""
+        if self._own(name):
+            return headrace.__version__
+        return declared_version(self._authored.class_of(name))
+
+    def full_name(self, name: str) -> str:
+        """The name to show for *name*, by which a slot makes it as well: Java's for our own, else an author's path."""
+        return self._own(name) or self._authored.path(name) or self._any_plugin(name) or name
+
+    def known(self, name: str) -> str | None:
+        """The full name of the class that *name* stands for, if it can be used."""
+        return self.full_name(name) if self.config(name) is not None else None
+
+    def problem(self, name: str) -> str | None:
+        """Why the class that *name* stands for cannot be used, if it cannot; Kafka Connect's sentence, without the key."""
+        if self._own(name):
+            return None
+        path = self._authored.path(name)
+        if path is not None:
+            return unusable(path, self._kind.interface)
+        # ReplaceField is abstract in Java: only ReplaceField$Key and ReplaceField$Value can be used.
+        nested = [each for each in self._kind.own if name in _names(each.partition("$")[0])]
+        if nested:
+            return f"{ABSTRACT} Did you mean {', '.join(nested)}?"
+        other = self._any_plugin(name)
+        if other is not None:
+            return wrong_kind(other, self._kind.interface)
+        return f"Class {name} could not be found."
+
+    def recommended(self) -> tuple[str, ...]:
+        """The full names of all that can be used."""
+        return tuple(sorted((*self._kind.own, *self._authored.usable())))
+
+    def listed(self) -> tuple[Plugin, ...]:
+        """All plugins of this kind, sorted by class."""
+        return tuple(sorted(self._all(), key=lambda each: each.class_name))
+
+    def _all(self) -> Iterator[Plugin]:
+        kind = self._kind.kind
+        for each in self._kind.own:
+            yield Plugin(class_name=each, kind=kind, version=headrace.__version__)
+        for path, found in self._authored.usable().items():
+            yield Plugin(class_name=path, kind=kind, version=declared_version(found))
+        for path, message in self._authored.broken():
+            yield Plugin(class_name=path, kind=kind, problem=message)
+
+    def _own(self, name: str) -> str | None:
+        """Java's name of our own class that *name* stands for, if it is one."""
+        return next((each for each in self._kind.own if name in _names(each)), None)
+
+
+def _names(java_name: str) -> tuple[str, str]:
+    """With its package, and without."""
+    return java_name, java_name.rpartition(".")[2]
+
+
+Stages = Mapping[str, StagePlugins]
+"""Transformations first, then predicates, each by the setting that lists their aliases."""
+
+
+def stage_plugins(search: PluginSearch, any_plugin: Callable[[str], str | None]) -> Stages:
+    """The transformations and predicates that *search* finds, and our own."""
+    return {
+        each.key: StagePlugins(search, each, any_plugin) for each in (_TRANSFORMATIONS, _PREDICATES)
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasClass:
     """What an *alias* of a configuration stands for: the *name* of its class, among *plugins*.
 
-    *key* is the setting that lists the alias, *kind* what Kafka Connect calls its class.
+    *key* is the setting that lists the alias.
     """
 
     key: str
-    kind: str
     alias: str
     name: str
     plugins: StagePlugins
@@ -59,15 +208,12 @@ class AliasClass:
         return f"{self.key.capitalize()}: {self.alias}"
 
 
-def alias_classes(props: Mapping[str, str], plugins: Plugins) -> Iterator[AliasClass]:
+def alias_classes(props: Mapping[str, str], stages: Stages) -> Iterator[AliasClass]:
     """Every alias of *props* once, transformations first. Pure."""
-    for key, kind, found in (
-        (TRANSFORMS, "Transformation", plugins.transforms),
-        (PREDICATES, "Predicate", plugins.predicates),
-    ):
+    for key, plugins in stages.items():
         for alias in dict.fromkeys(aliases(key, props)):
             name = props.get(f"{key}.{alias}.type", "").strip()
-            yield AliasClass(key=key, kind=kind, alias=alias, name=name, plugins=found)
+            yield AliasClass(key=key, alias=alias, name=name, plugins=plugins)
 
 
 def chain_props(submitted: Resolution) -> dict[str, str]:
@@ -82,9 +228,9 @@ def chain_props(submitted: Resolution) -> dict[str, str]:
     }
 
 
-def chain_settings(props: Mapping[str, str], plugins: Plugins) -> Iterator[Setting]:
+def chain_settings(props: Mapping[str, str], stages: Stages) -> Iterator[Setting]:
     """The settings of every alias in *props*; those of its class only where the class can be used. Pure."""
-    for each in alias_classes(props, plugins):
+    for each in alias_classes(props, stages):
         of_class = tuple(_class_settings(each))
         yield from of_class
         others = [*each.own_settings()]
@@ -94,32 +240,32 @@ def chain_settings(props: Mapping[str, str], plugins: Plugins) -> Iterator[Setti
             yield replace(one, order=place)
 
 
-def chosen_stages(props: Mapping[str, str], plugins: Plugins) -> tuple[StageChoice, ...]:
+def chosen_stages(props: Mapping[str, str], stages: Stages) -> tuple[StageChoice, ...]:
     """The transformation chain of *props*, which are valid, with classes as a slot makes them. Pure."""
     return tuple(
         replace(
             each,
-            transform=_placed(each.transform, plugins.transforms),
-            predicate=each.predicate and _placed(each.predicate, plugins.predicates),
+            transform=_placed(each.transform, stages[TRANSFORMS]),
+            predicate=each.predicate and _placed(each.predicate, stages[PREDICATES]),
         )
         for each in stage_choices(props)
     )
 
 
-def is_passed_on(key: str, props: Mapping[str, str], plugins: Plugins) -> bool:
+def is_passed_on(key: str, props: Mapping[str, str], stages: Stages) -> bool:
     """Whether *key* is for a class that declares no settings, and so may know any key. Pure."""
     return any(
         key.startswith(each.prefix) and each.config() is NoConfig
-        for each in alias_classes(props, plugins)
+        for each in alias_classes(props, stages)
     )
 
 
-def shown_class(key: str, props: Mapping[str, str], plugins: Plugins) -> str | None:
+def shown_class(key: str, props: Mapping[str, str], stages: Stages) -> str | None:
     """How the class at *key* of *props* is shown; ``None`` when *key* does not name the class of an alias. Pure."""
     return next(
         (
             each.plugins.full_name(each.name)
-            for each in alias_classes(props, plugins)
+            for each in alias_classes(props, stages)
             if key == f"{each.prefix}type"
         ),
         None,
@@ -140,22 +286,22 @@ def _class_settings(of: AliasClass) -> Iterator[Setting]:
         name=f"{of.prefix}type",
         type=SettingType.CLASS,
         importance="high",
-        doc=f"The class of the {of.kind.lower()} '{of.alias}'.",
+        doc=f"The class of the {of.plugins.interface.lower()} '{of.alias}'.",
         group=of.group,
         order=0,
         width="LONG",
-        display_name=f"{of.kind} type for {of.alias}",
+        display_name=f"{of.plugins.interface} type for {of.alias}",
         recommended=of.plugins.recommended(),
     )
     version = Setting(
         name=f"{of.prefix}plugin.version",
         default=None,
         importance="high",
-        doc=f"Which version of the {of.kind.lower()} '{of.alias}' to use.",
+        doc=f"Which version of the {of.plugins.interface.lower()} '{of.alias}' to use.",
         group=of.group,
         order=1,
         width="LONG",
-        display_name=f"{of.kind} version for {of.alias}",
+        display_name=f"{of.plugins.interface} version for {of.alias}",
     )
     yield versioned(version, of.plugins.version(of.name))
 
@@ -187,7 +333,7 @@ def _placed(choice: PluginChoice, plugins: StagePlugins) -> PluginChoice:
     return replace(choice, class_name=plugins.full_name(choice.class_name))
 
 
-def chain_problems(props: Mapping[str, str], plugins: Plugins) -> Iterator[Problem]:
+def chain_problems(props: Mapping[str, str], stages: Stages) -> Iterator[Problem]:
     """What is wrong with the aliases in *props*, their classes, and across the settings of these.
 
     :func:`setting_problems` reports single settings, among them a missing class.
@@ -197,16 +343,16 @@ def chain_problems(props: Mapping[str, str], plugins: Plugins) -> Iterator[Probl
         if len(set(listed)) < len(listed):
             message = f"Invalid value [{', '.join(listed)}] for configuration {key}"
             yield key, f"{message}: Duplicate alias provided."
-    for each in alias_classes(props, plugins):
+    for each in alias_classes(props, stages):
         if each.name:
             yield from _class_problems(each, props)
     for alias in aliases(TRANSFORMS, props):
         yield from _condition_problems(alias, props)
 
 
-def setting_problems(props: Mapping[str, str], plugins: Plugins) -> Iterator[Problem]:
+def setting_problems(props: Mapping[str, str], stages: Stages) -> Iterator[Problem]:
     """What is wrong with each setting of an alias by itself."""
-    for setting in chain_settings(props, plugins):
+    for setting in chain_settings(props, stages):
         for message in reading(setting, props).errors:
             yield setting.name, message
 
