@@ -23,9 +23,10 @@ from headrace.connect.transforming import Transform
 from headrace.converters import make_converter
 from headrace.sources.extractors.by_name import LINES
 from headrace.task.chain import Chain, Stage
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.task.error_handling import RetryWithBackoff
 from headrace.task.frames import Frame, Records
-from headrace.task.work import ErrorPolicy, Progress
+from headrace.task.slot_report import Progress
 from headrace.testing.format_suite import reader_of
 from headrace.transforms.catalogue import TRANSFORM_CLASSES, make_transform
 

@@ -9,7 +9,7 @@ from headrace.config.rules import connector_problems, connector_warnings
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.errors import ConfigError
 from headrace.converters import converter_problems
-from headrace.task.work import BoundaryKind, ErrorPolicy, PluginChoice
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy, PluginChoice
 
 _LEAST = {"name": "c", "connector.class": "files"}
 _WORKER = {

@@ -10,7 +10,7 @@ from headrace.config.rules import worker_problems
 from headrace.config.worker_config import WorkerConfig, state_path, worker_warnings
 from headrace.connect.errors import ConfigError
 from headrace.converters import converter_problems
-from headrace.task.work import Delivery, PluginChoice
+from headrace.task.connector_spec import Delivery, PluginChoice
 
 _LEAST = {"key.converter": "string", "value.converter": "json"}
 

@@ -29,7 +29,7 @@ from headrace.connectors.files.stores import local
 from headrace.connectors.files.stores.catalogue import KINDS
 from headrace.connectors.files.stores.errors import ObjectGoneError
 from headrace.connectors.files.stores.local import LocalStore
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.testing.task_runs import LocalRun, StoredOffsets
 from headrace.testing.waiting import until
 from task.local_loop import Rounds

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headrace.connectors.files.connector import FilesConnector
-from headrace.task.work import BoundaryKind, ErrorPolicy
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from task.local_loop import Rounds
 
 DEAD = ErrorPolicy(tolerate=True, dead_letters="dead", headers=True)

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.connect import SourceOffset, SourcePartition
 from headrace.connectors.files.connector import FilesConnector
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.testing.task_runs import LocalRun
 from task.local_loop import Rounds
 

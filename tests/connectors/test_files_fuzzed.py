@@ -10,7 +10,7 @@ import pytest
 
 from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.connector import FilesConnector
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from sources.fuzzing import DAMAGES, Seen, seen_in
 from sources.test_fuzz import whole_of
 from task.local_loop import Rounds

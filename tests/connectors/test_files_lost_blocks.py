@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.connectors.files.connector import FilesConnector
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from sources.avro_files import block, datum, header, long
 from task.local_loop import Rounds
 

@@ -16,7 +16,7 @@ from headrace.connect.errors import RetriableError
 from headrace.connectors.files import opening
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.task import FilesTask
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.testing.task_runs import LocalContext, StoredOffsets
 from task.local_loop import Rounds
 

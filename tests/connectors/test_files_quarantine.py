@@ -22,7 +22,7 @@ from headrace.connectors.files.local.prefix_check import PrefixCheck
 from headrace.connectors.files.planning import decide
 from headrace.connectors.files.progress import Progress, by_file
 from headrace.connectors.files.stored.selection import StoredSeen
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.testing.task_runs import StoredOffsets
 from sources.avro_files import avro_file
 from task.local_loop import Rounds

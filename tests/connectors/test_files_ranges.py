@@ -26,7 +26,7 @@ from headrace.connectors.files.config import FilesConfig
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.progress import by_file
 from headrace.connectors.files.task import FilesTask
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.testing.task_runs import Delivered, LocalContext, LocalRun, StoredOffsets
 from sources.avro_files import SYNC, avro_file
 from task.local_loop import Rounds

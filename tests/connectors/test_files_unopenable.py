@@ -15,7 +15,7 @@ import pytest
 from connectors.files_steps import Steps
 from headrace.connect import ConnectError, SourceOffset, SourcePartition
 from headrace.connectors.files.connector import FilesConnector
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.testing.task_runs import LocalRun
 from task.local_loop import Rounds
 

@@ -19,7 +19,7 @@ from headrace.connect.errors import (
 from headrace.connect.partition import SourcePartition
 from headrace.connect.schema import SchemaType
 from headrace.connectors.sqlite_table import SqliteConnector, SqliteTask
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.testing.task_runs import (
     LocalConnectorContext,
     LocalContext,

@@ -12,8 +12,8 @@ from multiprocessing.context import ForkServerProcess
 from multiprocessing.forkserver import _forkserver  # pyright: ignore[reportPrivateUsage]
 
 from headrace.connect.errors import RetriableError
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage, refuse_sql
-from headrace.task.work import SlotTicket
 from headrace.task.worker_task import run_slot
 
 # Not forks of the test's process, which has threads and a Kafka client: those of a server that has nothing but

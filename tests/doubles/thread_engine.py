@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage, refuse_sql
-from headrace.task.work import SlotTicket
 from headrace.task.worker_task import run_slot
 
 

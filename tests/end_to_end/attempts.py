@@ -19,7 +19,7 @@ from headrace.observe.events import Event, SlotProgress
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
-from headrace.task.work import SlotWork
+from headrace.task.slot_work import SlotWork
 
 # Each slot is at work for seconds, at the rate of a scene.
 RECORDS = 32_000

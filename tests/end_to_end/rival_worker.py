@@ -15,8 +15,8 @@ from pathlib import Path
 
 from headrace.cli import run
 from headrace.cli.main import outcome
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.task.work import SlotTicket
 from headrace.testing.waiting import until
 from headrace.worker import serving, standalone
 

@@ -17,8 +17,8 @@ from headrace.observe.events import Event, Replanned, SlotClaimed
 from headrace.plugins import checked_worker, validated_connector
 from headrace.runtime.engine import Engine, Processes
 from headrace.runtime.micro_batch import SlotState
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.task.work import SlotTicket
 from headrace.testing.judge import Verdict, judged
 from headrace.worker import standalone
 

@@ -34,7 +34,8 @@ from headrace.runtime.services import RunSpec, Services, Timing
 from headrace.runtime.task_status import RunWatcher
 from headrace.storage.protocols import Retention
 from headrace.storage.sqlite import SqliteStorage
-from headrace.task.work import Outcome, SlotReport, SlotTicket
+from headrace.task.slot_report import Outcome, SlotReport
+from headrace.task.slot_work import SlotTicket
 from headrace.testing.waiting import until
 from headrace.worker import serving
 from herder.test_real_runs import Making

@@ -15,8 +15,8 @@ from end_to_end.held_task import HOLD
 from end_to_end.scene import OutOfReach, Scene, is_claim
 from headrace.connect.errors import RetriableError
 from headrace.observe.events import Replanned, SlotClaimed
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.task.work import SlotTicket
 from headrace.testing.waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]

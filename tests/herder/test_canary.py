@@ -26,8 +26,9 @@ from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
 from headrace.runtime.services import Timing
 from headrace.storage.sqlite import SqliteStorage
+from headrace.task.slot_report import SlotReport
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.task.work import SlotReport, SlotTicket
 from headrace.task.worker_task import run_slot
 from headrace.testing.waiting import until
 from runtime.desk import Desk

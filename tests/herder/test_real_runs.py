@@ -29,7 +29,8 @@ from headrace.observe.events import TopicsWritten
 from headrace.runtime.services import RunSpec, Timing
 from headrace.storage.sqlite import SqliteStorage
 from headrace.task.channel import ChannelClient
-from headrace.task.work import Outcome, Progress, SlotReport, SlotTicket
+from headrace.task.slot_report import Outcome, Progress, SlotReport
+from headrace.task.slot_work import SlotTicket
 from headrace.testing.waiting import until
 from herder.stage import FakeChanges, Judge, Stage, request
 from runtime.desk import Desk

@@ -36,7 +36,7 @@ from headrace.storage.protocols import (
     Retention,
     StoredConnector,
 )
-from headrace.task.work import Delivery
+from headrace.task.connector_spec import Delivery
 from runtime.coordinators import MemoryCoordinator
 from runtime.desk import SPEC, FakeEngine, Nobody
 

@@ -26,7 +26,7 @@ from headrace.herder.answers import TargetState
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
 from headrace.runtime.assignment import task_path
-from headrace.task.work import Progress
+from headrace.task.slot_report import Progress
 from headrace.task.worker_task import WorkerTask
 from headrace.testing.task_runs import StoredOffsets
 from herder.stage import Stage

@@ -19,8 +19,10 @@ from headrace.runtime.micro_batch import SlotState
 from headrace.runtime.services import RunSpec, Services, Timing
 from headrace.storage.memory import MemoryConfigStore, MemoryOffsetStore, MemoryStatusStore
 from headrace.task.channel import ChannelClient
+from headrace.task.connector_spec import BoundaryKind, Delivery, PluginChoice
+from headrace.task.slot_report import SlotReport
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.task.work import BoundaryKind, Delivery, PluginChoice, SlotReport, SlotTicket
 from runtime.coordinators import MemoryCoordinator, OnFence
 
 STRING = PluginChoice(class_name="string")

@@ -18,7 +18,8 @@ from headrace.observe.events import (
     Waiting,
 )
 from headrace.runtime.services import RunSpec
-from headrace.task.work import Outcome, Progress, SlotReport, SlotTicket
+from headrace.task.slot_report import Outcome, Progress, SlotReport
+from headrace.task.slot_work import SlotTicket
 from runtime.desk import Desk
 
 

@@ -8,15 +8,9 @@ from headrace.observe.events import Event, SlotProgress, TaskCounts, Waiting
 from headrace.offsets.target import DriverStore
 from headrace.runtime.batch_progress import BatchProgress, SourceWaits
 from headrace.runtime.micro_batch import MicroBatch
-from headrace.task.work import (
-    ConnectorSpec,
-    Delivery,
-    Outcome,
-    PluginChoice,
-    Progress,
-    SlotReport,
-    SlotWork,
-)
+from headrace.task.connector_spec import ConnectorSpec, Delivery, PluginChoice
+from headrace.task.slot_report import Outcome, Progress, SlotReport
+from headrace.task.slot_work import SlotWork
 
 STRINGS = PluginChoice(class_name="string")
 

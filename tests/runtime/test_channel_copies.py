@@ -15,8 +15,8 @@ from headrace.runtime.channel_server import Channel
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.task import channel as slot_channel
 from headrace.task.channel import ChannelClient
+from headrace.task.slot_work import SlotTicket
 from headrace.task.transactions import DriverOffsetCopier
-from headrace.task.work import SlotTicket
 from headrace.testing.waiting import until
 from runtime.test_micro_batch import micro_batch
 

@@ -32,8 +32,10 @@ from headrace.runtime.engine import Capacity
 from headrace.runtime.services import RunSpec, Timing
 from headrace.storage.protocols import TaskCount
 from headrace.task.channel import ChannelClient
+from headrace.task.connector_spec import BoundaryKind
+from headrace.task.slot_report import Outcome, Progress, SlotReport
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.task.work import BoundaryKind, Outcome, Progress, SlotReport, SlotTicket
 from headrace.testing.waiting import until
 from runtime.desk import SPEC, Desk, FakeEngine
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from headrace.runtime.batch_runner import end_reason
-from headrace.task.work import EndReason, Outcome
+from headrace.task.slot_report import Outcome
+from headrace.task.slot_work import EndReason
 
 
 def reason(

@@ -21,7 +21,7 @@ from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.target import OffsetTopic
 from headrace.runtime.driver_commits import DriverOffsetCommitter
 from headrace.runtime.services import RunSpec
-from headrace.task.work import Delivery
+from headrace.task.connector_spec import Delivery
 from headrace.testing.judge import committed_records
 from runtime.desk import SPEC, Desk
 

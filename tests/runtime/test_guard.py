@@ -19,7 +19,8 @@ from headrace.runtime.fencing import Ownership
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import TaskCount
 from headrace.task.channel import ChannelClient
-from headrace.task.work import Outcome, SlotReport, SlotTicket
+from headrace.task.slot_report import Outcome, SlotReport
+from headrace.task.slot_work import SlotTicket
 from runtime.desk import SPEC, Desk
 
 OTHER = SourcePartition(filename="other")
@@ -237,7 +238,7 @@ def test_an_idle_connector_learns_within_a_minute_that_it_was_taken_over(workers
 
 def test_without_exactly_once_there_is_no_guard(workers: Workers) -> None:
     """There are no transactions that it could stand before."""
-    from headrace.task.work import Delivery
+    from headrace.task.connector_spec import Delivery
 
     ownership = owner(workers.first, delivery=Delivery.AT_LEAST_ONCE)
     ownership.prove()

@@ -15,7 +15,7 @@ from headrace.connect.task import Offsets, SourceTask
 from headrace.offsets.connector_stores import OffsetSnapshot
 from headrace.runtime.rounds import idle_updates
 from headrace.runtime.services import RunSpec
-from headrace.task.work import BoundaryKind, Delivery
+from headrace.task.connector_spec import BoundaryKind, Delivery
 from runtime.desk import SPEC
 
 OTHER = SourcePartition(shelf="other")

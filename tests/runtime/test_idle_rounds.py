@@ -8,7 +8,7 @@ from headrace.connect.task import Split
 from headrace.observe.events import ConnectorIdle
 from headrace.runtime.services import Timing
 from headrace.storage.memory import MemoryOffsetStore
-from headrace.task.work import Outcome, SlotReport
+from headrace.task.slot_report import Outcome, SlotReport
 from headrace.testing.waiting import until
 from runtime.desk import Desk
 

@@ -16,9 +16,10 @@ from headrace.connect.task import Split
 from headrace.observe.events import MicroBatchStarted, SlotProgress
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.task.channel import ChannelClient
+from headrace.task.slot_report import Outcome, SlotReport
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.row_types import FrameTypes
 from headrace.task.sql.step import SqlStage, SqlStep
-from headrace.task.work import Outcome, SlotReport, SlotTicket
 from headrace.testing.waiting import until
 from runtime.desk import SPEC, Desk, FakeEngine
 

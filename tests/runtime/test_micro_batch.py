@@ -6,16 +6,9 @@ import threading
 
 from headrace.offsets.target import OffsetTopic
 from headrace.runtime.micro_batch import MicroBatch
-from headrace.task.work import (
-    ConnectorSpec,
-    Delivery,
-    EndReason,
-    ErrorPolicy,
-    Outcome,
-    PluginChoice,
-    SlotReport,
-    SlotWork,
-)
+from headrace.task.connector_spec import ConnectorSpec, Delivery, ErrorPolicy, PluginChoice
+from headrace.task.slot_report import Outcome, SlotReport
+from headrace.task.slot_work import EndReason, SlotWork
 
 BYTES = PluginChoice(class_name="bytes")
 

@@ -14,7 +14,7 @@ from headrace.observe.events import Waiting
 from headrace.offsets.connector_stores import OffsetSnapshot
 from headrace.runtime.batch_runner import BatchResult
 from headrace.runtime.rounds import NoProgressGuard
-from headrace.task.work import Outcome, SlotReport
+from headrace.task.slot_report import Outcome, SlotReport
 from headrace.testing.waiting import until
 from runtime.desk import Desk
 

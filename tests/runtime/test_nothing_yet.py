@@ -12,7 +12,7 @@ from headrace.connect.connector import Plan
 from headrace.connect.task import Split
 from headrace.observe.events import ConnectorIdle
 from headrace.runtime.services import Timing
-from headrace.task.work import Outcome, SlotReport
+from headrace.task.slot_report import Outcome, SlotReport
 from headrace.testing.waiting import until
 from runtime.desk import Desk
 

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from headrace.runtime.micro_batch import MicroBatch
-from headrace.task.work import Outcome, SlotReport
+from headrace.task.slot_report import Outcome, SlotReport
 from headrace.testing.waiting import until
 from runtime.test_micro_batch import micro_batch
 

@@ -9,7 +9,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.offsets.connector_stores import OffsetSnapshot
 from headrace.runtime.batch_runner import BatchResult
 from headrace.runtime.rounds import PollBackoff
-from headrace.task.work import Outcome, SlotReport
+from headrace.task.slot_report import Outcome, SlotReport
 
 
 def offsets(at: int) -> OffsetSnapshot:

@@ -14,7 +14,7 @@ from headrace.connect.partition import OffsetReader
 from headrace.observe.events import Committed, ConnectorIdle, OffsetsMoved, Waiting
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.runtime.services import Timing
-from headrace.task.work import Outcome, SlotReport
+from headrace.task.slot_report import Outcome, SlotReport
 from headrace.testing.waiting import until
 from runtime.desk import SPEC, Desk
 

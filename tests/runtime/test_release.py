@@ -14,7 +14,8 @@ from headrace.observe.events import ConnectorFailed
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.storage.memory import MemoryStatusStore
 from headrace.storage.protocols import Status, TaskCount
-from headrace.task.work import Delivery, Outcome, SlotReport
+from headrace.task.connector_spec import Delivery
+from headrace.task.slot_report import Outcome, SlotReport
 from runtime.desk import SPEC, Desk
 
 FINISHED = SlotReport(outcome=Outcome.FINISHED)

@@ -13,7 +13,7 @@ from headrace.connect.task import Split
 from headrace.observe.events import ConnectorFailed, TaskFailed
 from headrace.observe.secret_masking import Secrets
 from headrace.runtime.connector_run import ConnectorRun
-from headrace.task.work import Outcome, SlotReport
+from headrace.task.slot_report import Outcome, SlotReport
 from runtime.desk import SPEC, Desk
 
 SECRET = "hunter" + "2" * 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.runtime.batch_progress import SourceWaits
 from headrace.runtime.micro_batch import MicroBatch
-from headrace.task.work import Outcome, SlotReport
+from headrace.task.slot_report import Outcome, SlotReport
 from runtime.test_micro_batch import micro_batch
 
 

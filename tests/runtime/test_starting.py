@@ -12,7 +12,7 @@ from headrace.connect.connector import ConnectorContext, Plan
 from headrace.connect.errors import RetriableError
 from headrace.observe.events import ConnectorFailed, ConnectorStarted, ConnectorStopped, Waiting
 from headrace.runtime.connector_run import ConnectorRun
-from headrace.task.work import Outcome, SlotReport
+from headrace.task.slot_report import Outcome, SlotReport
 from headrace.testing.waiting import until
 from runtime.desk import SPEC, Desk
 

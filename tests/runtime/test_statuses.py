@@ -16,8 +16,9 @@ from headrace.observe.events import ConnectorIdle
 from headrace.storage.memory import MemoryStatusStore
 from headrace.storage.protocols import Status
 from headrace.task.channel import ChannelClient
+from headrace.task.slot_report import Outcome, SlotReport
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.task.work import Outcome, SlotReport, SlotTicket
 from headrace.testing.waiting import until
 from runtime.desk import Desk, FakeEngine
 

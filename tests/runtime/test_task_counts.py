@@ -13,7 +13,7 @@ from headrace.connect.connector import Plan
 from headrace.connectors.file_stream import FileStreamSourceConnector
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.storage.protocols import TaskCount
-from headrace.task.work import Outcome, SlotReport
+from headrace.task.slot_report import Outcome, SlotReport
 from runtime.desk import SPEC, Desk
 
 

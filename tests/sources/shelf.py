@@ -23,7 +23,7 @@ from headrace.sources import (
     SourceConfig,
     TextKeys,
 )
-from headrace.task.work import BoundaryKind, ErrorPolicy
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.testing.task_runs import LocalContext, LocalRun, Stored, StoredOffsets
 from task.loop import Loop
 

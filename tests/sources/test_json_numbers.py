@@ -15,7 +15,7 @@ from headrace.connect.json_document import document
 from headrace.connect.partition import SourcePartition
 from headrace.sources import EvolvingRecord
 from headrace.sources.json_numbers import Numbers, parsed
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from sources.shelf import PROPS, SHELF, Shelf, ShelfConnector, ShelfTask
 from task.local_loop import Rounds
 

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.connect.connector import SourceConnector
 from headrace.connect.partition import SourcePartition
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from sources.shelf import (
     KINDS,
     PROPS,

@@ -24,7 +24,7 @@ from headrace.sources import (
 )
 from headrace.sources.extractors.by_name import JSONL
 from headrace.sources.extractors.streams import Compression
-from headrace.task.work import BoundaryKind, ErrorPolicy
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.testing.task_runs import LocalConnectorContext, LocalRun, StoredOffsets
 from sources.avro_files import avro_file
 from sources.shelf import (

@@ -11,7 +11,7 @@ from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import TaskFailedError
 from headrace.sources.endings import Endings
 from headrace.sources.overwritten import is_changed
-from headrace.task.work import BoundaryKind
+from headrace.task.connector_spec import BoundaryKind
 from headrace.testing.task_runs import LocalContext, Stored, StoredOffsets, records_of
 from headrace.testing.waiting import until
 from sources.shelf import KINDS, PROPS, Shelf, ShelfTask, partition_of, played, run

@@ -10,7 +10,7 @@ import pytest
 from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.connect.errors import TaskFailedError
 from headrace.sources import OffsetEntry
-from headrace.task.work import BoundaryKind
+from headrace.task.connector_spec import BoundaryKind
 from headrace.testing.task_runs import Stored
 from sources.shelf import (
     PROPS,

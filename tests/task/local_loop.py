@@ -10,7 +10,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Polled, SourceTask
 from headrace.kafka.sender import EncodedHeaders
 from headrace.offsets.codec import OffsetKey, Unreadable, decoded_key, decoded_value
-from headrace.task.work import BoundaryKind, ErrorPolicy
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.testing.task_runs import LocalRun
 from task.loop import Loop
 

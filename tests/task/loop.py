@@ -22,19 +22,20 @@ from headrace.connect.task import Offsets, Polled, SourceTask
 from headrace.converters import make_converter, make_header_converter
 from headrace.offsets.codec import encoded_key
 from headrace.task.chain import Chain, Stage
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.task.encoding import Encoder
 from headrace.task.error_handling import ErrorTolerance, RetryWithBackoff
 from headrace.task.frames import Place
 from headrace.task.offset_commit import OffsetCommitter
 from headrace.task.poll_loop import PollLoop, PollSettings
 from headrace.task.polled_frames import Throttle
+from headrace.task.slot_report import Outcome, Progress
 from headrace.task.transaction_boundary import Boundary, BoundaryRequests
 from headrace.task.transactions import (
     AcknowledgedCommitStrategy,
     CommitStrategy,
     TransactionalCommitStrategy,
 )
-from headrace.task.work import BoundaryKind, ErrorPolicy, Outcome, Progress
 from headrace.task.write_pipeline import WritePipeline
 from headrace.task.writer import TaskWriter
 

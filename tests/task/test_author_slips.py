@@ -21,8 +21,8 @@ from headrace.connect.record import Header, SourceRecord
 from headrace.connect.schema import STRING, Schema
 from headrace.connect.transforming import Predicate
 from headrace.task.chain import Stage
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.task.encoding import Encoder
-from headrace.task.work import ErrorPolicy
 from headrace.transforms.filter import Filter
 from task.loop import FILE, Loop, ScriptedTask, batch, record
 

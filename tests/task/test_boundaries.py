@@ -9,8 +9,8 @@ import pytest
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.record import SourceRecord
+from headrace.task.connector_spec import BoundaryKind
 from headrace.task.transaction_boundary import BoundaryRequests
-from headrace.task.work import BoundaryKind
 from task.loop import Loop, ScriptedTask, batch, record
 
 

@@ -15,7 +15,7 @@ from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
 from headrace.connect.record import SourceRecord
 from headrace.connect.transforming import Predicate, Transform
 from headrace.task.chain import Stage
-from headrace.task.work import BoundaryKind, ErrorPolicy
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.transforms.filter import Filter
 from headrace.transforms.predicates import RecordIsTombstone
 from task.loop import FILE, Loop, ScriptedTask, batch, record

@@ -16,7 +16,7 @@ from headrace.connect.errors import ConfigError, RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.transforming import Predicate, Transform
 from headrace.task.chain import Stage
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.transforms.catalogue import make_predicate, make_transform
 from project.sampling import drawn
 from task.loop import Loop, ScriptedTask

@@ -11,7 +11,7 @@ import pytest
 
 from headrace.connect.errors import RecordError, RetriableError
 from headrace.connect.schema import Schema
-from headrace.task.work import BoundaryKind, ErrorPolicy
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from task.loop import Loop, ScriptedTask, batch
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.batch import SourceBatch
+from headrace.task.connector_spec import BoundaryKind
 from headrace.task.polled_frames import MOST_BYTES, MOST_ROWS, pieces
-from headrace.task.work import BoundaryKind
 from task.loop import Loop, ScriptedTask, batch
 
 

@@ -17,8 +17,9 @@ from headrace.connect.record import BadRecord, Header, RecordMetadata, SourceRec
 from headrace.connect.schema import INT64, STRING, TIMESTAMP
 from headrace.kafka.sender import EncodedRecords
 from headrace.observe.secret_masking import Secrets
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.task.dead_letters import PREFIX, DeadLetters, PassedOver, raw_value
-from headrace.task.work import BoundaryKind, EndReason, ErrorPolicy
+from headrace.task.slot_work import EndReason
 from task.loop import FILE, Loop, ScriptedTask, batch, both_modes, record
 
 DEAD = ErrorPolicy(tolerate=True, dead_letters="dead")

@@ -44,10 +44,10 @@ from headrace.task.frames import (
     Refused,
     Waiting,
 )
+from headrace.task.slot_report import Outcome
 from headrace.task.sql.decoder import FrameDecoder
 from headrace.task.sql.encoder import FrameEncoder
 from headrace.task.sql.row_types import FrameTypes, travelling
-from headrace.task.work import Outcome
 
 FILE = SourcePartition(filename="f")
 ORDER = Schema(

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.task.lease import Lease
-from headrace.task.work import Progress
+from headrace.task.slot_report import Progress
 from headrace.testing.waiting import until
 
 

@@ -13,7 +13,7 @@ from headrace.connect.errors import ConnectError, RecordError, TaskFailedError
 from headrace.connect.record import BadRecord, SourceRecord
 from headrace.connect.schema import INT64
 from headrace.task.chain import Stage
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from task.loop import FILE, Loop, ScriptedTask, batch
 
 LOGGED = ErrorPolicy(log=True, log_content=True)

@@ -14,8 +14,8 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.offsets.codec import encoded_key
+from headrace.task.connector_spec import BoundaryKind
 from headrace.task.pending_offsets import changed, checked_update, read_only
-from headrace.task.work import BoundaryKind
 from task.loop import FILE, Loop, ScriptedTask, batch
 
 OTHER = SourcePartition(filename="g")

@@ -14,8 +14,9 @@ from headrace.connect.errors import StaleTokenError, TaskFailedError, Transactio
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Polled
 from headrace.kafka.sender import EncodedRecords, OffsetEntry
+from headrace.task.connector_spec import BoundaryKind
+from headrace.task.slot_report import Progress
 from headrace.task.transactions import OpenTransaction, TransactionTooLongError, too_long_again
-from headrace.task.work import BoundaryKind, Progress
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease
 from task.test_worker_task import WORK, Driver, with_settings

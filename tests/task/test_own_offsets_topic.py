@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from headrace.connect.errors import TaskFailedError
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from task.loop import Loop, ScriptedTask, batch
 from task.test_dead_letters import bad
 

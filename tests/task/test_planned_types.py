@@ -8,9 +8,9 @@ import pytest
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.record import RecordSchemas
 from headrace.connect.schema import INT64, STRING, TIMESTAMP, Field, Schema, SchemaType, decimal
+from headrace.task.connector_spec import PluginChoice, StageChoice
 from headrace.task.sql.planned_types import planned_types
 from headrace.task.sql.row_types import FrameTypes
-from headrace.task.work import PluginChoice, StageChoice
 
 ORDER = Schema(
     type=SchemaType.STRUCT, fields=(Field("id", STRING), Field("at", TIMESTAMP.as_optional()))

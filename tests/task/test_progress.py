@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from headrace.task.work import Tally
+from headrace.task.slot_report import Tally
 from task.loop import Loop, ScriptedTask, batch, both_modes
 
 

@@ -11,8 +11,9 @@ from headrace.connect.task import Polled
 from headrace.task.frames import Commit, Failed, Frame, Records
 from headrace.task.poll_loop import PollLoop, PollSettings
 from headrace.task.polled_frames import Throttle
+from headrace.task.slot_report import Outcome, Progress
+from headrace.task.slot_work import EndReason
 from headrace.task.transaction_boundary import BoundaryRequests
-from headrace.task.work import EndReason, Outcome, Progress
 from task.loop import HeldLease, ScriptedTask, batch
 
 LINGER_SECONDS = 5.0

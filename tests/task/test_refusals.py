@@ -11,8 +11,8 @@ from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.record import Header
 from headrace.connect.schema import STRING
 from headrace.kafka.sender import EncodedRecords, LateRefusalError
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.task.offset_commit import InFlightRecords
-from headrace.task.work import BoundaryKind, ErrorPolicy
 from task.loop import Loop, ScriptedTask, batch, both_modes
 
 

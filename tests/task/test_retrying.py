@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from headrace.connect.errors import RecordError, RetriableError
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.task.error_handling import RetryWithBackoff
 from headrace.task.frames import Place
-from headrace.task.work import ErrorPolicy, Progress
+from headrace.task.slot_report import Progress
 
 
 @dataclass

@@ -12,7 +12,7 @@ from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import STRING
 from headrace.task.chain import Stage
-from headrace.task.work import BoundaryKind
+from headrace.task.connector_spec import BoundaryKind
 from task.loop import Loop, ScriptedTask, batch, both_modes, record
 
 PAIR = [record("a", 1), replace(record("a, too", 1), topic="u")]

@@ -20,7 +20,8 @@ from headrace.connect.record import RecordMetadata, SourceRecord
 from headrace.connect.task import Offsets, Polled
 from headrace.kafka.sender import OffsetEntry
 from headrace.offsets.codec import encoded_key
-from headrace.task.work import BoundaryKind, Outcome
+from headrace.task.connector_spec import BoundaryKind
+from headrace.task.slot_report import Outcome
 from task.loop import KEY, Loop, ScriptedTask, batch, both_modes, record
 
 OTHER = SourcePartition(filename="g")

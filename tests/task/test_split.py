@@ -19,21 +19,15 @@ from headrace.connect.task import Offsets, SourceTask
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.task.chain import work_of_reading, work_of_writing
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy, PluginChoice, StageChoice
 from headrace.task.frames import EndOfPoll, Failed, Frame
+from headrace.task.slot_report import Outcome, Progress
+from headrace.task.slot_work import SlotWork
 from headrace.task.sql.encoder import FrameEncoder
 from headrace.task.sql.notes import NotPickled
 from headrace.task.sql.reader import ArrowFlush, FlushedRows, ReadAhead, ReaderTask, read_part
 from headrace.task.sql.row_types import FrameTypes
 from headrace.task.sql.writer import ReceivedFrames
-from headrace.task.work import (
-    BoundaryKind,
-    ErrorPolicy,
-    Outcome,
-    PluginChoice,
-    Progress,
-    SlotWork,
-    StageChoice,
-)
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease
 from task.test_worker_task import WORK, Driver, with_settings

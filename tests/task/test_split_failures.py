@@ -13,11 +13,11 @@ from doubles.puppets import SOURCE
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.record import SourceRecord
+from headrace.task.connector_spec import BoundaryKind
 from headrace.task.frames import Commit, EndOfPoll, Records
 from headrace.task.sql.encoder import FrameEncoder
 from headrace.task.sql.reader import FlushedRows
 from headrace.task.sql.row_types import NOTHING, FrameTypes, travelling
-from headrace.task.work import BoundaryKind
 from task.test_split import FLUSH, SPLIT, SQL, TwoProcesses, polls, step, stored
 from task.test_worker_task import with_settings
 

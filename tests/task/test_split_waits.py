@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from doubles.puppets import SOURCE, Puppet
+from headrace.task.connector_spec import ErrorPolicy
 from headrace.task.frames import Commit, EndOfPoll, Frame, Waiting
+from headrace.task.slot_report import Outcome
 from headrace.task.sql.encoder import FrameEncoder
 from headrace.task.sql.reader import FlushedRows
 from headrace.task.sql.row_types import FrameTypes
 from headrace.task.sql.writer import ReceivedFrames
-from headrace.task.work import ErrorPolicy, Outcome
 from headrace.testing.waiting import until
 from task.away import Service
 from task.test_split import FLUSH, SPLIT, SQL, TwoProcesses, polls, step, stored, texts

@@ -7,7 +7,8 @@ import pytest
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import FencedError, RecordError, RetriableError, StaleTokenError
 from headrace.connect.task import Polled
-from headrace.task.work import BoundaryKind, Outcome
+from headrace.task.connector_spec import BoundaryKind
+from headrace.task.slot_report import Outcome
 from task.loop import Loop, ScriptedTask, batch, both_modes, record
 
 

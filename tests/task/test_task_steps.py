@@ -12,8 +12,10 @@ from doubles.memory_sender import MemorySender
 from doubles.puppets import numbered
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.task import Polled, SourceTask, TaskContext
+from headrace.task.connector_spec import BoundaryKind, Delivery
+from headrace.task.slot_report import Outcome, Progress
+from headrace.task.slot_work import SlotWork
 from headrace.task.transaction_boundary import BoundaryRequests
-from headrace.task.work import BoundaryKind, Delivery, Outcome, Progress, SlotWork
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease
 from task.test_worker_task import WORK, with_settings

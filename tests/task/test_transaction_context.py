@@ -12,8 +12,8 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.record import RecordMetadata, SourceRecord
 from headrace.task.chain import Stage
+from headrace.task.connector_spec import BoundaryKind
 from headrace.task.transaction_boundary import BoundaryRequests
-from headrace.task.work import BoundaryKind
 from task.loop import Loop, ScriptedTask, batch, record
 
 A, B, C = record("a", 1), record("b", 2), record("c", 3)

@@ -12,7 +12,7 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import SourceRecord
-from headrace.task.work import BoundaryKind
+from headrace.task.connector_spec import BoundaryKind
 from task.loop import FILE, Loop, ScriptedTask, batch, both_modes, record
 
 OTHER = SourcePartition(filename="g")

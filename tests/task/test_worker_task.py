@@ -12,7 +12,9 @@ from doubles.memory_sender import MemorySender
 from doubles.puppets import Puppet, numbered, puppet
 from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.offsets.target import OffsetTopic
-from headrace.task.work import ConnectorSpec, Delivery, Outcome, PluginChoice, Progress, SlotWork
+from headrace.task.connector_spec import ConnectorSpec, Delivery, PluginChoice
+from headrace.task.slot_report import Outcome, Progress
+from headrace.task.slot_work import SlotWork
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease
 

@@ -10,8 +10,8 @@ import pytest
 
 from headrace.connect.errors import TaskFailedError
 from headrace.plugins import checked_worker
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.task.work import SlotTicket
 from headrace.worker import standalone
 
 pytestmark = pytest.mark.broker

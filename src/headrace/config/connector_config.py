@@ -14,7 +14,7 @@ from headrace.connect.config import Config, Problem, setting, under
 from headrace.connect.connector import SourceConnector
 from headrace.connect.setting import SettingType, parsed
 from headrace.herder.requests import name_too_long
-from headrace.task.work import BoundaryKind, ErrorPolicy, PluginChoice, StageChoice
+from headrace.task.connector_spec import BoundaryKind, ErrorPolicy, PluginChoice, StageChoice
 
 _ALL: Final = "all"
 _WITHOUT_END = -1

@@ -23,7 +23,7 @@ from headrace.config.worker_config import (
 )
 from headrace.connect.config import Problem, every_problem
 from headrace.connect.errors import ConfigError
-from headrace.task.work import BoundaryKind, PluginChoice
+from headrace.task.connector_spec import BoundaryKind, PluginChoice
 
 _VERSION: Final = "plugin.version"
 

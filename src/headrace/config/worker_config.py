@@ -22,7 +22,7 @@ from headrace.connect.config import Config, Problem, setting, under
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting import SettingType
 from headrace.kafka.client_config import CONNECTION_PREFIXES, DEFAULT_TRANSACTION_TIMEOUT_MS
-from headrace.task.work import Delivery, PluginChoice
+from headrace.task.connector_spec import Delivery, PluginChoice
 
 # Slots are given this address, so it has to be one that can be connected to.
 _ANYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 (refused, not bound)

@@ -33,7 +33,7 @@ from headrace.plugins.transforms import (
 from headrace.plugins.versions import connector_version_problems
 from headrace.runtime.services import RunSpec
 from headrace.task.chain import is_sql
-from headrace.task.work import BoundaryKind, PluginChoice, StageChoice
+from headrace.task.connector_spec import BoundaryKind, PluginChoice, StageChoice
 
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from headrace.connect.connector import ExactlyOnceSupport, SourceConnector
 from headrace.converters import needs_schema
 from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.sql_step import makes_values
-from headrace.task.work import BoundaryKind
+from headrace.task.connector_spec import BoundaryKind
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")

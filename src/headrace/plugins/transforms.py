@@ -34,7 +34,7 @@ from headrace.plugins.discovery import (
 )
 from headrace.plugins.validation_errors import reading
 from headrace.plugins.versions import version_problem
-from headrace.task.work import PluginChoice, StageChoice
+from headrace.task.connector_spec import PluginChoice, StageChoice
 from headrace.transforms.catalogue import (
     PREDICATE_CLASSES,
     TRANSFORM_CLASSES,

@@ -10,7 +10,7 @@ from headrace.connect.task import Split
 from headrace.kafka.client_config import producer_config
 from headrace.runtime.fencing import transactional_id
 from headrace.runtime.services import RunSpec, Timing
-from headrace.task.work import SlotWork
+from headrace.task.slot_work import SlotWork
 
 # One beat until the slot receives the request, another to abort and report.
 _REPORT_DELAY_SECONDS = 2.0

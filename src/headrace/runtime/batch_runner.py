@@ -21,7 +21,9 @@ from headrace.offsets.connector_stores import OffsetSnapshot
 from headrace.runtime.batch_progress import BatchProgress, SourceWaits
 from headrace.runtime.micro_batch import MicroBatch, SlotState
 from headrace.runtime.run_context import RunContext
-from headrace.task.work import BoundaryKind, EndReason, Outcome, SlotReport, SlotTicket, SlotWork
+from headrace.task.connector_spec import BoundaryKind
+from headrace.task.slot_report import Outcome, SlotReport
+from headrace.task.slot_work import EndReason, SlotTicket, SlotWork
 
 _CUT_SHORT = (Outcome.FAILED, Outcome.REPLAN)
 _LOOK_SECONDS = 0.5

@@ -26,7 +26,8 @@ from headrace.task.channel import (
     receive_message,
     send_message,
 )
-from headrace.task.work import STALE, Outcome, SlotReport, SlotTicket
+from headrace.task.slot_report import STALE, Outcome, SlotReport
+from headrace.task.slot_work import SlotTicket
 
 _log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from headrace.pids import identity_of, send
 from headrace.runtime.micro_batch import SlotState
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.task.work import SlotTicket
 
 _log = logging.getLogger(__name__)
 

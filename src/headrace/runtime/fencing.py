@@ -25,7 +25,7 @@ from headrace.observe.events import Committed
 from headrace.offsets.connector_stores import OffsetSnapshot
 from headrace.runtime.services import Coordinator, CopyWriter, RunSpec, Services
 from headrace.storage.protocols import TaskCount
-from headrace.task.work import SlotWork
+from headrace.task.slot_work import SlotWork
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.task.work import EndReason, Outcome, SlotReport, SlotWork, reading_token
+from headrace.task.slot_report import Outcome, SlotReport
+from headrace.task.slot_work import EndReason, SlotWork, reading_token
 
 # The parts of a slot's progress that the reading process reports.
 _OF_READING = ("polled_records", "polls", "batches", "source_away")

@@ -18,9 +18,9 @@ from headrace.runtime.assignment import check_room, planned_works, polled_works
 from headrace.runtime.batch_runner import BatchResult, BatchSupervisor
 from headrace.runtime.run_context import RunContext
 from headrace.runtime.services import RunSpec
+from headrace.task.connector_spec import BoundaryKind
 from headrace.task.pending_offsets import changed, checked_update, raise_failed_update, read_only
 from headrace.task.transaction_boundary import BoundaryRequests
-from headrace.task.work import BoundaryKind
 
 _log = logging.getLogger(__name__)
 

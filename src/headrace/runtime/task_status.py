@@ -15,7 +15,7 @@ from headrace.observe.secret_masking import Secrets
 from headrace.runtime.assignment import task_path, too_many_tasks
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import Status
-from headrace.task.work import SlotReport
+from headrace.task.slot_report import SlotReport
 
 _log = logging.getLogger(__name__)
 

@@ -24,8 +24,9 @@ from headrace.spark.slot_function import OUTCOME_SCHEMA, ArrowFunction, slot_fun
 from headrace.spark.sql_check import sql_problems
 from headrace.spark.sql_step import split_job
 from headrace.spark.start import SparkStart
+from headrace.task.slot_report import STALE, Outcome
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.task.work import STALE, Outcome, SlotTicket
 
 _log = logging.getLogger(__name__)
 

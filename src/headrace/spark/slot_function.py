@@ -8,10 +8,10 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from headrace.class_path import make_importable
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.reader import ArrowFlush, read_part
 from headrace.task.sql.row_types import FrameTypes
 from headrace.task.sql.writer import write_part
-from headrace.task.work import SlotTicket
 from headrace.task.worker_task import run_slot
 
 OUTCOME_SCHEMA = "slot long, outcome string, reason string"

@@ -22,9 +22,9 @@ from headrace.spark.sql_rows import (
     put_back,
     with_function,
 )
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.reader import ArrowFlush
 from headrace.task.sql.step import SqlStage, SqlStep
-from headrace.task.work import SlotTicket
 
 _ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 # So many filler rows are made twice a second: Spark's default of 10,000 costs some milliseconds.

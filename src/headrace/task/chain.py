@@ -23,12 +23,13 @@ from headrace.connect.transforming import (
     Transform,
 )
 from headrace.task.batching import batches_of, joined_headers, plain_row
+from headrace.task.connector_spec import PluginChoice, StageChoice
 from headrace.task.dead_letters import class_name
 from headrace.task.error_handling import RetryWithBackoff
 from headrace.task.frames import Failed, Filtered, Frame, Place, Records, Refused, Returned
 from headrace.task.record_origin import located
+from headrace.task.slot_work import SlotWork
 from headrace.task.sql.step import SqlStep
-from headrace.task.work import PluginChoice, SlotWork, StageChoice
 from headrace.transforms.catalogue import make_predicate, make_transform
 from headrace.transforms.spark_sql import SPARK_SQL, SparkSqlConfig
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.task.work import SlotTicket
+from headrace.task.slot_work import SlotTicket
 
 Message = dict[str, Any]
 

@@ -11,7 +11,8 @@ from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.observe.log_format import LogForm
 from headrace.task.channel import ChannelClient, Message
 from headrace.task.logs import Follow
-from headrace.task.work import EndReason, Progress
+from headrace.task.slot_report import Progress
+from headrace.task.slot_work import EndReason
 
 _log = logging.getLogger(__name__)
 

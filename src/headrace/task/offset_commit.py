@@ -27,8 +27,8 @@ from headrace.task.pending_offsets import (
     read_only,
 )
 from headrace.task.record_origin import position_text, source_name
+from headrace.task.slot_report import Progress
 from headrace.task.transactions import OpenTransaction
-from headrace.task.work import Progress
 from headrace.task.write_pipeline import WritePipeline
 
 _log = logging.getLogger(__name__)

@@ -14,9 +14,10 @@ from headrace.task.error_handling import untolerated
 from headrace.task.frames import Abort, Commit, DeadLetter, EndOfPoll, Failed, Frame, Place, Records
 from headrace.task.lease import Lease
 from headrace.task.polled_frames import PolledFrames, Throttle
+from headrace.task.slot_report import Outcome, Progress
+from headrace.task.slot_work import EndReason, SlotWork
 from headrace.task.transaction_boundary import BoundaryRequests
 from headrace.task.transactions import never_ended
-from headrace.task.work import EndReason, Outcome, Progress, SlotWork
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import TransactionScope
-from headrace.task.work import BoundaryKind
+from headrace.task.connector_spec import BoundaryKind
 
 
 @dataclass(slots=True, kw_only=True)

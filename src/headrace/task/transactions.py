@@ -19,7 +19,8 @@ from headrace.kafka.sender import OffsetEntry, Sender
 from headrace.offsets.codec import encoded_entries
 from headrace.offsets.target import DriverStore, OffsetTopic, TargetGroup
 from headrace.task.channel import ChannelClient
-from headrace.task.work import BoundaryKind, ConnectorSpec, SlotWork
+from headrace.task.connector_spec import BoundaryKind, ConnectorSpec
+from headrace.task.slot_work import SlotWork
 
 _log = logging.getLogger(__name__)
 

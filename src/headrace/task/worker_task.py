@@ -29,15 +29,17 @@ from headrace.pids import identity_of
 from headrace.task.chain import chain_of
 from headrace.task.channel import ChannelClient, ChannelOffsets
 from headrace.task.commit_hooks import overrides
+from headrace.task.connector_spec import BoundaryKind
 from headrace.task.error_handling import RetryWithBackoff, retrying_in
 from headrace.task.frames import Frame, Place
 from headrace.task.lease import Lease
 from headrace.task.logs import Follow, slot_log
 from headrace.task.offset_commit import OffsetCommitter
 from headrace.task.poll_loop import make_poll_loop
+from headrace.task.slot_report import Outcome, Progress, SlotReport
+from headrace.task.slot_work import SlotTicket, SlotWork
 from headrace.task.transaction_boundary import BoundaryRequests
 from headrace.task.transactions import TransactionTooLongError
-from headrace.task.work import BoundaryKind, Outcome, Progress, SlotReport, SlotTicket, SlotWork
 from headrace.task.write_pipeline import make_write_pipeline
 from headrace.task.writer import TaskWriter
 

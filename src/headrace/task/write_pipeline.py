@@ -15,10 +15,11 @@ from headrace.task.channel import ChannelClient
 from headrace.task.dead_letters import class_name
 from headrace.task.encoding import Encoder
 from headrace.task.error_handling import ErrorTolerance, RetryWithBackoff
+from headrace.task.slot_report import Progress
+from headrace.task.slot_work import SlotWork
 from headrace.task.topic_creation import TopicCreation
 from headrace.task.transaction_boundary import Boundary
 from headrace.task.transactions import CommitStrategy, make_commit_strategy
-from headrace.task.work import Progress, SlotWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.plugins import PluginPath, ValidatedConnector
 from headrace.runtime.engine import Engine
+from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.task.work import SlotTicket
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ from headrace.connect import SourceOffset
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connectors.files.connector import FilesConnector
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from task.local_loop import Rounds
 
 

@@ -19,7 +19,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.stores.checksum import Checksum
 from headrace.connectors.files.stores.errors import ChecksumError
-from headrace.task.work import ErrorPolicy
+from headrace.task.connector_spec import ErrorPolicy
 from task.local_loop import Rounds
 
 # Without repetitions, so that packers leave the text as it is.

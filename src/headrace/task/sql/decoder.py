@@ -15,6 +15,7 @@ from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.schema import Schema, arrow_type
 from headrace.task.frames import Filtered, Frame, Records
+from headrace.task.slot_report import Outcome
 from headrace.task.sql import row_types as types
 from headrace.task.sql.notes import IN_COLUMN, BatchHead, frame_of
 from headrace.task.sql.row_types import (
@@ -25,7 +26,6 @@ from headrace.task.sql.row_types import (
     travelling,
     unpacked,
 )
-from headrace.task.work import Outcome
 
 
 class FrameDecoder:

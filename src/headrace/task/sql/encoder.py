@@ -23,6 +23,7 @@ from headrace.task.frames import (
     Waiting,
 )
 from headrace.task.record_origin import position_text, source_name
+from headrace.task.slot_report import Outcome
 from headrace.task.sql import row_types as types
 from headrace.task.sql.notes import BatchHead, head_of, note_of
 from headrace.task.sql.row_types import (
@@ -34,7 +35,6 @@ from headrace.task.sql.row_types import (
     shown,
     travelling,
 )
-from headrace.task.work import Outcome
 
 _ADVICE = "Correct it in the source, or remove the field before SparkSql, for example with ReplaceField and exclude."
 

@@ -16,10 +16,11 @@ from headrace.connect.partition import SourcePartition
 from headrace.connect.record import RecordSchemas
 from headrace.connect.schema import JSON_DOCUMENT, Schema, arrow_type
 from headrace.task.chain import Chain, make_stage
+from headrace.task.connector_spec import ErrorPolicy, StageChoice
 from headrace.task.error_handling import RetryWithBackoff
 from headrace.task.frames import Records
+from headrace.task.slot_report import Progress
 from headrace.task.sql.row_types import FrameTypes, travelling
-from headrace.task.work import ErrorPolicy, Progress, StageChoice
 
 _NEVER_READ = SourcePartition(example=True)
 _EXAMPLES: tuple[tuple[Callable[[pa.DataType], bool], Any], ...] = (

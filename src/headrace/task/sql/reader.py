@@ -18,6 +18,7 @@ from headrace.sources.pump import Bounds, Pump
 from headrace.task.chain import chain_of, work_of_reading
 from headrace.task.channel import ChannelClient
 from headrace.task.commit_hooks import overrides
+from headrace.task.connector_spec import BoundaryKind
 from headrace.task.error_handling import retrying_in
 from headrace.task.frames import (
     Abort,
@@ -33,10 +34,11 @@ from headrace.task.frames import (
 from headrace.task.lease import Lease
 from headrace.task.logs import Follow, slot_log
 from headrace.task.poll_loop import PollLoop, make_poll_loop
+from headrace.task.slot_report import Outcome, Progress, SlotReport
+from headrace.task.slot_work import SlotTicket, SlotWork
 from headrace.task.sql.encoder import FrameEncoder
 from headrace.task.sql.row_types import FrameTypes
 from headrace.task.transaction_boundary import BoundaryRequests
-from headrace.task.work import BoundaryKind, Outcome, Progress, SlotReport, SlotTicket, SlotWork
 from headrace.task.worker_task import claimed, context_of, report_end
 
 _log = logging.getLogger(__name__)

@@ -1,0 +1,96 @@
+"""What a slot gets from the driver: the ticket that Spark carries, its work, and the reason to end."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+from headrace.connect.partition import SourcePartition
+from headrace.connect.task import Split
+from headrace.task.connector_spec import ConnectorSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotTicket:
+    """What Spark carries to a slot: the driver's address, and the token of the work.
+
+    The work itself and secrets of connectors are fetched over the channel, so that no Spark plan contains them.
+    """
+
+    host: str
+    port: int
+    secret: bytes = field(repr=False)
+    token: str
+
+    def for_reading(self) -> SlotTicket:
+        """The ticket of the process that reads for this slot, if that is a separate one."""
+        return dataclasses.replace(self, token=reading_token(self.token))
+
+
+def reading_token(token: str) -> str:
+    """The token of the process that reads for the slot of *token*. Pure."""
+    return f"{token}/read"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotWork:
+    """Everything that one slot needs: its connector's *spec* and its own settings; the answer to a granted claim.
+
+    Durations are in seconds. *config* is the task's configuration, *splits* are its share of a plan.
+    *transaction_seconds* is how long the broker lets a transaction stay open.
+    """
+
+    spec: ConnectorSpec
+    task: int
+    task_class: str
+    config: Mapping[str, str] = field(repr=False)
+    planned: bool
+    splits: tuple[Split, ...]
+    transactional_id: str | None
+    lease_seconds: float = 10.0
+    grace_seconds: float = 5.0
+    transaction_seconds: float = 60.0
+    linger_seconds: float | None = None
+    once: bool = False
+
+    def as_message(self) -> dict[str, Any]:
+        """The work as JSON values."""
+        message = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        message["spec"] = self.spec.as_message()
+        message["splits"] = [_split_message(split) for split in self.splits]
+        return message
+
+    @classmethod
+    def from_message(cls, message: Mapping[str, Any]) -> Self:
+        """The work from what :meth:`as_message` returned."""
+        given = dict(message)
+        given["spec"] = ConnectorSpec.from_message(given["spec"])
+        given["splits"] = tuple(_split(each) for each in given["splits"])
+        return cls(**given)
+
+
+def _split_message(split: Split) -> list[Any]:
+    offset = None if split.offset is None else dict(split.offset)
+    return [dict(split.partition), offset, dict(split.details)]
+
+
+def _split(message: Sequence[Any]) -> Split:
+    partition, offset, details = message
+    return Split(partition=SourcePartition(partition), offset=offset, details=details)
+
+
+class EndReason(StrEnum):
+    """Why the driver wants the slots of a micro-batch to end."""
+
+    STOP = "stop"
+    """The connector is to stop."""
+    SIBLING = "sibling"
+    """Another slot ended early, and its work has to be planned again."""
+    RECONFIGURATION = "reconfiguration"
+    """The connector asked for new tasks."""
+    BUDGET = "budget"
+    """Others need the slots, an idle sibling should poll again, or a new plan was requested; the slot ends where
+    resuming later is cheap."""
