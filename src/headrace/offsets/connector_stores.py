@@ -48,6 +48,11 @@ class LockedOffsetStore:
         with self._refreshed():
             return OffsetSnapshot(self._store.known(connector))
 
+    def has_any(self) -> bool:
+        """Whether any connector has an offset, now. Blocks; raises as ``OffsetStore.refresh`` does."""
+        with self._refreshed():
+            return not self._store.is_empty()
+
     def foreign(self, connector: str) -> Offsets:
         """The offsets of *connector* that are now stored under other bytes than ours.
 

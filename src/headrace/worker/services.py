@@ -8,11 +8,19 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from headrace.config.worker_config import WorkerConfig, new_identity
-from headrace.connect.errors import ConfigError, ConnectError, RetriableError, TaskFailedError
+from headrace.connect.connector import SourceConnector
+from headrace.connect.errors import (
+    ConfigError,
+    ConnectError,
+    ReplanError,
+    RetriableError,
+    TaskFailedError,
+)
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin, wait_for_kafka
 from headrace.kafka.client_config import client_config, producer_config
@@ -23,6 +31,7 @@ from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffse
 from headrace.offsets.connector_topic import KafkaOwnTopic
 from headrace.offsets.java_file import OffsetsFileError, java_offsets
 from headrace.offsets.kafka_store import KafkaOffsetStore
+from headrace.offsets.target import DriverStore, OffsetTopic
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.driver_commits import (
     DriverOffsetCommitter,
@@ -30,9 +39,11 @@ from headrace.runtime.driver_commits import (
     coordinator_of,
 )
 from headrace.runtime.engine import Capacity, Engine
+from headrace.runtime.fencing import Ownership
 from headrace.runtime.services import RunSpec, Services, Timing
-from headrace.storage.protocols import ConfigStore, OffsetStore
+from headrace.storage.protocols import OffsetStore
 from headrace.storage.sqlite import SqliteStorage
+from headrace.task.work import PluginChoice
 
 _OFFSETS_LOCATION = "offsets.home"
 _GROUP_ID = "group.id"
@@ -48,22 +59,26 @@ _IMPORT: Final = "offsets.import"
 _BEGUN, _DONE = "begun", "done"
 
 
-def import_java_offsets(file_name: str, store: OffsetStore, settings: ConfigStore) -> None:
-    """Import the offsets of a Java worker's file into *store*, if that is empty and this was not done before.
+def import_java_offsets(
+    file_name: str, services: Services, spec_of: Callable[[str], RunSpec]
+) -> None:
+    """Import the offsets of a Java worker's file, if this worker has none yet and this was not done before.
 
-    This is recorded in *settings*, also when the store was not empty: offsets that are reset later do not come
-    back. An interrupted import is repeated as a whole. A file that is missing or empty has no offsets, as in
+    This is recorded in the worker's settings, also when there were offsets: offsets that are reset later do not come
+    back. An interrupted import is continued at the next start. A file that is missing or empty has no offsets, as in
     Kafka Connect, and is tried again at the next start.
 
-    Called once at a worker's start, before anything runs, by the thread that owns *store*. Raises
-    :class:`~headrace.connect.errors.ConfigError` for a file that cannot be read, and what the store raises.
+    Called once at a worker's start, before anything runs. *spec_of* returns settings to write with, also for a connector
+    that does not exist. Raises :class:`~headrace.connect.errors.ConfigError` for a file that cannot be read,
+    :class:`~headrace.connect.errors.ConnectorFencedError` when another worker takes over one of the connectors meanwhile,
+    and what the store raises.
     """
+    settings = services.configs
     progress = settings.setting(_IMPORT)
     if progress == _DONE:
         return
-    store.refresh()
     # After an interrupted import the store may have some of its offsets.
-    if progress is None and not store.is_empty():
+    if services.offsets.worker.has_any() and progress is None:
         _log.info(
             "The offsets in %s (%s) are not imported: this worker already has offsets. Import those of a single "
             "connector with: headrace offsets import.",
@@ -78,10 +93,39 @@ def import_java_offsets(file_name: str, store: OffsetStore, settings: ConfigStor
         return
     settings.put_setting(_IMPORT, _BEGUN)
     for connector, offsets in found.items():
-        store.put(connector, offsets)
+        _add_missing(spec_of(connector), offsets, services)
     settings.put_setting(_IMPORT, _DONE)
     names = ", ".join(sorted(found))
     _log.info("The offsets of %s were imported from %s (%s).", names, file_name, _KEY)
+
+
+def _add_missing(
+    spec: RunSpec, offsets: Mapping[SourcePartition, SourceOffset], services: Services
+) -> None:
+    """Commit those of *offsets* whose partitions have none, as the connector's driver.
+
+    Another worker may have delivered records since this one has found no offsets: overwriting its offsets would send
+    these records again.
+    """
+    stored = services.offsets.of(spec)
+    # A connector without missing offsets is not taken from a worker that may run it.
+    if offsets.keys() <= stored.current().known().keys():
+        return
+    ownership = Ownership(spec, services)
+    try:
+        while True:
+            ownership.fence(give_up=lambda: False)
+            read = stored.current()
+            missing = {each: offsets[each] for each in offsets if read.offset(each) is None}
+            try:
+                if missing:
+                    ownership.commit(missing, planned_from=read)
+            except ReplanError as error:
+                _log.info("%s", error)
+            else:
+                return
+    finally:
+        ownership.close()
 
 
 def _read(path: Path) -> Mapping[str, Mapping[SourcePartition, SourceOffset]]:
@@ -132,10 +176,7 @@ def reach_kafka(config: WorkerConfig) -> str:
 
 
 def offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) -> OffsetStore:
-    """The store of the worker's source offsets, with its topic created; refuses a location other than before.
-
-    Offsets of a Java worker's file are imported, if the configuration names one.
-    """
+    """The store of the worker's source offsets, with its topic created; refuses a location other than before."""
     topic = config.offsets_topic(group_id)
     location = f"the topic {topic}" if config.offsets_in_topic else "the state file"
     _refuse_other_location(storage, location)
@@ -143,14 +184,7 @@ def offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) ->
         _ensure_offsets_topic(config, topic)
     # Stored only now: a topic that was mistyped or forbidden holds no offsets.
     storage.configs.put_setting(_OFFSETS_LOCATION, location)
-    store = _kafka_offsets(config, topic) if config.offsets_in_topic else storage.offsets
-    if config.offset_storage_file_filename is not None:
-        try:
-            import_java_offsets(config.offset_storage_file_filename, store, storage.configs)
-        except BaseException:
-            store.close()
-            raise
-    return store
+    return _kafka_offsets(config, topic) if config.offsets_in_topic else storage.offsets
 
 
 def _kafka_offsets(config: WorkerConfig, topic: str) -> OffsetStore:
@@ -229,7 +263,8 @@ def opened_services(
 ) -> Services:
     """The offset store, the channel and the data plane, opened in this order once Kafka has answered.
 
-    *close_later* registers the function that closes each of them as soon as it is open. Raises
+    *close_later* registers the function that closes each of them as soon as it is open. Offsets of a Java worker's file
+    are imported, if the configuration names one. Raises
     :class:`~headrace.connect.errors.ConnectError` when one of them cannot be opened.
     """
     worker_store = LockedOffsetStore(offset_store(config, group_id, storage))
@@ -240,7 +275,7 @@ def opened_services(
     close_later(channel.close)
     data_plane = engine()
     close_later(data_plane.close)
-    return Services(
+    services = Services(
         engine=data_plane,
         channel=channel,
         capacity=Capacity(data_plane.slots),
@@ -255,6 +290,36 @@ def opened_services(
         coordinator=coordinator_of,
         commit_offsets=DriverOffsetCommitter(stores, group_id).commit,
         secondary=_secondary(config, worker_store, group_id),
+    )
+    if config.offset_storage_file_filename is not None:
+        import_java_offsets(
+            config.offset_storage_file_filename, services, partial(_named_spec, config, group_id)
+        )
+    return services
+
+
+class _Unloaded(SourceConnector):
+    """Stands for a connector of which only the name is known."""
+
+    def start(self, props: Mapping[str, str]) -> None:
+        """Not called."""
+
+
+def _named_spec(config: WorkerConfig, group_id: str, connector: str) -> RunSpec:
+    """Settings for writing offsets of *connector*, which may not exist, with the worker's own settings for Kafka."""
+    topic = OffsetTopic(name=config.offsets_topic(group_id))
+    converter = PluginChoice(class_name="")
+    return RunSpec(
+        name=connector,
+        connector=_Unloaded(),
+        props={},
+        max_tasks=1,
+        delivery=config.delivery,
+        producer=config.connection(),
+        offsets=topic if config.offsets_in_topic else DriverStore(),
+        key_converter=converter,
+        value_converter=converter,
+        header_converter=converter,
     )
 
 
