@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.connect.errors import ConnectorFencedError
 from headrace.herder.requests import RestartRequest
 from headrace.herder.restarts import LONGEST_SECONDS, AutomaticRestarts, RestartPolicy
 from headrace.testing.waiting import until
@@ -53,6 +54,23 @@ def test_a_failed_connector_comes_back_so_often(caplog: pytest.LogCaptureFixture
 
         herder.restart(RestartRequest(name="c"))
         until(lambda: "RUNNING" == stage.states()[None])
+
+
+def test_a_connector_that_another_worker_has_taken_over_stays_failed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Both would take it from each other forever."""
+    stage = Stage()
+    keys = {"headrace.restart.max.attempts": "2", "headrace.restart.backoff.ms": "1"}
+    with stage.herder() as herder:
+        herder.put_config("c", {**config(), **keys})
+        stage.the_run().end(ConnectorFencedError("Another worker has taken over connector c."))
+        until(lambda: herder.failed() == ["c"] and "FAILED" == stage.states()[None])
+        # Answered after the failure has been dealt with.
+        herder._begun()
+
+        assert [] == stage.running
+        assert "is restarted in" not in caplog.text
 
 
 def test_a_connector_that_was_stopped_meanwhile_stays_so() -> None:

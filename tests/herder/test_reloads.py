@@ -11,10 +11,11 @@ import pytest
 
 from headrace.config.providers import DirectoryProvider, FileProvider
 from headrace.config.secret_values import Resolution, resolution
+from headrace.connect.errors import ConnectorFencedError
 from headrace.herder.answers import State
 from headrace.herder.errors import NotFoundError
 from headrace.herder.protocol import Config
-from headrace.herder.requests import CreateRequest
+from headrace.herder.requests import CreateRequest, RestartRequest
 from headrace.herder.restarts import PlaceholderChanges, Reloads, news
 from headrace.testing.waiting import until
 from herder.stage import Stage, config
@@ -191,3 +192,23 @@ def test_a_connector_that_could_not_start_does_when_its_file_is_there(secrets: P
         secrets.write_text("a=4", "utf-8")
 
         until(lambda: "4" == pin_of(stage, "c"))
+
+
+def test_a_connector_that_another_worker_has_taken_over_stays_failed(secrets: Path):
+    """Both would take it from each other at each change; a restart on request gets the new value."""
+    stage = Stage(look_seconds=0.01)
+    given = config(pin=f"${{file:{secrets}:a}}")
+    with stage.herder() as herder:
+        for name in ("c", "later"):
+            herder.create(CreateRequest(name=name, config=given))
+        stage.the_run("c").end(ConnectorFencedError("Another worker has taken over connector c."))
+        until(lambda: herder.failed() == ["c"])
+        secrets.write_text("a=22", "utf-8")
+        until(lambda: "22" == pin_of(stage, "later"))
+        # Its file has been looked at by now: that of the other connector comes after it.
+        assert ["c"] == herder.failed()
+
+        herder.restart(RestartRequest(name="c"))
+        until(lambda: "22" == pin_of(stage, "c"))
+        secrets.write_text("a=333", "utf-8")
+        until(lambda: "333" == pin_of(stage, "c"))

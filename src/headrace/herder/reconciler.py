@@ -148,8 +148,10 @@ class Reconciler:
         lifecycle = self._lifecycles[name] = ended(
             self._lifecycles[name], failed=failure is not None
         )
-        # A connector that another worker has taken over is not restarted: both would take it from each other forever.
-        if lifecycle.phase is Phase.FAILED and not isinstance(failure, ConnectorFencedError):
+        if isinstance(failure, ConnectorFencedError):
+            # Two workers would take it from each other forever, so changed files do not restart it either.
+            self._begun.pop(name, None)
+        elif lifecycle.phase is Phase.FAILED:
             self._plan_restart(name, lifecycle.revision)
         for answer in self._waiting.pop(name, ()):
             answer.set_result(None)
