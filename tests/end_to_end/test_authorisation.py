@@ -33,7 +33,7 @@ MADE = {
 
 @pytest.fixture(scope="module")
 def asking_broker(refusing_broker: Broker) -> Iterator[Broker]:
-    """A broker that allows what is not forbidden, as the making of topics is."""
+    """A broker that allows what no rule forbids; one forbids to create topics."""
     bootstrap = refusing_broker.start().bootstrap
     forbid(bootstrap, AclOperation.CREATE)
     yield refusing_broker
@@ -57,7 +57,7 @@ def life(asking_broker: Broker, tmp_path: Path) -> Life:
 
 
 def forbid(bootstrap: str, operation: AclOperation, **resource: str) -> None:
-    """Nobody may do it with a ``topic`` or, without one, with the cluster; anything else is allowed."""
+    """No one may do it with a ``topic`` or, without one, with the cluster; anything else is allowed."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     kind = ResourceType.TOPIC if resource else ResourceType.BROKER
     name = resource.get("topic", "kafka-cluster")
@@ -76,7 +76,7 @@ def forbid(bootstrap: str, operation: AclOperation, **resource: str) -> None:
 def test_a_topic_that_may_not_be_written_to_fails_the_task_and_is_named(
     life: Life, exactly_once: str
 ) -> None:
-    """Once, with the right that is missing; nothing of it counts as read."""
+    """It is tried once, and the missing right is named; nothing of it counts as read."""
     life.worker["exactly.once.source.support"] = exactly_once
     topic = life.add(PLANNED, reading(life.next_name(), 10))
     admin = AdminClient({"bootstrap.servers": life.bootstrap})
@@ -85,7 +85,7 @@ def test_a_topic_that_may_not_be_written_to_fails_the_task_and_is_named(
 
     (failure,) = life.run_once().values()
 
-    # Kafka does not tell which topic of a transaction it is.
+    # Kafka does not say which topic of a transaction it is.
     assert re.search(f"writing to topic '([^']+' or ')?{topic}'", str(failure))
     assert "Grant this client Write and Describe on the topic." in str(failure)
     assert 1 == len(life.heard(MicroBatchStarted))
@@ -106,7 +106,7 @@ def test_a_topic_that_may_not_be_created_fails_the_task(life: Life) -> None:
 
 
 def test_the_right_to_create_is_not_needed_for_a_topic_that_is_there(life: Life) -> None:
-    """It is looked for first."""
+    """The topic is looked for first."""
     topic = life.add(PLANNED, reading(life.next_name(), 10), **MADE)
     admin = AdminClient({"bootstrap.servers": life.bootstrap})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
@@ -117,12 +117,16 @@ def test_the_right_to_create_is_not_needed_for_a_topic_that_is_there(life: Life)
     assert numbers(10) == life.values(topic)
 
 
-def grant(bootstrap: str, kind: ResourceType, name: str, *operations: AclOperation) -> None:
-    """Anybody may do these *operations* with it, and nothing else."""
+def grant(
+    bootstrap: str,
+    kind: ResourceType,
+    name: str,
+    *operations: AclOperation,
+    pattern: ResourcePatternType = ResourcePatternType.LITERAL,
+) -> None:
+    """Everyone may do these *operations* with it, and nothing else."""
     bindings = [
-        AclBinding(
-            kind, name, ResourcePatternType.LITERAL, "User:*", "*", each, AclPermissionType.ALLOW
-        )
+        AclBinding(kind, name, pattern, "User:*", "*", each, AclPermissionType.ALLOW)
         for each in operations
     ]
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -130,8 +134,16 @@ def grant(bootstrap: str, kind: ResourceType, name: str, *operations: AclOperati
         done.result()
 
 
-def test_the_rights_on_the_page_are_enough_for_exactly_once(life: Life) -> None:
-    """Those of docs/delivery.md, with topics that are there: no group, and no IdempotentWrite."""
+WRITE = (AclOperation.WRITE, AclOperation.DESCRIBE)
+# Those of docs/delivery.md that a connector needs, with one task and its offsets in the worker's topic.
+IDS = ("0", "driver")
+
+
+def granted(life: Life, *ids: str) -> str:
+    """A connector's topic; the transactional *ids* may be used, and none but these.
+
+    The topics are there; groups and IdempotentWrite are forbidden.
+    """
     topic = life.add(PLANNED, reading(life.next_name(), 10), tasks_max="1")
     group = life.worker_props()["group.id"]
     admin = AdminClient({"bootstrap.servers": life.bootstrap})
@@ -139,14 +151,41 @@ def test_the_rights_on_the_page_are_enough_for_exactly_once(life: Life) -> None:
     for made in admin.create_topics([NewTopic(topic, 1, 1), compacted]).values():
         made.result()
     forbid(life.bootstrap, AclOperation.IDEMPOTENT_WRITE)
-    write = (AclOperation.WRITE, AclOperation.DESCRIBE)
-    grant(life.bootstrap, ResourceType.TRANSACTIONAL_ID, f"{group}-{topic}-0", *write)
-    grant(life.bootstrap, ResourceType.TOPIC, topic, *write)
-    grant(life.bootstrap, ResourceType.TOPIC, f"{group}-offsets", AclOperation.READ, *write)
-    # Who has rights on a group may do nothing else with it.
+    for each in ids:
+        grant(life.bootstrap, ResourceType.TRANSACTIONAL_ID, f"{group}-{topic}-{each}", *WRITE)
+    grant(life.bootstrap, ResourceType.TOPIC, topic, *WRITE)
+    grant(life.bootstrap, ResourceType.TOPIC, f"{group}-offsets", AclOperation.READ, *WRITE)
+    # What has some rule is forbidden except for what its rules allow. These allow nothing of use.
     grant(life.bootstrap, ResourceType.GROUP, "*", AclOperation.DELETE)
+    grant(
+        life.bootstrap,
+        ResourceType.TRANSACTIONAL_ID,
+        f"{group}-",
+        AclOperation.DELETE,
+        pattern=ResourcePatternType.PREFIXED,
+    )
+    return topic
+
+
+def test_the_rights_on_the_page_are_enough_for_exactly_once(life: Life) -> None:
+    """Those of docs/delivery.md, with topics that are there: no group, and no IdempotentWrite."""
+    topic = granted(life, *IDS)
 
     assert {} == life.run_once()
 
     grant(life.bootstrap, ResourceType.TOPIC, topic, AclOperation.READ)
     assert numbers(10) == life.values(topic)
+
+
+@pytest.mark.parametrize("missing", IDS)
+def test_without_the_right_to_an_id_the_connector_fails_and_names_that_id(
+    life: Life, missing: str
+) -> None:
+    """A task's own, and that of the connector's guard."""
+    topic = granted(life, *(each for each in IDS if each != missing))
+
+    (failure,) = life.run_once().values()
+
+    group = life.worker_props()["group.id"]
+    assert re.match(f"Kafka refused .* of '{group}-{topic}-{missing}': ", str(failure))
+    assert "Grant this client Write and Describe on its transactional ids." in str(failure)
