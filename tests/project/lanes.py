@@ -13,12 +13,13 @@ LIGHT, SESSION, SCENES, PARTS = "light", "session", "scenes", "parts"
 _REAL = (SESSION, SCENES, PARTS)
 LANES = (LIGHT, *_REAL)
 _OTHER_SESSIONS = {"cluster", "retrying", "connect_server"}
+_OTHER_BROKERS = {"mortal_broker", "refusing_broker"}
 _NEED_SERVICE = {"broker", "kill", "spark"}
 # A module without any of them has only light tests, and to import all of those takes a lane many seconds.
 _MARKED = re.compile(rf"\bmark\.({'|'.join(sorted(_NEED_SERVICE))})\b")
 # What a test needs to say when it uses one of these, as its lane depends on it.
 _MARKS = {
-    **dict.fromkeys(["bootstrap", "mortal_broker", "refusing_broker"], "broker"),
+    **dict.fromkeys(["bootstrap", *_OTHER_BROKERS], "broker"),
     **dict.fromkeys(["spark_engine", *_OTHER_SESSIONS], "spark"),
 }
 
@@ -26,17 +27,19 @@ _MARKS = {
 def lane_of(folder: str, marks: Collection[str], fixtures: Collection[str]) -> str:
     """The lane of a test in a *folder* of the tests.
 
-    Tests that share a Spark session are one lane, as a process has one, and with them go programs on a broker that start
-    Spark themselves. Tests of whole connectors on a broker are another one, with the commands that pages show, and those of
-    single parts, with all that opens another kind of session in the tests' own process, and pages about Spark.
+    Tests that share a Spark session are one lane, as a process has one. With them go connectors on a cluster, and programs
+    on a broker that start Spark themselves. Tests of whole connectors on a broker are another lane, with the commands that
+    pages show. The third has those of single parts, what needs a Spark Connect server or a broker of its own, and pages
+    about Spark. So each of these services is started once.
     """
-    if "spark_engine" in fixtures:
+    used = set(fixtures)
+    if "spark_engine" in used:
         return SESSION
     if not _NEED_SERVICE & set(marks):
         return LIGHT
     if folder == "examples":
         return PARTS if "spark" in marks else SCENES
-    if folder != "end_to_end" or _OTHER_SESSIONS & set(fixtures):
+    if folder != "end_to_end" or {"connect_server", *_OTHER_BROKERS} & used:
         return PARTS
     return SESSION if "spark" in marks else SCENES
 
@@ -55,7 +58,7 @@ def lacking_mark(marks: Collection[str], fixtures: Collection[str]) -> str | Non
 
 
 class Lanes:
-    """A plugin: leaves out all tests but those of *lane*, if there is one; refuses what uses a service silently."""
+    """A plugin: leaves out all tests but those of *lane*, if there is one; refuses a test that uses a service without a mark."""
 
     def __init__(self, lane: str | None) -> None:
         self._lane = lane
