@@ -1,4 +1,4 @@
-"""Every format, both kinds of delivery, every look-back: processes die behind chosen records, and nothing is lost."""
+"""Every format, both kinds of delivery, every look-back: processes die after chosen records, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from headrace.testing.judge import judged
 pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.slow]
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# Several commits before each death and behind it, in less than a second.
+# Several commits before each death and after it, in less than a second.
 _COMMIT_MS, _RECORDS_PER_SECOND = 25, 500
 _OBJECTS, _RECORDS = 2, 40
 _LETTERS, _LETTER_RECORDS = 40, 4
@@ -41,7 +41,7 @@ class Matrix:
     deaths: dict[str, int] = field(default_factory=dict[str, int])
 
     def add_files(self, suffixes: Sequence[str], seed: int) -> None:
-        """Read some objects of each format that *suffixes* tell; a death inside one of each."""
+        """Read some objects of each format in *suffixes*; a death inside one of each."""
         folder = self.life.folder / self.life.next_name()
         folder.mkdir()
         values, kills = list[bytes](), list[str]()
@@ -116,7 +116,7 @@ class Matrix:
         )
 
     def _inside(self, name: str, written: Written) -> str:
-        """A death behind some record of an object, but not its last one."""
+        """A death after some record of an object, but not its last one."""
         return f"{name}:{self.chance.randrange(1, len(written.values))}"
 
     def _add(
@@ -189,10 +189,13 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProcessEngine]:
     made.close()
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("mode", "seed", "letters"),
-    [("enabled", 1, (".jsonl", ".avro", ".bin")), ("disabled", 2, (".csv", ".parquet", ".avro"))],
+    [
+        ("enabled", 1, (".jsonl", ".avro", ".bin")),
+        # What loses a record here loses it with exactly-once, too, which every run plays.
+        pytest.param("disabled", 2, (".csv", ".parquet", ".avro"), marks=pytest.mark.sampled(0)),
+    ],
 )
 def test_records_that_processes_die_behind_are_not_lost(  # noqa: PLR0917
     bootstrap: str,

@@ -27,8 +27,8 @@ def drawn(examples: int) -> int:
 def share(cases: Mapping[str, int], *, seed: str, kept: Collection[str] = KEPT) -> set[str]:
     """IDs of the cases to play.
 
-    *cases* has, for each ID, how many of its matrix are to be played. A matrix is a test function, and
-    which of its cases are played depends on its name and the seed.
+    *cases* has, for each ID, how many of its matrix are to be played, which may be none. A matrix is a test function,
+    and which of its cases are played depends on its name and the seed.
     """
     matrices = defaultdict[str, list[str]](list)
     for case in cases:
@@ -53,7 +53,7 @@ class Sampling:
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
         """Take the others out."""
-        cases = {each.nodeid: count for each in items if (count := _sampled(each))}
+        cases = {each.nodeid: count for each in items if (count := _sampled(each)) is not None}
         played = share(cases, seed=self._seed) if self._seed else set(cases)
         left_out = set(cases) - played
         self._played, self._all = len(played), len(cases)
@@ -69,6 +69,6 @@ class Sampling:
             )
 
 
-def _sampled(item: pytest.Item) -> int:
+def _sampled(item: pytest.Item) -> int | None:
     marker = item.get_closest_marker("sampled")
-    return int(marker.args[0]) if marker else 0
+    return int(marker.args[0]) if marker else None
