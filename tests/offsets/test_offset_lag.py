@@ -13,7 +13,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.herder.answers import ConnectorOffset, PartitionLag
 from headrace.herder.errors import ServerError
 from headrace.observe.secret_masking import Secrets
-from headrace.offsets.alteration import partition_lags
+from headrace.offsets.administration import partition_lags
 from runtime.desk import SPEC
 
 A = SourcePartition(filename="a")

@@ -15,7 +15,7 @@ from headrace.connect.errors import ConnectError
 from headrace.connect.partition import SourcePartition
 from headrace.herder.answers import ConnectorOffset
 from headrace.herder.requests import OffsetChange
-from headrace.offsets.differences import shown
+from headrace.offsets.codec import json_text
 from headrace.offsets.java_file import OffsetsFileError, java_offsets
 
 Values = dict[str, Any]
@@ -181,7 +181,8 @@ class DocumentError(ValueError):
 def exported(offsets: Iterable[ConnectorOffset]) -> str:
     """A file with *offsets*, one on each line, sorted, so that two files can be compared."""
     lines = sorted(
-        f'{{"partition":{shown(each.partition)},"offset":{shown(each.offset)}}}' for each in offsets
+        f'{{"partition":{json_text(each.partition)},"offset":{json_text(each.offset)}}}'
+        for each in offsets
     )
     if not lines:
         return '{"offsets":[]}\n'

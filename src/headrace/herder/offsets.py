@@ -21,8 +21,8 @@ from headrace.herder.requests import (
     requester,
 )
 from headrace.herder.services import LocalServices
-from headrace.offsets.administration import OffsetChanges
-from headrace.offsets.alteration import CreationStep, creation_step, partition_lags
+from headrace.offsets.administration import OffsetChanges, partition_lags
+from headrace.offsets.alteration import CreationStep, creation_step
 from headrace.offsets.history import past_change
 from headrace.runtime.services import RunSpec
 from headrace.storage.protocols import StoredConnector

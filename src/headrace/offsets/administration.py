@@ -15,23 +15,26 @@ from headrace.connect.errors import (
     ReplanError,
     RetriableError,
 )
-from headrace.herder.answers import ConnectorOffset
+from headrace.herder.answers import ConnectorOffset, PartitionLag
 from headrace.herder.errors import NotFoundError, ServerError
 from headrace.herder.requests import OffsetChange
+from headrace.observe.secret_masking import without_secrets
 from headrace.offsets.alteration import (
     Change,
     ChangeMaker,
     CreationStep,
-    OffsetHooks,
+    Difference,
+    Known,
     OffsetWriter,
     Wanted,
+    are_stored,
     creation_step,
-    verdict,
+    difference,
 )
+from headrace.offsets.codec import json_text
 from headrace.offsets.connector_stores import NamedConnector
-from headrace.offsets.differences import Difference, Known, difference, listed, shown, shows, wiped
-from headrace.offsets.history import refuse_undo, undoable
-from headrace.offsets.validation import altered, preset
+from headrace.offsets.history import listed, refuse_undo, undoable
+from headrace.offsets.validation import OffsetHooks, altered, preset, verdict
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import (
     ChangeStore,
@@ -160,7 +163,7 @@ class OffsetChanges:
         change = Change(
             operation=Operation.CREATE,
             who=who,
-            wanted=lambda known: Wanted(store=wiped(known, offsets), ask=offsets),
+            wanted=lambda known: Wanted(store={**dict.fromkeys(known), **offsets}, ask=offsets),
             stored=stored,
             in_step=in_step,
         )
@@ -188,7 +191,7 @@ class OffsetChanges:
 
         def as_before(known: Known) -> Wanted | None:
             refuse_undo(undone, entries, known, force=force)
-            if shows(known, undone.before):
+            if are_stored(known, undone.before):
                 return None
             hooks.validate(undone.before)
             return Wanted(store=undone.before, ask=undone.before, visible=known)
@@ -284,7 +287,30 @@ def preview(change: Difference, verdict: str) -> str:
     if not change:
         return f"Dry run: no offset would change. {verdict}"
     lines = (
-        f"{shown(partition)} from {shown(change.before[partition])} to {shown(offset)}"
+        f"{json_text(partition)} from {json_text(change.before[partition])} to {json_text(offset)}"
         for partition, offset in change.after.items()
     )
     return f"Dry run: these offsets would change: {listed(lines, len(change.after))}. {verdict}"
+
+
+def partition_lags(spec: RunSpec, offsets: Sequence[ConnectorOffset]) -> Sequence[PartitionLag]:
+    """Each of *offsets* with its lag; *spec* holds a fresh connector, which cannot be used again.
+
+    Blocks while the connector examines its source. Raises :class:`~headrace.herder.errors.ServerError`
+    when that fails.
+    """
+    known = {each.partition: each.offset for each in offsets}
+    try:
+        lags = spec.connector.lag(spec.props, known)
+    except Exception as error:  # noqa: BLE001 (any error is an answer to the caller)
+        failure = f"Failed to read the lag of source connector {spec.name}"
+        # The text of other errors is not meant for clients.
+        if isinstance(error, ConnectError):
+            failure = f"{failure}: {spec.hidden.masked(str(error))}"
+        cause = without_secrets(spec.hidden, error)
+        _log.error("%s", failure, exc_info=cause)
+        raise ServerError(failure) from cause
+    return [
+        PartitionLag(partition=partition, offset=offset, lag=lags.get(partition))
+        for partition, offset in known.items()
+    ]

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import copy
 import logging
-import queue
-import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import ConnectError, ConnectorFencedError, RetriableError
+from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
-from headrace.herder.answers import ConnectorOffset, PartitionLag
 from headrace.herder.errors import RequestError, ServerError
-from headrace.observe.secret_masking import without_secrets
+from headrace.offsets.codec import encoded_value
 from headrace.offsets.connector_stores import OffsetSnapshot
-from headrace.offsets.differences import Difference, Known, difference, shows
 from headrace.offsets.target import DriverStore
+from headrace.offsets.validation import OffsetHooks
 from headrace.runtime.fencing import Ownership
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import (
@@ -35,122 +32,46 @@ from headrace.storage.protocols import (
 
 _log = logging.getLogger(__name__)
 
-_Answer = bool | Exception
+Known = Mapping[SourcePartition, SourceOffset]
+"""All offsets of a connector that are stored now."""
 
 
-class OffsetHooks:
-    """The hooks of one connector, a fresh instance that is never started; used for one change.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The partitions that change, with their offsets before and after; ``None`` for no offset."""
 
-    Every method raises :class:`~headrace.herder.errors.ServerError`: with the hook's message when it
-    refuses, with Kafka Connect's when it fails.
-    """
+    before: Offsets
+    after: Offsets
 
-    def __init__(self, spec: RunSpec, *, seconds: float) -> None:
-        self._spec = spec
-        self._seconds = seconds
-
-    def validate(self, offsets: Offsets) -> None:
-        """Let the connector refuse *offsets*; changes nothing, here or in external systems."""
-        try:
-            self._spec.connector.validate_offsets(self._spec.props, offsets)
-        except Exception as error:  # noqa: BLE001 (any error is an answer to the caller)
-            raise self._refusal(error) from without_secrets(self._spec.hidden, error)
-
-    def alter(self, offsets: Offsets, known: Known) -> bool:
-        """Call the connector's hook before *offsets* are written; returns whether it has handled everything.
-
-        *known* are the offsets that the hook may read. Waits at most for the seconds given to the constructor.
-        """
-        # A thread of its own, because nothing else ends the wait for a hook that hangs; its late answer is
-        # ignored.
-        answers = queue.SimpleQueue[_Answer]()
-        threading.Thread(
-            target=lambda: answers.put(self._answer(offsets, known)),
-            name=f"headrace-{self._spec.name}-hook",
-            daemon=True,
-        ).start()
-        try:
-            answer = answers.get(timeout=self._seconds)
-        except queue.Empty:
-            raise ServerError(
-                f"Timed out while calling the 'alterOffsets' method for source connector {self._spec.name}"
-            ) from None
-        if isinstance(answer, Exception):
-            raise self._refusal(answer) from without_secrets(self._spec.hidden, answer)
-        return answer
-
-    def _answer(self, offsets: Offsets, known: Known) -> _Answer:
-        connector = self._spec.connector
-        try:
-            connector.initialize(_HookContext(known))
-            return bool(connector.alter_offsets(self._spec.props, offsets))
-        except Exception as error:  # noqa: BLE001 (the waiting thread raises it)
-            return error
-
-    def _refusal(self, error: Exception) -> ServerError:
-        name = self._spec.name
-        if isinstance(error, ConnectError):
-            return ServerError(self._spec.hidden.masked(str(error)))
-        if isinstance(error, NotImplementedError):
-            return ServerError(
-                f"Failed to modify offsets for connector {name} because it doesn't support external "
-                "modification of offsets"
-            )
-        return ServerError(f"Failed to modify offsets for source connector {name}")
+    def __bool__(self) -> bool:
+        return bool(self.after)
 
 
-def verdict(connector: SourceConnector) -> str:
-    """What it means for a dry run that *connector*'s pure hook has not refused the offsets. Pure."""
-    if _has(connector, SourceConnector.validate_offsets):
-        return "The connector accepts these offsets."
-    if _has(connector, SourceConnector.alter_offsets):
-        return (
-            "It is unknown whether the connector accepts these offsets: it validates them only when they are "
-            "about to be written."
-        )
-    return "The connector does not validate offsets."
+def difference(known: Known, wanted: Offsets) -> Difference:
+    """What changes when *wanted* is stored; partitions that do not change are left out."""
+    changing = list(_unlike(known, wanted))
+    return Difference(
+        before={partition: known.get(partition) for partition in changing},
+        after={partition: wanted[partition] for partition in changing},
+    )
 
 
-def _has(connector: SourceConnector, hook: Callable[..., object]) -> bool:
-    name = hook.__name__
-    return getattr(type(connector), name) is not getattr(SourceConnector, name)
+def are_stored(known: Known, offsets: Offsets) -> bool:
+    """Whether *offsets* are stored, whatever other offsets there are."""
+    return next(_unlike(known, offsets), None) is None
 
 
-class _HookContext:
-    """The context of a connector that is not running: its offsets."""
-
-    def __init__(self, known: Known) -> None:
-        self.offsets = OffsetSnapshot(known)
-
-    def request_task_reconfiguration(self) -> None:
-        """Do nothing: there are no tasks."""
-
-    def raise_error(self, error: Exception) -> None:
-        """Raise *error*: nothing runs that could fail."""
-        raise error
+def _unlike(known: Known, wanted: Offsets) -> Iterator[SourcePartition]:
+    # Compared by their bytes: in Python, True equals 1 and 1.0.
+    return (
+        partition
+        for partition, offset in wanted.items()
+        if _bytes(known.get(partition)) != _bytes(offset)
+    )
 
 
-def partition_lags(spec: RunSpec, offsets: Sequence[ConnectorOffset]) -> Sequence[PartitionLag]:
-    """Each of *offsets* with its lag; *spec* holds a fresh connector, which cannot be used again.
-
-    Blocks while the connector examines its source. Raises :class:`~headrace.herder.errors.ServerError`
-    when that fails.
-    """
-    known = {each.partition: each.offset for each in offsets}
-    try:
-        lags = spec.connector.lag(spec.props, known)
-    except Exception as error:  # noqa: BLE001 (any error is an answer to the caller)
-        failure = f"Failed to read the lag of source connector {spec.name}"
-        # The text of other errors is not meant for clients.
-        if isinstance(error, ConnectError):
-            failure = f"{failure}: {spec.hidden.masked(str(error))}"
-        cause = without_secrets(spec.hidden, error)
-        _log.error("%s", failure, exc_info=cause)
-        raise ServerError(failure) from cause
-    return [
-        PartitionLag(partition=partition, offset=offset, lag=lags.get(partition))
-        for partition, offset in known.items()
-    ]
+def _bytes(offset: SourceOffset | None) -> bytes | None:
+    return None if offset is None else encoded_value(offset)
 
 
 class OffsetWriter:
@@ -253,9 +174,9 @@ def settlement(intent: Intent, known: Known) -> Settlement:
     repeated.
     """
     entry = intent.entry
-    if intent.phase is Phase.WRITING and shows(known, entry.after):
+    if intent.phase is Phase.WRITING and are_stored(known, entry.after):
         return Settlement(is_done=True)
-    written = [each for each, offset in entry.after.items() if shows(known, {each: offset})]
+    written = [each for each, offset in entry.after.items() if are_stored(known, {each: offset})]
     is_wiped = intent.phase is Phase.WIPING
     target = {each: None if is_wiped else entry.before[each] for each in written}
     return Settlement(is_done=False, write=difference(known, target).after)

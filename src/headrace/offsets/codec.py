@@ -104,6 +104,11 @@ def decoded_entries(entries: Iterable[OffsetEntry]) -> Mapping[str, Offsets]:
     return offsets
 
 
+def json_text(values: Mapping[str, OffsetValue] | None) -> str:
+    """A partition or an offset as JSON, for people to read."""
+    return "null" if values is None else encoded_value(values).decode()
+
+
 # ------------------------------------------------------------------ writing
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
 from headrace.herder.answers import ChangedOffset, PastChange
 from headrace.herder.errors import BadRequestError, NotFoundError
-from headrace.offsets.differences import Known, difference, listed, shown, shows
+from headrace.offsets.alteration import Known, are_stored, difference
+from headrace.offsets.codec import json_text
 from headrace.storage.protocols import HistoryEntry, Operation
+
+# As many as are readable in a message; the history and an export have all.
+_MOST_LISTED = 20
 
 
 def undoable(connector: str, number: int, entries: Sequence[HistoryEntry]) -> HistoryEntry:
@@ -48,11 +53,11 @@ def refuse_undo(
     change that was never done is refused. Offsets that were restored in another way are not an error: there is
     nothing to do.
     """
-    if not entry.done and shows(known, entry.before):
+    if not entry.done and are_stored(known, entry.before):
         raise _not_done(entry.id)
     if force:
         return
-    if shows(known, entry.before):
+    if are_stored(known, entry.before):
         by = _undone_by(entry, entries)
         if by is not None:
             raise BadRequestError(
@@ -60,7 +65,7 @@ def refuse_undo(
             )
         return
     left = _left(entry)
-    if not shows(known, left):
+    if not are_stored(known, left):
         raise BadRequestError(moved(entry, left, known, list(difference(known, left).after)))
 
 
@@ -106,8 +111,8 @@ def moved(
 ) -> str:
     """Why a change is not undone: its *partitions* have other offsets now than it *left*."""
     lines = (
-        f"{shown(partition)} was left at {shown(left[partition])}, is now at "
-        f"{shown(known.get(partition))}, and would go back to {shown(entry.before[partition])}"
+        f"{json_text(partition)} was left at {json_text(left[partition])}, is now at "
+        f"{json_text(known.get(partition))}, and would go back to {json_text(entry.before[partition])}"
         for partition in partitions
     )
     return (
@@ -120,7 +125,7 @@ def moved(
 def remnant(entry: HistoryEntry) -> str:
     """A sentence about the earlier connector's offsets that a creation wiped; empty if there were none."""
     lines = [
-        f"{shown(partition)} at {shown(offset)}"
+        f"{json_text(partition)} at {json_text(offset)}"
         for partition, offset in entry.before.items()
         if offset is not None
     ]
@@ -128,3 +133,9 @@ def remnant(entry: HistoryEntry) -> str:
         return ""
     wiped = listed(iter(lines), len(lines))
     return f" It wiped the offsets that the name had before, which can be set by hand: {wiped}."
+
+
+def listed(lines: Iterator[str], count: int) -> str:
+    """The first of *lines*, of which there are *count*, and how many more there are."""
+    first = "; ".join(islice(lines, _MOST_LISTED))
+    return first if count <= _MOST_LISTED else f"{first}; and {count - _MOST_LISTED} more"

@@ -1,17 +1,25 @@
-"""Validation of the offsets in requests: those of an alteration, and initial ones. Pure."""
+"""Validation of the offsets in requests: by their form, and by the connector's own hooks."""
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
+from headrace.connect.connector import SourceConnector
+from headrace.connect.errors import ConnectError
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.herder.errors import BadRequestError, RequestError, ServerError
 from headrace.herder.requests import NOTHING_GIVEN, OffsetChange
+from headrace.observe.secret_masking import without_secrets
 from headrace.offsets.codec import decoded_value, encoded_value
+from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.runtime.services import RunSpec
 
 _INT64 = range(-(2**63), 2**63)
+_Answer = bool | Exception
 _Refused = Callable[[str], RequestError]
 
 
@@ -82,3 +90,95 @@ def _normalised(values: Mapping[str, OffsetValue]) -> SourceOffset:
         return cast("SourceOffset", decoded_value(encoded_value(values)))
     except ValueError as error:
         raise BadRequestError(str(error)) from error
+
+
+class OffsetHooks:
+    """The hooks of one connector, a fresh instance that is never started; used for one change.
+
+    Every method raises :class:`~headrace.herder.errors.ServerError`: with the hook's message when it
+    refuses, with Kafka Connect's when it fails.
+    """
+
+    def __init__(self, spec: RunSpec, *, seconds: float) -> None:
+        self._spec = spec
+        self._seconds = seconds
+
+    def validate(self, offsets: Offsets) -> None:
+        """Let the connector refuse *offsets*; changes nothing, here or in external systems."""
+        try:
+            self._spec.connector.validate_offsets(self._spec.props, offsets)
+        except Exception as error:  # noqa: BLE001 (any error is an answer to the caller)
+            raise self._refusal(error) from without_secrets(self._spec.hidden, error)
+
+    def alter(self, offsets: Offsets, known: Mapping[SourcePartition, SourceOffset]) -> bool:
+        """Call the connector's hook before *offsets* are written; returns whether it has handled everything.
+
+        *known* are the offsets that the hook may read. Waits at most for the seconds given to the constructor.
+        """
+        # A thread of its own, because nothing else ends the wait for a hook that hangs; its late answer is
+        # ignored.
+        answers = queue.SimpleQueue[_Answer]()
+        threading.Thread(
+            target=lambda: answers.put(self._answer(offsets, known)),
+            name=f"headrace-{self._spec.name}-hook",
+            daemon=True,
+        ).start()
+        try:
+            answer = answers.get(timeout=self._seconds)
+        except queue.Empty:
+            raise ServerError(
+                f"Timed out while calling the 'alterOffsets' method for source connector {self._spec.name}"
+            ) from None
+        if isinstance(answer, Exception):
+            raise self._refusal(answer) from without_secrets(self._spec.hidden, answer)
+        return answer
+
+    def _answer(self, offsets: Offsets, known: Mapping[SourcePartition, SourceOffset]) -> _Answer:
+        connector = self._spec.connector
+        try:
+            connector.initialize(_HookContext(known))
+            return bool(connector.alter_offsets(self._spec.props, offsets))
+        except Exception as error:  # noqa: BLE001 (the waiting thread raises it)
+            return error
+
+    def _refusal(self, error: Exception) -> ServerError:
+        name = self._spec.name
+        if isinstance(error, ConnectError):
+            return ServerError(self._spec.hidden.masked(str(error)))
+        if isinstance(error, NotImplementedError):
+            return ServerError(
+                f"Failed to modify offsets for connector {name} because it doesn't support external "
+                "modification of offsets"
+            )
+        return ServerError(f"Failed to modify offsets for source connector {name}")
+
+
+def verdict(connector: SourceConnector) -> str:
+    """What it means for a dry run that *connector*'s pure hook has not refused the offsets. Pure."""
+    if _has(connector, SourceConnector.validate_offsets):
+        return "The connector accepts these offsets."
+    if _has(connector, SourceConnector.alter_offsets):
+        return (
+            "It is unknown whether the connector accepts these offsets: it validates them only when they are "
+            "about to be written."
+        )
+    return "The connector does not validate offsets."
+
+
+def _has(connector: SourceConnector, hook: Callable[..., object]) -> bool:
+    name = hook.__name__
+    return getattr(type(connector), name) is not getattr(SourceConnector, name)
+
+
+class _HookContext:
+    """The context of a connector that is not running: its offsets."""
+
+    def __init__(self, known: Mapping[SourcePartition, SourceOffset]) -> None:
+        self.offsets = OffsetSnapshot(known)
+
+    def request_task_reconfiguration(self) -> None:
+        """Do nothing: there are no tasks."""
+
+    def raise_error(self, error: Exception) -> None:
+        """Raise *error*: nothing runs that could fail."""
+        raise error
