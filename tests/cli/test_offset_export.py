@@ -9,7 +9,7 @@ import pytest
 from headrace.cli.offset_files import DocumentError, exported, imported
 from headrace.connect.partition import SourcePartition
 from headrace.herder.answers import ConnectorOffset
-from headrace.offsets.validation import altered
+from headrace.offsets.validation import offsets_to_alter
 
 OFFSETS = {
     SourcePartition(filename="ü\n", part=2**62): {"share": 1.0, "position": 1, "done": True},
@@ -22,7 +22,7 @@ def test_what_was_exported_is_imported_as_it_was():
     text = exported(ConnectorOffset(partition=p, offset=o) for p, o in OFFSETS.items())
 
     assert repr(dict(sorted(OFFSETS.items(), key=repr))) == repr(
-        dict(sorted(altered(imported(text)).items(), key=repr))
+        dict(sorted(offsets_to_alter(imported(text)).items(), key=repr))
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from headrace.connect.partition import SourcePartition
 from headrace.herder.errors import BadRequestError, ServerError
-from headrace.offsets.validation import altered, preset
+from headrace.offsets.validation import initial_offsets_of, offsets_to_alter
 from offsets.changing import A, change
 
 PRIMITIVE = "Offsets may only contain primitive types as values, but field"
@@ -15,7 +15,7 @@ PRIMITIVE = "Offsets may only contain primitive types as values, but field"
 def test_nothing_to_alter_is_a_bad_request():
     """Kafka Connect's sentence."""
     with pytest.raises(BadRequestError) as caught:
-        altered([])
+        offsets_to_alter([])
 
     told = "Partitions / offsets need to be provided for an alter offsets request"
     assert told == str(caught.value)
@@ -24,7 +24,7 @@ def test_nothing_to_alter_is_a_bad_request():
 def test_no_offsets_to_preset_is_a_bad_request():
     """An empty array is a malformed form; leaving the field out is not."""
     with pytest.raises(BadRequestError, match="initial_offsets holds no partitions and offsets"):
-        preset([])
+        initial_offsets_of([])
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_no_offsets_to_preset_is_a_bad_request():
 )
 def test_what_is_no_offset_is_refused(partition: object, offset: object, told: str):
     """Altering answers it with 500 as Kafka Connect does; presetting with 400 as its proposal says."""
-    for read, kind in ((altered, ServerError), (preset, BadRequestError)):
+    for read, kind in ((offsets_to_alter, ServerError), (initial_offsets_of, BadRequestError)):
         with pytest.raises(kind) as caught:
             read([change(A, {}), change(partition, offset)])
         assert told == str(caught.value)
@@ -51,12 +51,12 @@ def test_what_is_no_offset_is_refused(partition: object, offset: object, told: s
 def test_half_a_character_is_refused():
     """It cannot be stored, and whoever sent it learns which text it was."""
     with pytest.raises(BadRequestError, match="unpaired surrogate"):
-        altered([change({"filename": "\ud83d"}, {"position": 1})])
+        offsets_to_alter([change({"filename": "\ud83d"}, {"position": 1})])
 
 
 def test_the_last_of_several_changes_of_a_partition_counts():
     """The order of its entries does not make another partition."""
-    offsets = altered(
+    offsets = offsets_to_alter(
         [
             change({"a": 1, "b": 2}, {"position": 1}),
             change({"a": 1}, {"position": 2}),
@@ -70,7 +70,7 @@ def test_the_last_of_several_changes_of_a_partition_counts():
 def test_values_come_as_the_store_gives_them_back():
     """Whole numbers stay whole, others are doubles, and entries are in the store's order."""
     values = {"topic": "t", "partition": 1, "cluster": "c", "f": 1.0, "t": True, "n": None}
-    (offset,) = altered([change({}, values)]).values()
+    (offset,) = offsets_to_alter([change({}, values)]).values()
 
     assert offset is not None
     assert list(offset)[:2] == ["cluster", "partition"] or set(offset) == set(values)
@@ -81,5 +81,5 @@ def test_values_come_as_the_store_gives_them_back():
 
 def test_a_null_partition_without_an_offset_changes_nothing():
     """Kafka Connect accepts it: an empty object in the array of offsets."""
-    assert altered([change(None, None)]) == {}
-    assert preset([change(None, None), change(A, None)]) == {A: None}
+    assert offsets_to_alter([change(None, None)]) == {}
+    assert initial_offsets_of([change(None, None), change(A, None)]) == {A: None}

@@ -34,7 +34,7 @@ from headrace.offsets.alteration import (
 from headrace.offsets.codec import json_text
 from headrace.offsets.connector_stores import NamedConnector
 from headrace.offsets.history import listed, refuse_undo, undoable
-from headrace.offsets.validation import OffsetHooks, altered, preset, verdict
+from headrace.offsets.validation import OffsetHooks, initial_offsets_of, offsets_to_alter, verdict
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import (
     ChangeStore,
@@ -118,7 +118,7 @@ class OffsetChanges:
         dry_run: bool = False,
     ) -> str:
         """Change the offsets that *changes* name, and leave the others; returns the sentence of success."""
-        offsets = altered(changes)
+        offsets = offsets_to_alter(changes)
         hooks = self._hooks(spec)
         hooks.validate(offsets)
         change = Change(
@@ -158,7 +158,7 @@ class OffsetChanges:
         in_step = partial(creation_step, spec.name)
         hooks = self._hooks(spec)
         with in_step(CreationStep.VALIDATING_OFFSETS):
-            offsets = preset(initial_offsets)
+            offsets = initial_offsets_of(initial_offsets)
             hooks.validate(offsets)
         change = Change(
             operation=Operation.CREATE,

@@ -36,7 +36,7 @@ def undoable(connector: str, number: int, entries: Sequence[HistoryEntry]) -> Hi
     if entry.operation is Operation.CREATE and entry.done:
         raise BadRequestError(
             f"Change {number} is the creation of connector {connector}. To undo it, reset the connector's "
-            f"offsets and delete it.{remnant(entry)}"
+            f"offsets and delete it.{_wiped_offsets(entry)}"
         )
     # Offsets that a creation wiped before it failed can be restored.
     if not entry.done and not _may_have_wiped(entry):
@@ -66,7 +66,7 @@ def refuse_undo(
         return
     left = _left(entry)
     if not are_stored(known, left):
-        raise BadRequestError(moved(entry, left, known, list(difference(known, left).after)))
+        raise BadRequestError(_moved_since(entry, left, known, list(difference(known, left).after)))
 
 
 def _may_have_wiped(entry: HistoryEntry) -> bool:
@@ -106,7 +106,7 @@ def past_change(entry: HistoryEntry) -> PastChange:
     )
 
 
-def moved(
+def _moved_since(
     entry: HistoryEntry, left: Offsets, known: Known, partitions: list[SourcePartition]
 ) -> str:
     """Why a change is not undone: its *partitions* have other offsets now than it *left*."""
@@ -122,7 +122,7 @@ def moved(
     )
 
 
-def remnant(entry: HistoryEntry) -> str:
+def _wiped_offsets(entry: HistoryEntry) -> str:
     """A sentence about the earlier connector's offsets that a creation wiped; empty if there were none."""
     lines = [
         f"{json_text(partition)} at {json_text(offset)}"

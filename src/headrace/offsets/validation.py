@@ -23,7 +23,7 @@ _Answer = bool | Exception
 _Refused = Callable[[str], RequestError]
 
 
-def altered(changes: Sequence[OffsetChange]) -> Offsets:
+def offsets_to_alter(changes: Sequence[OffsetChange]) -> Offsets:
     """The offsets that a request to alter them asks for; of several changes of one partition the last one counts.
 
     Raises :class:`~headrace.herder.errors.RequestError`: 400 for an empty request, and 500, as Kafka
@@ -34,7 +34,7 @@ def altered(changes: Sequence[OffsetChange]) -> Offsets:
     return _offsets(changes, ServerError)
 
 
-def preset(changes: Sequence[OffsetChange]) -> Offsets:
+def initial_offsets_of(changes: Sequence[OffsetChange]) -> Offsets:
     """The initial offsets of a creation (KIP-995); any other form than that of altering is a 400."""
     if not changes:
         raise BadRequestError(
