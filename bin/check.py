@@ -39,7 +39,7 @@ BROKER = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
 QUICK_JVM = {"KAFKA_JVM_PERFORMANCE_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 # Measured alone on two cores, the longest is less than half of this.
 LIMIT_SECONDS = 60
-# What only computes leaves the processor to what watches a clock.
+# What only computes gives way to what has time-outs.
 NICE = 10
 LOOK_SECONDS, SIGN_OF_LIFE_SECONDS = 0.1, 60.0
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|error)")
@@ -126,32 +126,41 @@ def main() -> None:
     """Run all of them, also after one has failed; the exit code is 1 when one has."""
     catch_signals()
     arguments = [each for each in sys.argv[1:] if each != ALL]
+    given = os.environ.pop(SEED, "")
+    seed = given or str(random.randrange(10**6))
+    if not seed.isdecimal():
+        sys.exit(f"{SEED}={seed} is not a number.")
     if ALL in sys.argv:
-        os.environ.pop(SEED, None)
         print("Every case of the kill matrices is played: half an hour on two cores.", flush=True)
-    elif not arguments:
-        os.environ[SEED] = os.environ.get(SEED) or str(random.randrange(10**6))
-    failed = one_by_one(arguments) if arguments else side_by_side()
+    elif given or not arguments:
+        # Whoever finds it there plays a share.
+        os.environ[SEED] = seed
+    failed = one_by_one(arguments, seed) if arguments else side_by_side(seed)
     if failed:
         sys.exit(f"FAILED: {', '.join(failed)}")
     print("All checks passed.")
 
 
-def one_by_one(arguments: Sequence[str]) -> list[str]:
+def seeded(seed: str) -> list[str]:
+    """Pytest's arguments for the order of tests and what `random` gives them, and for what hypothesis draws."""
+    return [f"--randomly-seed={seed}", f"--hypothesis-seed={seed}"]
+
+
+def one_by_one(arguments: Sequence[str], seed: str) -> list[str]:
     """The static checks, and then a pytest of these *arguments*; the names of what failed."""
     failed = list[str]()
     for name, command in STATIC.items():
         with ending_together() as children:
             failed += ended([begun(children, name, command)])
-    print("tests:", flush=True)
-    return [*failed, "tests"] if run([*PYTEST, *arguments], cwd=ROOT) else failed
+    print(f"tests, with {' '.join(seeded(seed))}:", flush=True)
+    return [*failed, "tests"] if run([*PYTEST, *seeded(seed), *arguments], cwd=ROOT) else failed
 
 
-def side_by_side() -> list[str]:
+def side_by_side(seed: str) -> list[str]:
     """Everything at once, on a broker that all tests share; the names of what failed."""
     began, failed, tests = time.monotonic(), list[str](), list[Step]()
     os.environ.update(QUICK_JVM)
-    limited = [*PYTEST, "--refuse-above", str(LIMIT_SECONDS), "--lane"]
+    limited = [*PYTEST, *seeded(seed), "--refuse-above", str(LIMIT_SECONDS), "--lane"]
     try:
         with ExitStack() as services, ending_together() as children:
             tests.append(begun(children, LIGHT, [*limited, LIGHT], nice=NICE))
@@ -169,7 +178,7 @@ def side_by_side() -> list[str]:
         for each in tests:
             each.show_unfinished()
         raise
-    sum_up(tests, time.monotonic() - began)
+    sum_up(tests, time.monotonic() - began, seed)
     return failed
 
 
@@ -207,14 +216,14 @@ def ended(steps: Iterable[Step]) -> list[str]:
     return failed
 
 
-def sum_up(tests: Sequence[Step], seconds: float) -> None:
-    """Print how long each tier took, how much was played of the kill matrices, and how many tests passed."""
+def sum_up(tests: Sequence[Step], seconds: float, seed: str) -> None:
+    """Print how long each lane took, how much was played of the kill matrices, and how many tests passed."""
     took = ", ".join(f"{each.name} {each.seconds:.0f} s" for each in tests)
     print(f"{took}; everything {seconds:.0f} s.")
     played, there = (sum(each.matrices[at] for each in tests) for at in (0, 1))
-    seed = os.environ.get(SEED)
-    again = f"the same again: {SEED}={seed} ./check; all of them: ./check --all" if seed else "all"
-    print(f"kill matrices: {played} of {there} cases; {again}")
+    again = f"the same again: {SEED}={seed} ./check"
+    more = "; all of them: ./check --all" if SEED in os.environ else f" {ALL}"
+    print(f"kill matrices: {played} of {there} cases; {again}{more}")
     counts = Counter[str]()
     for each in tests:
         counts += each.counts

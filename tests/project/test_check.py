@@ -11,7 +11,7 @@ import pytest
 
 BIN = Path(__file__).parents[2] / "bin"
 
-# A program that prints what it is given for its lane stands for pytest; what prints of failures has failed.
+# A program that prints what it is given for its lane stands for pytest; one that prints of failures has failed.
 PROGRAM = '''
 import sys
 
@@ -23,7 +23,7 @@ import check
 echo = """
 import ast, os, sys
 said = ast.literal_eval(sys.argv[1]).get(sys.argv[-1], sys.argv[-1])
-print(said, "seed", os.environ.get("HEADRACE_SEED"))
+print(said, "seed", os.environ.get("HEADRACE_SEED"), *(each for each in sys.argv if "-seed=" in each))
 sys.exit("failed" in said)
 """
 check.STATIC = {"lint": [sys.executable, "-c", "print('clean')"]}
@@ -73,19 +73,35 @@ def test_what_has_failed_is_shown_and_named(light: str) -> None:
     assert f"{count}, 1 skipped" == done.stdout.splitlines()[-1]
 
 
-def test_all_is_played_without_a_seed() -> None:
-    """Also when one is there; how long that takes is said before it begins."""
+def test_all_is_played_without_a_share() -> None:
+    """The seed is for the order and the draws only; how long that takes is said before it begins."""
     done = checked("x failed", "--all")
 
     assert "half an hour" in done.stdout.splitlines()[0]
-    assert "seed None" in done.stdout
+    assert "seed None --randomly-seed=77 --hypothesis-seed=77" in done.stdout
+    assert "; the same again: HEADRACE_SEED=77 ./check --all" in done.stdout
+
+
+def test_a_run_can_be_played_again() -> None:
+    """The order of its tests, what is random in them, and what hypothesis draws depend on its seed."""
+    done = checked("x failed")
+
+    assert "seed 77 --randomly-seed=77 --hypothesis-seed=77" in done.stdout
+
+
+def test_a_seed_is_a_number() -> None:
+    """As pytest's plugins take no other."""
+    done = checked(FINE, HEADRACE_SEED="today")
+
+    assert (1, "HEADRACE_SEED=today is not a number.\n") == (done.returncode, done.stderr)
 
 
 def test_arguments_go_to_one_pytest() -> None:
     """After the static checks; nothing is left out by a seed that no one gave."""
     done = checked(FINE, "-k", "record", HEADRACE_SEED="")
 
-    lint, _, said, last = done.stdout.splitlines()
+    lint, seeds, said, last = done.stdout.splitlines()
     assert 0 == done.returncode, done.stderr
     assert lint.startswith("lint: ok (")
-    assert ("record seed ", "All checks passed.") == (said, last)
+    options = seeds.removeprefix("tests, with ").removesuffix(":")
+    assert (f"record seed None {options}", "All checks passed.") == (said, last)
