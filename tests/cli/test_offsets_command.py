@@ -296,6 +296,7 @@ def test_a_file_of_a_java_worker_is_imported(shell: Shell, worker: Worker, tmp_p
     ("content", "told"),
     [
         (b"", "It is not JSON"),
+        (b"[" * 100_000, "It is nested deeper than 100 levels"),
         (b"[]", "the array 'offsets'"),
         (b'{"offsets":[{"partition":1,"offset":null}]}', "not an object"),
         (b"\xac\xed\x00\x05", "in the middle of the offsets"),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from headrace.config.config_files import ConnectorFile, read_connector_file, read_worker_file
 from headrace.connect.errors import ConfigError
 from headrace.herder.answers import TargetState
-from headrace.herder.requests import OffsetChange
+from headrace.herder.requests import MOST_NAME_BYTES, OffsetChange
 
 _CONFIG = {"name": "c", "connector.class": "files", "tasks.max": "2"}
 
@@ -36,6 +38,42 @@ def _file(folder: Path, content: str | bytes) -> Path:
 def test_content_decides_what_a_file_is(tmp_path: Path, content: str):
     """A map, a create request and properties describe the same connector."""
     assert ConnectorFile(name="c", config=_CONFIG) == read_connector_file(_file(tmp_path, content))
+
+
+@pytest.mark.parametrize("depth", [99, 500, 1_000, 100_000])
+@pytest.mark.parametrize("read", [read_connector_file, read_worker_file])
+def test_what_is_nested_too_deeply_is_refused(
+    tmp_path: Path, read: Callable[[Path], object], depth: int
+):
+    """In the same words however deep it is, and with the bound of REST's bodies."""
+    content = f'{{"config": {{"name": "c"}}, "initial_offsets": {"[" * depth}{"]" * depth}}}'
+    with pytest.raises(ConfigError) as caught:
+        read(_file(tmp_path, content))
+
+    is_refused = "nested deeper than 100 levels" in str(caught.value)
+    assert (depth >= 100) == is_refused
+
+
+def test_an_array_that_is_nested_too_deeply_is_not_an_object_either(tmp_path: Path):
+    """It is no properties file."""
+    with pytest.raises(ConfigError, match="It is JSON, but not an object"):
+        read_connector_file(_file(tmp_path, "[" * 100_000 + "]" * 100_000))
+
+
+@pytest.mark.parametrize("character", ["n", "%", "ü", "😀"])
+@pytest.mark.parametrize("more", [{}, {"config": {"topic": "t"}}], ids=["map", "request"])
+def test_a_name_in_a_file_is_as_long_as_a_url_takes(
+    tmp_path: Path, character: str, more: dict[str, object]
+):
+    """As over REST: longer ones could not be asked for or deleted."""
+    longest = character * (MOST_NAME_BYTES // len(quote(character, safe="")))
+    found = read_connector_file(_file(tmp_path, json.dumps({"name": longest, **more})))
+
+    assert longest == found.name
+    for name in (longest + character, character * 300_000):
+        with pytest.raises(ConfigError, match=r"name: The name has .* at most 4096") as caught:
+            read_connector_file(_file(tmp_path, json.dumps({"name": name, **more})))
+        assert len(str(caught.value)) < 1000
 
 
 def test_the_name_of_a_request_is_filled_in(tmp_path: Path):

@@ -14,7 +14,7 @@ import msgspec
 from headrace.connect.errors import ConnectError
 from headrace.connect.partition import SourcePartition
 from headrace.herder.answers import ConnectorOffset
-from headrace.herder.requests import OffsetChange
+from headrace.herder.requests import TOO_DEEP, OffsetChange
 from headrace.offsets.codec import json_text
 from headrace.offsets.java_file import OffsetsFileError, java_offsets
 
@@ -199,6 +199,8 @@ def imported(text: str) -> list[OffsetChange]:
         parsed = cast("object", json.loads(text))
     except ValueError as error:
         raise DocumentError(f"It is not JSON: {error}") from error
+    except RecursionError:
+        raise DocumentError(f"It is {TOO_DEEP}") from None
     match parsed:
         case {"offsets": list(elements)} if len(cast("dict[str, object]", parsed)) == 1:
             return [_change(element) for element in cast("list[object]", elements)]

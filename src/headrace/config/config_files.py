@@ -12,7 +12,7 @@ from headrace.config.properties_file import parsed_properties
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting import trimmed_as_java
 from headrace.herder.answers import TargetState
-from headrace.herder.requests import OffsetChange
+from headrace.herder.requests import TOO_DEEP, OffsetChange, is_too_deep, name_too_long
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FIELDS = ("name", "config", "initial_state", "initial_offsets")
@@ -97,7 +97,7 @@ def _connector(config: Mapping[str, str], path: Path) -> ConnectorFile:
             f"Connector configuration at '{path}' is missing the mandatory 'name' configuration",
             path,
         )
-    name = trimmed_as_java(config["name"])
+    name = _trimmed_name(config["name"], path)
     return ConnectorFile(name=name, config={**config, "name": name})
 
 
@@ -118,13 +118,22 @@ def _create_request(found: Mapping[str, object], path: Path, offsets: object) ->
             f"at '{path}'",
             path,
         )
-    name = trimmed_as_java(name)
+    name = _trimmed_name(name, path)
     return ConnectorFile(
         name=name,
         config={**config, "name": name},
         initial_state=_initial_state(found.get("initial_state"), path),
         initial_offsets=_initial_offsets(offsets, path),
     )
+
+
+def _trimmed_name(name: str, path: Path) -> str:
+    # Here, as over REST, because later errors repeat the name.
+    trimmed = trimmed_as_java(name)
+    too_long = name_too_long(trimmed)
+    if too_long is not None:
+        raise _refused("name", too_long, path)
+    return trimmed
 
 
 def _refuse_unknown(found: Mapping[str, object], path: Path) -> None:
@@ -181,7 +190,9 @@ def _is_json(content: bytes) -> bool:
 def _json_object(content: bytes, path: Path) -> dict[str, object]:
     """The object in *content*, with numbers as their original text, because configurations are text."""
     try:
-        return json.loads(content.decode(), parse_int=str, parse_float=str, parse_constant=str)
+        found: dict[str, object] = json.loads(
+            content.decode(), parse_int=str, parse_float=str, parse_constant=str
+        )
     except UnicodeDecodeError as error:
         raise _refused("file", f"It is not UTF-8 at byte {error.start}.", path) from error
     except json.JSONDecodeError as error:
@@ -189,6 +200,15 @@ def _json_object(content: bytes, path: Path) -> dict[str, object]:
         message = f"It is not valid JSON: {error.msg} at {place}."
         # The cause holds the whole file, and with it any secret.
         raise _refused("file", message, path) from None
+    except RecursionError:
+        raise _too_deep(path) from None
+    if is_too_deep(found):
+        raise _too_deep(path)
+    return found
+
+
+def _too_deep(path: Path) -> ConfigError:
+    return _refused("file", f"It is {TOO_DEEP}.", path)
 
 
 def _properties(content: bytes, path: Path) -> dict[str, str]:
@@ -205,6 +225,8 @@ def _is_other_json(content: bytes) -> bool:
         return False
     try:
         json.loads(content)
+    except RecursionError:
+        return True
     except ValueError:
         return False
     return True

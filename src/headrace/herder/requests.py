@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 from urllib.parse import quote
 
 from headrace.herder.answers import TargetState
@@ -18,6 +18,12 @@ NOTHING_GIVEN: Final = "Partitions / offsets need to be provided for an alter of
 MOST_NAME_BYTES: Final = 4096
 """How long a connector's name may be in a URL. It is half of what servers take of a request's line and headers (8 KiB), and
 far below what Kafka takes as a transactional id or a record's key."""
+
+MOST_DEPTH: Final = 100
+"""How deep JSON that describes a request may be nested; no request needs more than five levels."""
+
+TOO_DEEP: Final = f"nested deeper than {MOST_DEPTH} levels"
+"""What is wrong with JSON that is nested deeper; Python's reader may give up on it before it can be measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +99,22 @@ def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
             f"Connector name configuration ({included}) doesn't match connector name in the URL ({name})"
         )
     return {**config, "name": name}
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether the objects and arrays in *value*, as read from JSON, are nested too deeply. Pure."""
+    level = [value]
+    for _ in range(MOST_DEPTH + 1):
+        level = [inner for each in level for inner in _inner(each)]
+        if not level:
+            return False
+    return True
+
+
+def _inner(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 _REQUESTER: ContextVar[str | None] = ContextVar("requester", default=None)

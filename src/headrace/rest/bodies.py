@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn, cast
 
 from headrace.connect.setting import trimmed_as_java
 from headrace.herder.answers import TargetState
 from headrace.herder.errors import BadRequestError
-from headrace.herder.requests import CreateRequest, OffsetChange, named
+from headrace.herder.requests import TOO_DEEP, CreateRequest, OffsetChange, is_too_deep, named
 from headrace.rest.errors import BodyError, HttpError
-
-MOST_DEPTH: Final = 100
-"""How deep a body's objects and arrays may be nested; no request needs more than five levels."""
 
 
 class Number(str):
@@ -55,7 +52,8 @@ def json_body(body: bytes) -> object:
         value: object = json.loads(
             text, parse_int=Number, parse_float=Number, parse_constant=_refuse
         )
-        _check_depth(value)
+        if is_too_deep(value):
+            raise _too_deep()
         _check_unicode(text, value)
     except UnicodeDecodeError as error:
         raise BodyError(f"Invalid UTF-8 in the request body at byte {error.start}") from None
@@ -149,25 +147,8 @@ def _token(value: object) -> str:
             return "String value"
 
 
-def _check_depth(value: object) -> None:
-    level = [value]
-    for _ in range(MOST_DEPTH + 1):
-        level = [inner for each in level for inner in _inner(each)]
-        if not level:
-            return
-    raise _too_deep()
-
-
-def _inner(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return cast("dict[str, object]", value).values()
-    return cast("list[object]", value) if isinstance(value, list) else ()
-
-
 def _too_deep() -> HttpError:
-    return HttpError(
-        400, f"HTTP 400 Bad Request: the body is nested deeper than {MOST_DEPTH} levels"
-    )
+    return HttpError(400, f"HTTP 400 Bad Request: the body is {TOO_DEEP}")
 
 
 def _check_unicode(text: str, value: object) -> None:
