@@ -43,7 +43,7 @@ from headrace.runtime.fencing import Ownership
 from headrace.runtime.services import RunSpec, Services, Timing
 from headrace.storage.protocols import OffsetStore
 from headrace.storage.sqlite import SqliteStorage
-from headrace.task.work import PluginChoice
+from headrace.task.connector_spec import PluginChoice
 
 _OFFSETS_LOCATION = "offsets.home"
 _GROUP_ID = "group.id"
