@@ -199,10 +199,10 @@ def lines(*texts: str) -> SourceBatch:
 
 
 @pytest.mark.parametrize("headers", [header_columns, header_rows])
-def test_headers_of_a_batch_of_several_pieces_travel_by_one_plan(
+def test_headers_of_a_batch_of_several_pieces_are_sent_once(
     headers: Callable[[Sequence[int]], Sequence[Headers]],
 ) -> None:
-    """Each piece by that of its batch, which is sent once."""
+    """With the head of their batch."""
     numbers = range(12_000)
     batch = replace(lines(*map(str, numbers)), headers=headers(numbers))
     types = FrameTypes(value=pa.utf8())

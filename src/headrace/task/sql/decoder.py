@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import cast
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.errors import TaskFailedError
+from headrace.connect.record import Headers
 from headrace.connect.schema import Schema, arrow_type
 from headrace.task.frames import Filtered, Frame, Records
 from headrace.task.slot_report import Outcome
@@ -21,7 +22,6 @@ from headrace.task.sql.notes import IN_COLUMN, BatchHead, frame_of
 from headrace.task.sql.row_types import (
     has_times,
     reshaped,
-    restored,
     schema_of_carried,
     travelling,
     unpacked,
@@ -70,8 +70,10 @@ class FrameDecoder:
             raise _changed(f"there are {count} rows where {self._left} were expected")
         if (rows.column("source_partition").to_numpy(zero_copy_only=False) != head.number).any():
             raise _changed("rows are in another order")
+        first = head.rows - self._left
         self._left -= count
-        records = Records(_batch(rows, head))
+        headers = None if head.headers is None else head.headers[first : first + count]
+        records = Records(_batch(rows, head, headers))
         keep = rows.column("keep").fill_null(fill_value=False).to_numpy(zero_copy_only=False)
         if keep.all():
             yield records
@@ -89,7 +91,7 @@ def _changed(how: str) -> TaskFailedError:
     )
 
 
-def _batch(rows: pa.RecordBatch, head: BatchHead) -> SourceBatch:
+def _batch(rows: pa.RecordBatch, head: BatchHead, headers: Sequence[Headers] | None) -> SourceBatch:
     schema, values = _values(rows.column("value"), head)
     stamps = head.timestamps
     return SourceBatch(
@@ -101,7 +103,7 @@ def _batch(rows: pa.RecordBatch, head: BatchHead) -> SourceBatch:
         value_schema=schema,
         keys=None if head.keys is None else reshaped(rows.column("key"), head.keys),
         key_schema=head.key_schema,
-        headers=restored(head.headers, rows.column("headers"), rows.column("note")),
+        headers=headers,
         timestamps=rows.column("timestamp") if stamps == IN_COLUMN else cast("int | None", stamps),
     )
 

@@ -29,7 +29,6 @@ from headrace.task.sql.notes import BatchHead, head_of, note_of
 from headrace.task.sql.row_types import (
     FrameTypes,
     no_headers,
-    notes,
     packed,
     reshaped,
     shown,
@@ -184,12 +183,12 @@ def _columns(
         pa.repeat(pa.scalar(batch.partition, pa.int32()), rows),
         keys,
         values,
-        shown(batch.headers, head.headers, rows),
+        shown(batch.headers, rows),
         stamps if isinstance(stamps, pa.Array) else pa.repeat(pa.scalar(stamps, pa.int64()), rows),
         pa.repeat(pa.scalar(head.number, pa.int32()), rows),
         pa.nulls(rows, pa.binary()) if offsets is None else packed(offsets.columns, rows),
         pa.repeat(pa.scalar(value=True), rows),
-        notes(batch.headers, head.headers, rows),
+        pa.nulls(rows, pa.binary()),
     ]
 
 

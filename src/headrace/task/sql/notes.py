@@ -5,19 +5,22 @@ from __future__ import annotations
 import dataclasses
 import pickle
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError
+from headrace.connect.header_columns import HeaderColumns
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.connect.record import BadRecord, SourceRecord
+from headrace.connect.record import BadRecord, Headers, SourceRecord
 from headrace.connect.schema import Schema, SchemaType, arrow_type
 from headrace.task.dead_letters import class_name
 from headrace.task.frames import DeadLetter, Failed, Filtered, Frame, Records, Refused
-from headrace.task.sql.row_types import FrameTypes, HeadersPlan, plan_of
+from headrace.task.sql.row_types import FrameTypes
 
 IN_COLUMN = "column"
 
@@ -173,7 +176,7 @@ class BatchHead:
 
     *values* and *keys* are the types of the columns, *carried* is the type in which Spark received the values. What
     the step may make null is nullable in *values* and *value_schema*. *offset* is ``None`` if the batch has no offsets.
-    *timestamps* is one for all rows, ``None``, or :data:`IN_COLUMN`.
+    *headers* are those of all rows: a step sees them, but cannot change them. *timestamps* is one for all rows, ``None``, or :data:`IN_COLUMN`.
     """
 
     number: int
@@ -188,7 +191,7 @@ class BatchHead:
     value_schema: Schema | None
     keys: pa.DataType | None
     key_schema: Schema | None
-    headers: HeadersPlan
+    headers: Sequence[Headers] | None
     timestamps: int | str | None
 
 
@@ -209,9 +212,16 @@ def head_of(batch: SourceBatch, number: int, carries: FrameTypes) -> BatchHead:
         value_schema=schema,
         keys=None if batch.keys is None else batch.keys.type,
         key_schema=batch.key_schema,
-        headers=plan_of(batch.headers),
+        headers=_compact(batch.headers),
         timestamps=stamps if isinstance(stamps, int | None) else IN_COLUMN,
     )
+
+
+def _compact(headers: Sequence[Headers] | None) -> Sequence[Headers] | None:
+    """*headers* without rows of columns that they are a slice of, which would be pickled, too."""
+    if isinstance(headers, HeaderColumns):
+        return headers.take(pa.array(np.arange(len(headers))))
+    return headers
 
 
 def _after_step(batch: SourceBatch, carries: FrameTypes) -> tuple[Schema | None, pa.DataType]:

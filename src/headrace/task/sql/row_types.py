@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -223,47 +222,14 @@ _SHAPES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array, Any], pa
 )
 
 
-# Values of these types can be restored exactly from their text.
-_EXACT = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean)
 _COLUMN = pa.list_(HEADER)
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderPlan:
-    """How one header of every row is sent: the same *value* for all, or as texts of values of type *kind*."""
-
-    key: str
-    value: object
-    kind: pa.DataType | None
-    schema: Schema | None
-
-
-HeadersPlan = tuple[HeaderPlan, ...] | str | None
-"""How the headers of a batch are sent: by columns, row by row in notes (``"rows"``), or ``None`` without headers."""
-
-
-def plan_of(headers: Sequence[Headers] | None) -> HeadersPlan:
-    """How *headers* are sent."""
-    if headers is None:
-        return None
-    if not isinstance(headers, HeaderColumns):
-        return "rows"
-    kinds = [each.values.type for each in headers.columns if each.values is not None]
-    if not all(any(is_one(kind) for is_one in _EXACT) for kind in kinds):
-        return "rows"
-    return tuple(
-        HeaderPlan(
-            each.key, each.value, None if each.values is None else each.values.type, each.schema
-        )
-        for each in headers.columns
-    )
-
-
-def shown(headers: Sequence[Headers] | None, plan: HeadersPlan, rows: int) -> pa.Array:
-    """*headers*, which are sent by *plan*, as SQL sees them: each value as text, whatever its type."""
+def shown(headers: Sequence[Headers] | None, rows: int) -> pa.Array:
+    """*headers* as SQL sees them: each value as text, whatever its type."""
     if headers is None:
         return no_headers(rows)
-    if isinstance(headers, HeaderColumns) and plan != "rows":
+    if isinstance(headers, HeaderColumns) and all(map(_casts_to_text, headers.columns)):
         return _by_columns(headers)
     texts = [[{"key": one.key, "value": _text(one.value)} for one in each] for each in headers]
     return pa.array(texts, _COLUMN)
@@ -279,33 +245,13 @@ def no_headers(rows: int) -> pa.Array:
     )
 
 
-def notes(headers: Sequence[Headers] | None, plan: HeadersPlan, rows: int) -> pa.Array:
-    """The headers of each row as notes, if *plan* sends them so; otherwise nulls."""
-    if plan != "rows" or headers is None:
-        return pa.nulls(rows, pa.binary())
-    return pa.array([pickle.dumps(each) for each in headers], pa.binary())
+# Arrow's text of these types is that of :func:`_text`.
+_TEXT_BY_CAST = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean)
 
 
-def restored(plan: HeadersPlan, column: pa.Array, notes: pa.Array) -> Sequence[Headers] | None:
-    """The headers that were sent by *plan*, from the rows of *column* or from the *notes*."""
-    if plan is None:
-        return None
-    if isinstance(plan, str):
-        # Written by our own reading process.
-        return [cast("Headers", pickle.loads(each)) for each in notes.to_pylist()]  # noqa: S301
-    entries = cast("pa.StructArray", column.flatten())
-    columns = [
-        _column(each, entries.take(pa.array(np.arange(index, len(entries), len(plan)))))
-        for index, each in enumerate(plan)
-    ]
-    return HeaderColumns(columns, rows=len(column))
-
-
-def _column(plan: HeaderPlan, entries: pa.StructArray) -> HeaderColumn:
-    if plan.kind is None:
-        return HeaderColumn(key=plan.key, value=plan.value, schema=plan.schema)
-    values = entries.field("value").cast(plan.kind)
-    return HeaderColumn(key=plan.key, values=values, schema=plan.schema)
+def _casts_to_text(column: HeaderColumn) -> bool:
+    values = column.values
+    return values is None or any(belongs(values.type) for belongs in _TEXT_BY_CAST)
 
 
 def _by_columns(headers: HeaderColumns) -> pa.Array:
