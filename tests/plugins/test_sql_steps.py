@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.plugins import PluginConnectorValidator, checked_worker
-from headrace.task.sql.row_types import FrameTypes
-from headrace.task.sql.step import SqlStage, SqlStep
+from headrace.task.sql.step import FrameTypes, SqlStage, SqlStep
 from plugins.judged import WORKER, errors, validator
 
 FILES = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "/nowhere"}
@@ -111,7 +110,7 @@ def test_what_spark_says_of_expressions_is_reported_at_their_keys() -> None:
 
     assert {"transforms.sql.where": ["a >: Spark's sentence."]} == found
     expected = SqlStep(where="a >", prefix="transforms.sql.")
-    assert [SqlStage(step=expected, carries=FrameTypes())] == asked
+    assert [SqlStage(step=expected, types=FrameTypes())] == asked
 
 
 def test_a_warning_says_that_tolerance_does_not_apply_to_spark_sql(

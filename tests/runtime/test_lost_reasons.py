@@ -18,13 +18,12 @@ from headrace.runtime.connector_run import ConnectorRun
 from headrace.task.channel import ChannelClient
 from headrace.task.slot_report import Outcome, SlotReport
 from headrace.task.slot_work import SlotTicket
-from headrace.task.sql.row_types import FrameTypes
-from headrace.task.sql.step import SqlStage, SqlStep
+from headrace.task.sql.step import FrameTypes, SqlStage, SqlStep
 from headrace.testing.waiting import until
 from runtime.desk import SPEC, Desk, FakeEngine
 
 LOST = SlotReport(outcome=Outcome.REPLAN, clean=False, reason="lost")
-BETWEEN = SqlStage(step=SqlStep(where="true"), carries=FrameTypes())
+BETWEEN = SqlStage(step=SqlStep(where="true"), types=FrameTypes())
 
 
 class ScriptedEngine(FakeEngine):

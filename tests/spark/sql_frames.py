@@ -54,7 +54,7 @@ def frame_schema(value: pa.DataType) -> pa.Schema:
         ("source_partition", pa.int32()),
         ("offset", pa.binary()),
         ("keep", pa.bool_()),
-        ("note", pa.binary()),
+        ("payload", pa.binary()),
     ]
     return pa.schema(columns)
 

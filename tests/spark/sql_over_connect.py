@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headrace.spark.sql_check import sql_problems, types_after_step
-from headrace.task.sql.row_types import FrameTypes, travelling
-from headrace.task.sql.step import SqlStage, SqlStep
+from headrace.task.sql.spark_types import spark_type
+from headrace.task.sql.step import FrameTypes, SqlStage, SqlStep
 from spark.sql_frames import FIELDS, frame_schema, row, spark_schema, values_of
 
 ROWS = [row({"a": 1, "b": "x"}, keep=False), row({"a": 2, "b": "7"}), row({"a": 3, "b": "8"})]
@@ -28,8 +28,8 @@ def required(session: SparkSession) -> list[str]:
     """The fields that are required after a step that makes one of two null."""
     read = pa.struct([pa.field(each, pa.utf8(), nullable=False) for each in ("a", "b")])
     step = SqlStep(select=("nullif(a, 'x') AS a", "b"))
-    carries = FrameTypes(value=travelling(read), read=read)
-    left = types_after_step(session, SqlStage(step=step, carries=carries)).left
+    types = FrameTypes(value=spark_type(read), required=read)
+    left = types_after_step(session, SqlStage(step=step, types=types)).after_step
     assert isinstance(left, pa.StructType)
     return [each.name for each in left if not each.nullable]
 

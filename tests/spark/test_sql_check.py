@@ -14,8 +14,7 @@ from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
 from headrace.spark.sql_check import operators, refused_of, sql_problems
 from headrace.spark.sql_rows import unsupported_fields
-from headrace.task.sql.row_types import FrameTypes
-from headrace.task.sql.step import SqlStage, SqlStep
+from headrace.task.sql.step import FrameTypes, SqlStage, SqlStep
 from spark.sql_frames import FIELDS, frame_schema, spark_schema
 
 HERE = "spark.sql_functions"
@@ -201,10 +200,10 @@ def test_what_one_function_has_cached_is_not_held_against_another(session: Spark
 def test_an_open_session_says_which_expressions_it_cannot_take(spark_engine: SparkEngine) -> None:
     """Without a record: it is asked for the columns that there would be."""
     spark_engine.session()
-    carries = FrameTypes(value=pa.struct([pa.field("a", pa.int64())]))
+    types = FrameTypes(value=pa.struct([pa.field("a", pa.int64())]))
     step = SqlStep(select=("a", "b", "a +"), where="a > 1 AND (")
 
-    found = spark_engine.sql_problems(SqlStage(step=step, carries=carries))
+    found = spark_engine.sql_problems(SqlStage(step=step, types=types))
 
     expected = [
         ("where", "a > 1 AND (", "PARSE_SYNTAX_ERROR"),
@@ -220,9 +219,7 @@ def test_no_session_is_opened_for_a_validation() -> None:
     """It would take long; the same is reported when the connector starts."""
     engine = SparkEngine(SparkSettings(master="spark://127.0.0.1:1"), slots=1)
 
-    assert [] == list(
-        engine.sql_problems(SqlStage(step=SqlStep(where="a >"), carries=FrameTypes()))
-    )
+    assert [] == list(engine.sql_problems(SqlStage(step=SqlStep(where="a >"), types=FrameTypes())))
 
     engine.close()
 

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from headrace.spark.engine import SparkEngine
 from headrace.spark.sql_check import Answers, types_after_step
-from headrace.task.sql.row_types import FrameTypes, travelling
-from headrace.task.sql.step import SqlStage, SqlStep
+from headrace.task.sql.spark_types import spark_type
+from headrace.task.sql.step import FrameTypes, SqlStage, SqlStep
 
 READ = pa.struct(
     [
@@ -33,8 +33,8 @@ def session(spark_engine: SparkEngine) -> SparkSession:
 
 def left(session: SparkSession, step: SqlStep) -> set[str] | None:
     """The parts that may be null, or ``None`` where nothing is known."""
-    carries = FrameTypes(value=travelling(READ), read=READ)
-    found = types_after_step(session, SqlStage(step=step, carries=carries)).left
+    types = FrameTypes(value=spark_type(READ), required=READ)
+    found = types_after_step(session, SqlStage(step=step, types=types)).after_step
     return None if found is None else set(nullable(found, ""))
 
 

@@ -61,11 +61,11 @@ def test_without_a_select_values_stay(session: SparkSession) -> None:
 
 def test_rows_that_are_no_records_pass_untouched(session: SparkSession) -> None:
     """Neither their marks nor what they carry."""
-    other = row(None, kind=OTHER, note=b"n", keep=True)
+    other = row(None, kind=OTHER, payload=b"n", keep=True)
 
     changed = left_of(applied(frame(session, [other]), SqlStep(select=("a",), where="a > 1")))
 
-    kept = {"kind": OTHER, "note": b"n", "keep": True, "timestamp": MOMENT, "value": None}
+    kept = {"kind": OTHER, "payload": b"n", "keep": True, "timestamp": MOMENT, "value": None}
     assert kept == {name: changed[0][name] for name in kept}
 
 

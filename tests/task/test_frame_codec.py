@@ -45,9 +45,9 @@ from headrace.task.frames import (
     Waiting,
 )
 from headrace.task.slot_report import Outcome
-from headrace.task.sql.decoder import FrameDecoder
-from headrace.task.sql.encoder import FrameEncoder
-from headrace.task.sql.row_types import FrameTypes, travelling
+from headrace.task.sql.frame_codec import FrameDecoder, FrameEncoder
+from headrace.task.sql.spark_types import spark_type
+from headrace.task.sql.step import FrameTypes
 
 FILE = SourcePartition(filename="f")
 ORDER = Schema(
@@ -130,7 +130,7 @@ FRAMES = st.lists(
     ),
     max_size=8,
 )
-TYPES = FrameTypes(value=travelling(arrow_type(ORDER)))
+TYPES = FrameTypes(value=spark_type(arrow_type(ORDER)))
 
 
 def told(frames: Iterable[Frame]) -> list[object]:
@@ -259,7 +259,7 @@ def test_a_time_of_day_that_spark_has_made_is_connects_time(unit: Literal["us", 
     """Rounded down to milliseconds, also where the value that was read was a number as wide."""
     read = Schema(type=SchemaType.STRUCT, fields=(Field("t", INT64),))
     batch = replace(lines("a"), values=pa.array([{"t": 1}], arrow_type(read)), value_schema=read)
-    table = encoded([Records(batch)], FrameTypes(value=travelling(arrow_type(read))))
+    table = encoded([Records(batch)], FrameTypes(value=spark_type(arrow_type(read))))
     each = {"us": 1, "ns": 1_000}[unit]
     noon = pa.array([None, 43_200_001_999 * each, None], pa.time64(unit))
 

@@ -9,10 +9,9 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.partition import SourcePartition
 from headrace.connect.schema import INT64, STRING, Field, Schema, SchemaType, arrow_type
 from headrace.task.frames import Records
-from headrace.task.sql.decoder import FrameDecoder
-from headrace.task.sql.encoder import FrameEncoder
-from headrace.task.sql.notes import loosened
-from headrace.task.sql.row_types import FrameTypes, travelling
+from headrace.task.sql.frame_codec import FrameDecoder, FrameEncoder
+from headrace.task.sql.spark_types import nullable_schema, spark_type
+from headrace.task.sql.step import FrameTypes
 
 NAMED = Schema(type=SchemaType.STRING, name="Name", version=2, default="no one")
 INNER = Schema(type=SchemaType.STRUCT, name="Inner", fields=(Field("x", STRING),))
@@ -50,15 +49,15 @@ def mapped(to: Schema) -> Schema:
 )
 def test_what_may_be_null_becomes_optional(read: Schema, left: Schema) -> None:
     """However deep; names, versions and defaults stay."""
-    assert left == loosened(read, travelling(arrow_type(left), as_required=True))
+    assert left == nullable_schema(read, spark_type(arrow_type(left), as_required=True))
 
 
 def test_what_stays_required_says_so() -> None:
     """Where values were optional, and Spark says that they are never null, the schema stays, too."""
     optional = struct(a=STRING.as_optional())
 
-    assert optional is loosened(
-        optional, travelling(arrow_type(struct(a=STRING)), as_required=True)
+    assert optional is nullable_schema(
+        optional, spark_type(arrow_type(struct(a=STRING)), as_required=True)
     )
 
 
@@ -66,7 +65,8 @@ def test_a_null_in_a_field_that_was_required_comes_out_with_its_schema() -> None
     """The value that Spark has made is one of the schema that is sent with it."""
     read, left = struct(a=NAMED, b=INT64), struct(a=NAMED.as_optional(), b=INT64)
     types = FrameTypes(
-        value=travelling(arrow_type(read)), left=travelling(arrow_type(left), as_required=True)
+        value=spark_type(arrow_type(read)),
+        after_step=spark_type(arrow_type(left), as_required=True),
     )
     batch = SourceBatch(
         topic="t",
@@ -94,8 +94,8 @@ def test_a_null_in_a_field_that_was_required_comes_out_with_its_schema() -> None
 
 def test_tombstones_alone_keep_the_schema_that_they_have() -> None:
     """It may be another one than that of the values."""
-    left = travelling(arrow_type(struct(a=STRING.as_optional())), as_required=True)
-    types = FrameTypes(value=travelling(left), left=left)
+    left = spark_type(arrow_type(struct(a=STRING.as_optional())), as_required=True)
+    types = FrameTypes(value=spark_type(left), after_step=left)
     other = struct(b=INT64, c=INT64)
     batch = SourceBatch(
         topic="t",

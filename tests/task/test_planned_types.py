@@ -10,7 +10,7 @@ from headrace.connect.record import RecordSchemas
 from headrace.connect.schema import INT64, STRING, TIMESTAMP, Field, Schema, SchemaType, decimal
 from headrace.task.connector_spec import PluginChoice, StageChoice
 from headrace.task.sql.planned_types import planned_types
-from headrace.task.sql.row_types import FrameTypes
+from headrace.task.sql.step import FrameTypes
 
 ORDER = Schema(
     type=SchemaType.STRUCT, fields=(Field("id", STRING), Field("at", TIMESTAMP.as_optional()))
@@ -34,7 +34,7 @@ def test_a_schema_tells_the_types() -> None:
     """Spark is to take every field for nullable; what is required is known besides. Instants are in microseconds."""
     schemas = RecordSchemas(value=ORDER, key=INT64)
 
-    assert FrameTypes(value=CARRIED, read=READ, key=pa.int64()) == planned_types(schemas, ())
+    assert FrameTypes(value=CARRIED, required=READ, key=pa.int64()) == planned_types(schemas, ())
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,13 @@ def test_a_schema_tells_the_types() -> None:
             step("HoistField$Value", field="it"),
             FrameTypes(
                 value=pa.struct([("it", CARRIED)]),
-                read=pa.struct([pa.field("it", READ, nullable=False)]),
+                required=pa.struct([pa.field("it", READ, nullable=False)]),
             ),
         ),
         (step("ExtractField$Value", field="at"), FrameTypes(value=pa.timestamp("us", tz="UTC"))),
         (
             step("ValueToKey", fields="id"),
-            FrameTypes(value=CARRIED, read=READ, key=pa.struct([("id", pa.utf8())])),
+            FrameTypes(value=CARRIED, required=READ, key=pa.struct([("id", pa.utf8())])),
         ),
     ],
 )

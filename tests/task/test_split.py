@@ -23,10 +23,10 @@ from headrace.task.connector_spec import BoundaryKind, ErrorPolicy, PluginChoice
 from headrace.task.frames import EndOfPoll, Failed, Frame
 from headrace.task.slot_report import Outcome, Progress
 from headrace.task.slot_work import SlotWork
-from headrace.task.sql.encoder import FrameEncoder
-from headrace.task.sql.notes import NotPickled
+from headrace.task.sql.frame_codec import FrameEncoder
+from headrace.task.sql.pickling import NotPickled
 from headrace.task.sql.reader import ArrowFlush, FlushedRows, ReadAhead, ReaderTask, read_part
-from headrace.task.sql.row_types import FrameTypes
+from headrace.task.sql.step import FrameTypes
 from headrace.task.sql.writer import ReceivedFrames
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease

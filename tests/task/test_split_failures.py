@@ -15,9 +15,10 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.record import SourceRecord
 from headrace.task.connector_spec import BoundaryKind
 from headrace.task.frames import Commit, EndOfPoll, Records
-from headrace.task.sql.encoder import FrameEncoder
+from headrace.task.sql.frame_codec import FrameEncoder, RowKind
 from headrace.task.sql.reader import FlushedRows
-from headrace.task.sql.row_types import NOTHING, FrameTypes, travelling
+from headrace.task.sql.spark_types import spark_type
+from headrace.task.sql.step import FrameTypes
 from task.test_split import FLUSH, SPLIT, SQL, TwoProcesses, polls, step, stored
 from task.test_worker_task import with_settings
 
@@ -85,7 +86,7 @@ def test_a_value_that_spark_cannot_hold_is_named_with_its_place(
     values: pa.Array, sentence: str
 ) -> None:
     """And with what to do; nothing of its batch is handed over."""
-    encoder = FrameEncoder(FrameTypes(value=travelling(values.type)))
+    encoder = FrameEncoder(FrameTypes(value=spark_type(values.type)))
 
     with pytest.raises(TaskFailedError, match=re.escape(sentence) + r".* ReplaceField"):
         next(encoder.rows(Records(some_rows(values))))
@@ -94,7 +95,7 @@ def test_a_value_that_spark_cannot_hold_is_named_with_its_place(
 def test_moments_finer_than_microseconds_travel_where_they_are_whole_ones() -> None:
     """Whatever unit they are counted in."""
     values = pa.array([1_000, None, -2_000], pa.timestamp("ns", "UTC"))
-    encoder = FrameEncoder(FrameTypes(value=travelling(values.type)))
+    encoder = FrameEncoder(FrameTypes(value=spark_type(values.type)))
 
     _, rows = encoder.rows(Records(some_rows(values)))
 
@@ -103,11 +104,13 @@ def test_moments_finer_than_microseconds_travel_where_they_are_whole_ones() -> N
 
 def test_what_cannot_be_handed_over_fails_the_task() -> None:
     """A job that it ended would be tried again forever."""
-    flushed = FlushedRows(FrameEncoder(FrameTypes(value=travelling(FAR.type))), FLUSH)
+    flushed = FlushedRows(FrameEncoder(FrameTypes(value=spark_type(FAR.type))), FLUSH)
 
     rows = list(flushed.rows([Records(some_rows(FAR))]))
 
-    assert [b"cannot be handed to Spark" in rows[0].column("note")[0].as_py()] == [True] * len(rows)
+    assert [b"cannot be handed to Spark" in rows[0].column("payload")[0].as_py()] == [True] * len(
+        rows
+    )
 
 
 def test_the_end_of_a_transaction_is_flushed_at_once() -> None:
@@ -117,7 +120,7 @@ def test_the_end_of_a_transaction_is_flushed_at_once() -> None:
 
     kinds = [rows.column("kind")[0].as_py() for rows in flushed.rows(frames)]
 
-    assert [NOTHING, NOTHING] == kinds[-2:]
+    assert [RowKind.FILLER, RowKind.FILLER] == kinds[-2:]
 
 
 def some_rows(values: pa.Array) -> SourceBatch:

@@ -12,9 +12,9 @@ from doubles.puppets import SOURCE, Puppet
 from headrace.task.connector_spec import ErrorPolicy
 from headrace.task.frames import Commit, EndOfPoll, Frame, Waiting
 from headrace.task.slot_report import Outcome
-from headrace.task.sql.encoder import FrameEncoder
+from headrace.task.sql.frame_codec import FrameEncoder
 from headrace.task.sql.reader import FlushedRows
-from headrace.task.sql.row_types import FrameTypes
+from headrace.task.sql.step import FrameTypes
 from headrace.task.sql.writer import ReceivedFrames
 from headrace.testing.waiting import until
 from task.away import Service

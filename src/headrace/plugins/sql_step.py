@@ -45,8 +45,8 @@ def sql_stage(
     if step is None:
         return None
     before = list(itertools.takewhile(lambda each: not is_sql(each), stages))
-    carries = planned_types(connector.record_schemas(props), before)
-    return SqlStage(step=replace(step, prefix=_prefix(props, stages)), carries=carries)
+    types = planned_types(connector.record_schemas(props), before)
+    return SqlStage(step=replace(step, prefix=_prefix(props, stages)), types=types)
 
 
 def sql_stage_problems(

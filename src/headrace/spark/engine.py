@@ -282,7 +282,7 @@ class SparkEngine:
         if session is None:
             return ()
         try:
-            schema = from_arrow_schema(between.carries.schema())
+            schema = from_arrow_schema(between.types.schema())
             return sql_problems(session, schema, between.step)
         except Exception as error:  # noqa: BLE001 - the step is checked again when its connector starts
             _log.debug("A SQL step could not be checked by Spark: %s", in_short(error))

@@ -10,7 +10,7 @@ from pyspark import TaskContext
 from headrace.class_path import make_importable
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.reader import ArrowFlush, read_part
-from headrace.task.sql.row_types import FrameTypes
+from headrace.task.sql.step import FrameTypes
 from headrace.task.sql.writer import write_part
 from headrace.task.worker_task import run_slot
 
@@ -39,7 +39,7 @@ def slot_function(
 
 def reading_function(
     tickets: Sequence[SlotTicket],
-    carries: FrameTypes,
+    types: FrameTypes,
     flush: ArrowFlush,
     plugin_folders: Sequence[str] = (),
 ) -> ArrowFunction:
@@ -49,7 +49,7 @@ def reading_function(
         make_importable(plugin_folders)
         for batch in batches:
             for slot in batch.column("id").to_pylist():
-                yield from read_part(tickets[slot].for_reading(), carries, flush)
+                yield from read_part(tickets[slot].for_reading(), types, flush)
 
     return read
 

@@ -35,8 +35,8 @@ from headrace.spark.sql_rows import (
     value_of,
     with_function,
 )
-from headrace.task.sql.row_types import FrameTypes, travelling
-from headrace.task.sql.step import SqlStage, SqlStep
+from headrace.task.sql.spark_types import spark_type
+from headrace.task.sql.step import FrameTypes, SqlStage, SqlStep
 
 _OPERATOR: Final = re.compile(r"(?:\*\(\d+\) )?(\w+)")
 # After the first line, an operator follows one of these; other lines continue an expression.
@@ -291,21 +291,21 @@ def types_after_step(session: SparkSession, between: SqlStage) -> FrameTypes:
     Called once per micro-batch. The types are returned unchanged if the step makes values of another type, which get
     a schema of their own, or if Spark refuses the step.
     """
-    carries, step = between.carries, between.step
-    if carries.read is None or not (step.select or step.function):
-        return carries
-    if sql_problems(session, from_arrow_schema(carries.schema()), step):
-        return carries
-    left = _known_nulls.of(
-        session, between, lambda: _type_after(_required_stand_in(session, carries), step)
+    types, step = between.types, between.step
+    if types.required is None or not (step.select or step.function):
+        return types
+    if sql_problems(session, from_arrow_schema(types.schema()), step):
+        return types
+    after_step = _known_nulls.of(
+        session, between, lambda: _type_after(_required_stand_in(session, types), step)
     )
-    return replace(carries, left=left) if travelling(left) == carries.value else carries
+    return replace(types, after_step=after_step) if spark_type(after_step) == types.value else types
 
 
-def _required_stand_in(session: SparkSession, carries: FrameTypes) -> DataFrame:
+def _required_stand_in(session: SparkSession, types: FrameTypes) -> DataFrame:
     """A stand-in frame whose value is not null, and neither are the value's required fields."""
-    schema = carries.schema()
-    value = pa.field("value", carries.read, nullable=False)
+    schema = types.schema()
+    value = pa.field("value", types.required, nullable=False)
     return stand_in(session, from_arrow_schema(schema.set(schema.get_field_index("value"), value)))
 
 
@@ -315,4 +315,4 @@ def _type_after(frame: DataFrame, step: SqlStep) -> pa.DataType:
         frame = put_back(made, {"value": value_of(made, RECORD)})
     if step.select:
         frame = named(frame).select(F.struct(*map(expression, step.select)).alias("value"))
-    return travelling(to_arrow_schema(frame.select("value").schema)[0].type, as_required=True)
+    return spark_type(to_arrow_schema(frame.select("value").schema)[0].type, as_required=True)

@@ -74,10 +74,10 @@ def split_job(
     The job has one stage, whose rows keep their order. Raises :class:`~headrace.connect.errors.TaskFailedError` for a
     step that Spark refuses, and for a session whose Arrow batch size would hold rows back.
     """
-    count, carries = len(tickets), types_after_step(session, between)
-    reading = reading_function(tickets, carries, _flush_settings(session), plugin_folders)
+    count, types = len(tickets), types_after_step(session, between)
+    reading = reading_function(tickets, types, _flush_settings(session), plugin_folders)
     frames = session.range(0, count, 1, count).mapInArrow(
-        reading, from_arrow_schema(carries.schema())
+        reading, from_arrow_schema(types.schema())
     )
     writing = writing_function(tickets, plugin_folders)
     return applied(frames, between.step).mapInArrow(writing, OUTCOME_SCHEMA)

@@ -20,7 +20,8 @@ from headrace.task.connector_spec import ErrorPolicy, StageChoice
 from headrace.task.error_handling import RetryWithBackoff
 from headrace.task.frames import Records
 from headrace.task.slot_report import Progress
-from headrace.task.sql.row_types import FrameTypes, travelling
+from headrace.task.sql.spark_types import spark_type
+from headrace.task.sql.step import FrameTypes
 
 _NEVER_READ = SourcePartition(example=True)
 _EXAMPLES: tuple[tuple[Callable[[pa.DataType], bool], Any], ...] = (
@@ -69,11 +70,11 @@ def _types(batch: SourceBatch) -> FrameTypes:
     for noun, column in (("value", batch.values), ("key", batch.keys)):
         if column is not None:
             _refuse(column.type, noun)
-    value, read = travelling(batch.values.type), travelling(batch.values.type, as_required=True)
+    value, required = spark_type(batch.values.type), spark_type(batch.values.type, as_required=True)
     return FrameTypes(
         value=value,
-        read=None if read == value else read,
-        key=pa.utf8() if batch.keys is None else travelling(batch.keys.type),
+        required=None if required == value else required,
+        key=pa.utf8() if batch.keys is None else spark_type(batch.keys.type),
     )
 
 

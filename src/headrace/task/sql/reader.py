@@ -36,8 +36,8 @@ from headrace.task.logs import Follow, slot_log
 from headrace.task.poll_loop import PollLoop, make_poll_loop
 from headrace.task.slot_report import Outcome, Progress, SlotReport
 from headrace.task.slot_work import SlotTicket, SlotWork
-from headrace.task.sql.encoder import FrameEncoder
-from headrace.task.sql.row_types import FrameTypes
+from headrace.task.sql.frame_codec import FrameEncoder
+from headrace.task.sql.step import FrameTypes
 from headrace.task.transaction_boundary import BoundaryRequests
 from headrace.task.worker_task import claimed, context_of, report_end
 
@@ -218,20 +218,18 @@ class FlushedRows:
 
     def flush_rows(self) -> Iterator[pa.RecordBatch]:
         """Filler rows, enough to flush the rows before them."""
-        yield self.encoder.nothing(self._flush.rows)
-        yield self.encoder.nothing(1, bytes(self._flush.octets))
+        yield self.encoder.filler(self._flush.rows)
+        yield self.encoder.filler(1, bytes(self._flush.octets))
         self._flushed_at = self._clock()
 
 
-def read_part(
-    ticket: SlotTicket, carries: FrameTypes, flush: ArrowFlush
-) -> Iterator[pa.RecordBatch]:
-    """Read the share of *ticket*'s token; yields rows of frames of the types *carries*.
+def read_part(ticket: SlotTicket, types: FrameTypes, flush: ArrowFlush) -> Iterator[pa.RecordBatch]:
+    """Read the share of *ticket*'s token; yields rows of frames of the *types*.
 
     Called by Spark in a Python process, possibly more than once for one token: every copy but the first yields
     no record but the reason. The last row says how reading ended; the task is stopped after it.
     """
-    encoder = FrameEncoder(carries)
+    encoder = FrameEncoder(types)
     with ChannelClient(ticket) as client:
         try:
             work, form = claimed(client)

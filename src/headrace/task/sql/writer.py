@@ -12,7 +12,7 @@ from headrace.task.chain import work_of_writing
 from headrace.task.frames import Frame
 from headrace.task.slot_report import STALE, Outcome, SlotReport
 from headrace.task.slot_work import SlotTicket, SlotWork
-from headrace.task.sql.decoder import FrameDecoder
+from headrace.task.sql.frame_codec import FrameDecoder
 from headrace.task.worker_task import run_slot
 
 _log = logging.getLogger(__name__)
