@@ -14,7 +14,7 @@ from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.stores.errors import ObjectGoneError
 from headrace.connectors.files.stores.store import Store, StoredObject
 from headrace.connectors.files.tracking.marks import MARK
-from headrace.runtime.rounds import checked
+from headrace.runtime.assignment import checked_plan
 from headrace.testing.task_runs import StoredOffsets
 
 ROOT = "s3://b/"
@@ -83,7 +83,7 @@ class Played:
         """The next plan, whose offsets are committed; what the store has shown before is forgotten."""
         self.store.shown.clear()
         request = PlanRequest(slots=2, offsets=StoredOffsets(self.stored))
-        plan = checked(self.connector.plan(request), connector="c", slots=2)
+        plan = checked_plan(self.connector.plan(request), connector="c", slots=2)
         for partition, offset in plan.offsets.items():
             if offset is None:
                 del self.stored[partition]

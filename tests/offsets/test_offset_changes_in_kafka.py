@@ -19,7 +19,8 @@ from headrace.offsets.codec import encoded_entries
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.target import OffsetTopic
-from headrace.runtime.driver_commits import DriverOffsetCommitter, coordinator_of
+from headrace.runtime.driver_offsets import DriverOffsetCommitter
+from headrace.runtime.fencing import coordinator_of
 from headrace.runtime.services import RunSpec
 from headrace.storage.memory import MemoryChangeStore, MemoryConfigStore, MemoryOffsetStore
 from headrace.storage.protocols import HistoryEntry, Intent, Operation, Retention, TaskCount

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from headrace.runtime.run_context import Backoff
+from headrace.runtime.backoff import Backoff
 
 
 class Waits(threading.Event):

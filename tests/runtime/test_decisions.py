@@ -10,9 +10,9 @@ from headrace.connect.connector import Plan
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Split
+from headrace.runtime.assignment import checked_plan
 from headrace.runtime.engine import Capacity
 from headrace.runtime.fencing import tasks_ids
-from headrace.runtime.rounds import checked
 
 A = Split(partition=SourcePartition(filename="a"))
 
@@ -27,7 +27,7 @@ def test_an_id_is_a_task_s_as_a_whole() -> None:
 def test_a_source_partition_has_one_owner() -> None:
     """A plan that gives it to two slots is refused, with both tasks named."""
     with pytest.raises(TaskFailedError, match=r"tasks 0 and 1"):
-        checked(Plan(shares=[[A], [A]]), connector="c", slots=2)
+        checked_plan(Plan(shares=[[A], [A]]), connector="c", slots=2)
 
 
 def test_a_plan_does_not_change_the_offset_of_what_it_reads() -> None:
@@ -35,22 +35,22 @@ def test_a_plan_does_not_change_the_offset_of_what_it_reads() -> None:
     other = SourcePartition(filename="b")
     good = Plan(shares=[[A]], offsets={other: None})
 
-    assert good is checked(good, connector="c", slots=1)
+    assert good is checked_plan(good, connector="c", slots=1)
     with pytest.raises(TaskFailedError, match=r"'filename': 'a'.* only one of the two"):
-        checked(Plan(shares=[[A]], offsets={A.partition: None}), connector="c", slots=1)
+        checked_plan(Plan(shares=[[A]], offsets={A.partition: None}), connector="c", slots=1)
 
 
 def test_a_plan_has_no_more_tasks_than_slots() -> None:
     """tasks.max is kept."""
     with pytest.raises(TaskFailedError, match="at most 1"):
-        checked(Plan(shares=[[A], []]), connector="c", slots=1)
+        checked_plan(Plan(shares=[[A], []]), connector="c", slots=1)
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
 def test_a_plan_waits_for_some_time_or_not_at_all(seconds: float) -> None:
     """A connector that miscounts must not be asked without a pause."""
     with pytest.raises(TaskFailedError, match="return more than 0 seconds"):
-        checked(Plan(ask_again_after=seconds), connector="c", slots=1)
+        checked_plan(Plan(ask_again_after=seconds), connector="c", slots=1)
 
 
 def test_slots_are_taken_all_at_once_or_not_at_all() -> None:

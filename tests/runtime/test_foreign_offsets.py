@@ -19,7 +19,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.target import OffsetTopic
-from headrace.runtime.driver_commits import DriverOffsetCommitter
+from headrace.runtime.driver_offsets import DriverOffsetCommitter
 from headrace.runtime.services import RunSpec
 from headrace.task.connector_spec import Delivery
 from headrace.testing.judge import committed_records

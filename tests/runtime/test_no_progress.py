@@ -12,8 +12,8 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.observe.events import Waiting
 from headrace.offsets.connector_stores import OffsetSnapshot
-from headrace.runtime.batch_runner import BatchResult
-from headrace.runtime.rounds import NoProgressGuard
+from headrace.runtime.backoff import NoProgressGuard
+from headrace.runtime.micro_batch import BatchResult
 from headrace.task.slot_report import Outcome, SlotReport
 from headrace.testing.waiting import until
 from runtime.desk import Desk

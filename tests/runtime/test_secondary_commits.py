@@ -14,7 +14,7 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.offsets.connector_stores import LockedOffsetStore
 from headrace.offsets.kafka_store import KafkaOffsetStore
-from headrace.runtime.driver_commits import SecondaryOffsetTopic
+from headrace.runtime.secondary_offsets import SecondaryOffsetTopic
 
 pytestmark = pytest.mark.broker
 A = SourcePartition(filename="a")

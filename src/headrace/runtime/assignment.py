@@ -1,11 +1,13 @@
-"""Turns a plan, or task configurations, into the work of each slot; pure."""
+"""Which slot gets which work: checks a plan, and turns it, or task configurations, into the work of each slot; pure."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 from headrace.connect.connector import Plan, SourceConnector
 from headrace.connect.errors import TaskFailedError
+from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Split
 from headrace.kafka.client_config import producer_config
 from headrace.runtime.fencing import transactional_id
@@ -20,6 +22,49 @@ _DISALLOWED = (
     "reconfiguring the connector with 'tasks.max.enforce' set to false; however, this option will be removed "
     "in a future release of Kafka Connect."
 )
+
+
+def checked_plan(plan: Plan, *, connector: str, slots: int) -> Plan:
+    """*plan*, if it gives each source partition one owner.
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError` naming the connector and the partition.
+    """
+    if len(plan.shares) > slots:
+        raise TaskFailedError(
+            f"Connector {connector} planned {len(plan.shares)} tasks, but it may have at most {slots}."
+        )
+    if plan.ask_again_after is not None and not plan.ask_again_after > 0:
+        raise TaskFailedError(
+            f"Connector {connector} returned a plan with ask_again_after={plan.ask_again_after}: return more than 0 "
+            "seconds, or None."
+        )
+    owners: dict[SourcePartition, int] = {}
+    for task, share in enumerate(plan.shares):
+        for split in share:
+            if split.partition in owners:
+                raise TaskFailedError(
+                    f"Connector {connector} planned {dict(split.partition)} twice (tasks "
+                    f"{owners[split.partition]} and {task}); a source partition belongs to one slot."
+                )
+            owners[split.partition] = task
+            _refuse_unserialisable(split, connector)
+    both = owners.keys() & plan.offsets.keys()
+    if both:
+        raise TaskFailedError(
+            f"Connector {connector} planned to read {dict(next(iter(both)))} and to change its offset: "
+            "a plan may do only one of the two."
+        )
+    return plan
+
+
+def _refuse_unserialisable(split: Split, connector: str) -> None:
+    try:
+        json.dumps([dict(split.partition), dict(split.offset or {}), dict(split.details)])
+    except (TypeError, ValueError) as error:
+        raise TaskFailedError(
+            f"Connector {connector} planned a split that cannot be sent to its task: {error}. "
+            "Bytes are read back from the store as base64 text, so use text in splits as well."
+        ) from error
 
 
 def planned_works(spec: RunSpec, plan: Plan, *, group_id: str, timing: Timing) -> list[SlotWork]:

@@ -1,4 +1,4 @@
-"""Runs micro-batches one after the other: takes slots for each, hands out tickets, and makes sure that it has ended."""
+"""Runs a connector's micro-batches: takes slots for each, hands out tickets, and makes sure that it has ended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from headrace.connect.errors import ConnectorFencedError, RetriableError, TaskFailedError
@@ -19,7 +18,7 @@ from headrace.observe.events import (
 )
 from headrace.offsets.connector_stores import OffsetSnapshot
 from headrace.runtime.batch_progress import BatchProgress, SourceWaits
-from headrace.runtime.micro_batch import MicroBatch, SlotState
+from headrace.runtime.micro_batch import BatchResult, MicroBatch, SlotState
 from headrace.runtime.run_context import RunContext
 from headrace.task.connector_spec import BoundaryKind
 from headrace.task.slot_report import Outcome, SlotReport
@@ -61,38 +60,6 @@ def end_reason(
     if over_budget and (others_wait or (ended and not planned)):
         return EndReason.BUDGET
     return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchResult:
-    """How a micro-batch ended. *clean* says that none of its slots can have left a transaction open."""
-
-    reports: Sequence[SlotReport]
-    clean: bool
-    lost: str | None
-    committed_records: int
-    dead_lettered: int = 0
-    skipped: int = 0
-    quarantined: int = 0
-
-    def failed(self) -> list[tuple[int, SlotReport]]:
-        """The tasks that failed, with their reports."""
-        return [(n, each) for n, each in enumerate(self.reports) if each.outcome is Outcome.FAILED]
-
-    def brought_anything(self) -> bool:
-        """Whether it moved an offset by a record, including skipped ones."""
-        return bool(self.committed_records or self.dead_lettered or self.skipped)
-
-    def idle(self) -> bool:
-        """Whether every slot was idle."""
-        return all(each.outcome is Outcome.IDLE for each in self.reports)
-
-    def wants_new_plan(self) -> str | None:
-        """Why the work has to be planned again, or ``None``."""
-        if self.lost:
-            return self.lost
-        replanned = (each.reason for each in self.reports if each.outcome is Outcome.REPLAN)
-        return next(replanned, None)
 
 
 class BatchRun:

@@ -16,9 +16,10 @@ from headrace.herder.answers import State
 from headrace.observe.events import ConnectorFailed, ConnectorStarted, ConnectorStopped, Waiting
 from headrace.observe.log_format import hide_in_logs
 from headrace.observe.secret_masking import hiding, without_secrets
+from headrace.runtime.backoff import Backoff
 from headrace.runtime.fencing import Ownership
 from headrace.runtime.rounds import Rounds
-from headrace.runtime.run_context import Backoff, DriverContext, RunContext
+from headrace.runtime.run_context import DriverContext, RunContext
 from headrace.runtime.services import RunSpec, Services
 from headrace.runtime.task_status import NoRunWatcher, RunWatcher, StatusBoard, TaskList
 
@@ -72,7 +73,7 @@ class ConnectorRun:
         try:
             self._until(self._start_connector)
             if not self._run_context.stopping.is_set():
-                self._until(Rounds(self._run_context, clock=self._clock).play)
+                self._until(Rounds(self._run_context, clock=self._clock).run_next)
             self._run_context.context.raise_if_failed()
             self._finish()
         except Exception as error:  # noqa: BLE001 (the connector's status shows any error)

@@ -18,9 +18,10 @@ from typing import Final
 
 from headrace.connect.errors import ConnectorFencedError, FencedError, ReplanError, RetriableError
 from headrace.connect.task import Offsets
+from headrace.kafka.client_config import producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.producer import Waiting
-from headrace.kafka.transaction_coordinator import ProducerIdentity
+from headrace.kafka.transaction_coordinator import ProducerIdentity, TransactionCoordinator
 from headrace.observe.events import Committed
 from headrace.offsets.connector_stores import OffsetSnapshot
 from headrace.runtime.services import Coordinator, CopyWriter, RunSpec, Services
@@ -29,8 +30,8 @@ from headrace.task.slot_work import SlotWork
 
 _log = logging.getLogger(__name__)
 
-# After that it is retried; a coordinator first has to end open transactions.
-_PATIENCE_SECONDS: Final = 15.0
+PATIENCE_SECONDS: Final = 15.0
+"""How long a driver waits for Kafka before it reports that and retries; a coordinator first ends open transactions."""
 # Shorter, because a slot waits for the answer.
 _PROOF_SECONDS: Final = 10.0
 # The broker's limit: after this epoch it assigns a new producer id.
@@ -58,6 +59,11 @@ def tasks_ids(listed: Collection[str], group_id: str, connector: str) -> set[str
     """
     whole = re.compile(re.escape(f"{group_id}-{connector}-") + "[0-9]+")
     return {each for each in listed if whole.fullmatch(each)}
+
+
+def coordinator_of(spec: RunSpec) -> Coordinator:
+    """A client for the transaction coordinators of the cluster that the connector's tasks write to."""
+    return TransactionCoordinator(producer_config(spec.producer))
 
 
 class Guard:
@@ -93,17 +99,17 @@ class Guard:
         if self._identity is not None:
             self.prove()
             return
-        deadline = Deadline.after(_PATIENCE_SECONDS, time.monotonic)
+        deadline = Deadline.after(PATIENCE_SECONDS, time.monotonic)
         self._identity = self._coordinator.take(self._id, deadline, waiting=giving_up(give_up))
 
     def listed(self, *, give_up: Callable[[], bool]) -> frozenset[str] | None:
         """All transactional ids that the brokers know; ``None`` if they cannot list them. Raises as :meth:`fence`."""
-        deadline = Deadline.after(_PATIENCE_SECONDS, time.monotonic)
+        deadline = Deadline.after(PATIENCE_SECONDS, time.monotonic)
         return self._coordinator.transactional_ids(deadline, waiting=giving_up(give_up))
 
     def fence(self, ids: Collection[str], *, give_up: Callable[[], bool]) -> None:
         """Make every producer of *ids* unable to write; raises ``RetriableError`` as :meth:`hold`."""
-        deadline = Deadline.after(_PATIENCE_SECONDS, time.monotonic)
+        deadline = Deadline.after(PATIENCE_SECONDS, time.monotonic)
         self._coordinator.fence(ids, deadline, waiting=giving_up(give_up))
 
     def close(self) -> None:

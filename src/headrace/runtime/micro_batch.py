@@ -1,4 +1,4 @@
-"""One micro-batch in flight: its tokens, the reports of its slots, and whether they may continue."""
+"""One micro-batch: its tokens, the reports of its slots, whether they may continue, and how it ended."""
 
 from __future__ import annotations
 
@@ -363,3 +363,35 @@ class MicroBatch:
     def tokens(self) -> list[str]:
         """Every token of this micro-batch, those of readers included."""
         return list(self._by_token)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """How a micro-batch ended. *clean* says that none of its slots can have left a transaction open."""
+
+    reports: Sequence[SlotReport]
+    clean: bool
+    lost: str | None
+    committed_records: int
+    dead_lettered: int = 0
+    skipped: int = 0
+    quarantined: int = 0
+
+    def failed(self) -> list[tuple[int, SlotReport]]:
+        """The tasks that failed, with their reports."""
+        return [(n, each) for n, each in enumerate(self.reports) if each.outcome is Outcome.FAILED]
+
+    def brought_anything(self) -> bool:
+        """Whether it moved an offset by a record, including skipped ones."""
+        return bool(self.committed_records or self.dead_lettered or self.skipped)
+
+    def idle(self) -> bool:
+        """Whether every slot was idle."""
+        return all(each.outcome is Outcome.IDLE for each in self.reports)
+
+    def wants_new_plan(self) -> str | None:
+        """Why the work has to be planned again, or ``None``."""
+        if self.lost:
+            return self.lost
+        replanned = (each.reason for each in self.reports if each.outcome is Outcome.REPLAN)
+        return next(replanned, None)

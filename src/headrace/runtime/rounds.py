@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from headrace.connect.connector import Plan, PlannedConnector, PlanRequest, SourceConnector
-from headrace.connect.errors import TaskFailedError
-from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
-from headrace.connect.task import Offsets, SourceTask, Split, TransactionContext
 from headrace.observe.events import ConnectorIdle, OffsetsMoved, Waiting
 from headrace.offsets.connector_stores import OffsetSnapshot
-from headrace.runtime.assignment import check_room, planned_works, polled_works
-from headrace.runtime.batch_runner import BatchResult, BatchSupervisor
+from headrace.runtime.assignment import check_room, checked_plan, planned_works, polled_works
+from headrace.runtime.backoff import NoProgressGuard, PollBackoff
+from headrace.runtime.batch_runner import BatchSupervisor
+from headrace.runtime.driver_offsets import idle_updates
 from headrace.runtime.run_context import RunContext
 from headrace.runtime.services import RunSpec
-from headrace.task.connector_spec import BoundaryKind
-from headrace.task.pending_offsets import changed, checked_update, raise_failed_update, read_only
-from headrace.task.transaction_boundary import BoundaryRequests
-
-_log = logging.getLogger(__name__)
 
 # Querying the end of the offsets topic costs more than everything else in an idle round. Only this run writes the
 # connector's offsets while it owns them, so this only determines how soon an outage is noticed.
@@ -31,189 +23,6 @@ _NO_PROGRESS = (
     "its last plan was executed without committing a record or an offset, and it plans work again; the pauses between "
     "attempts grow. Check why its tasks find nothing, or why its plan is not empty."
 )
-
-
-def checked(plan: Plan, *, connector: str, slots: int) -> Plan:
-    """*plan*, if it gives each source partition one owner.
-
-    Raises :class:`~headrace.connect.errors.TaskFailedError` naming the connector and the partition.
-    """
-    if len(plan.shares) > slots:
-        raise TaskFailedError(
-            f"Connector {connector} planned {len(plan.shares)} tasks, but it may have at most {slots}."
-        )
-    if plan.ask_again_after is not None and not plan.ask_again_after > 0:
-        raise TaskFailedError(
-            f"Connector {connector} returned a plan with ask_again_after={plan.ask_again_after}: return more than 0 "
-            "seconds, or None."
-        )
-    owners: dict[SourcePartition, int] = {}
-    for task, share in enumerate(plan.shares):
-        for split in share:
-            if split.partition in owners:
-                raise TaskFailedError(
-                    f"Connector {connector} planned {dict(split.partition)} twice (tasks "
-                    f"{owners[split.partition]} and {task}); a source partition belongs to one slot."
-                )
-            owners[split.partition] = task
-            _refuse_unserialisable(split, connector)
-    both = owners.keys() & plan.offsets.keys()
-    if both:
-        raise TaskFailedError(
-            f"Connector {connector} planned to read {dict(next(iter(both)))} and to change its offset: "
-            "a plan may do only one of the two."
-        )
-    return plan
-
-
-def _refuse_unserialisable(split: Split, connector: str) -> None:
-    try:
-        json.dumps([dict(split.partition), dict(split.offset or {}), dict(split.details)])
-    except (TypeError, ValueError) as error:
-        raise TaskFailedError(
-            f"Connector {connector} planned a split that cannot be sent to its task: {error}. "
-            "Bytes are read back from the store as base64 text, so use text in splits as well."
-        ) from error
-
-
-class PollBackoff:
-    """The pauses of one idle polled connector: each twice as long as the previous one, until there is progress.
-
-    Progress is a record, also a skipped one, or an offset that moves without a record: a task that keeps reading
-    although nothing matches is not idle. Used by the connector's thread.
-    """
-
-    def __init__(self, *, first_seconds: float, longest_seconds: float) -> None:
-        self._first_seconds = first_seconds
-        self._longest_seconds = longest_seconds
-        self._seconds = 0.0
-        self._idle_since: Mapping[SourcePartition, SourceOffset] | None = None
-
-    def ended(self, result: BatchResult | None, began_at: OffsetSnapshot) -> None:
-        """Note the result of the micro-batch that began with the offsets *began_at*; ``None`` if it did not begin.
-
-        A micro-batch whose slots were not all idle does not affect the pauses.
-        """
-        if result is None:
-            return
-        if result.brought_anything():
-            self._seconds = 0.0
-        elif result.idle():
-            self._idle_since = began_at.known()
-
-    def due(self, offsets: OffsetSnapshot) -> float | None:
-        """How many seconds to pause before the next micro-batch; ``None`` when it may begin.
-
-        A pause is due at most once for each micro-batch.
-        """
-        before, self._idle_since = self._idle_since, None
-        if before is None:
-            return None
-        if before != offsets.known():
-            self._seconds = 0.0
-            return None
-        self._seconds = min(max(self._seconds * 2, self._first_seconds), self._longest_seconds)
-        return self._seconds
-
-
-class NoProgressGuard:
-    """Detects that micro-batches of a planned connector change nothing. Used by the connector's thread."""
-
-    def __init__(self) -> None:
-        self._fruitless_at: Mapping[SourcePartition, SourceOffset] | None = None
-        self._reported = False
-
-    def ended(self, result: BatchResult | None, began_at: OffsetSnapshot) -> None:
-        """Note the result of the micro-batch that was planned with the offsets *began_at*; ``None`` if it did not begin.
-
-        One that was cut short is planned again for that reason, and says nothing about the plan.
-        """
-        if result is None or result.wants_new_plan():
-            return
-        if result.committed_records:
-            self._reported = False
-        elif result.clean:
-            self._fruitless_at = began_at.known()
-
-    def must_wait(self, offsets: OffsetSnapshot) -> bool:
-        """Whether the last micro-batch changed nothing, so that the same work should be delayed.
-
-        Called when there is work; ``True`` at most once for each micro-batch.
-        """
-        before, self._fruitless_at = self._fruitless_at, None
-        if before is None:
-            return False
-        lasts = before == offsets.known()
-        self._reported = self._reported and lasts
-        return lasts
-
-    def is_unreported(self) -> bool:
-        """Whether it was not reported since the last progress; it counts as reported from then on."""
-        reported, self._reported = self._reported, True
-        return not reported
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleContext:
-    """A ``TaskContext`` of a task that is only asked for ``update_offsets``, never polled."""
-
-    connector: str
-    offsets: OffsetReader
-    task: int
-    transaction: TransactionContext | None = None
-    splits: tuple[Split, ...] = ()
-
-    def stopping(self) -> bool:
-        """Always ``False``: the task gets only one call."""
-        return False
-
-
-def idle_updates(
-    spec: RunSpec, offsets: OffsetSnapshot, configs: Sequence[Mapping[str, str]]
-) -> Mapping[int, Offsets]:
-    """The offsets that each of the connector's tasks moves while nothing is read; tasks that move none are left out.
-
-    There is one task for each of *configs*. It is started and stopped for the call, unless its class does not
-    override the hook. If the connector defines the transaction boundaries, the hook is called only if the task
-    requests a boundary while it is started. Values that *offsets* has already are left out. An exception of the
-    hook is raised with exactly-once, and logged otherwise.
-    """
-    if spec.connector.task_class.update_offsets is SourceTask.update_offsets:
-        return {}
-    updates: dict[int, Offsets] = {}
-    for task, config in enumerate(configs):
-        requests = BoundaryRequests() if spec.boundary is BoundaryKind.CONNECTOR else None
-        context = IdleContext(connector=spec.name, offsets=offsets, task=task, transaction=requests)
-        asked = _asked(spec, context, config, requests)
-        moved = changed(asked, offsets.offsets(asked))
-        if moved:
-            updates[task] = moved
-    return updates
-
-
-def _asked(
-    spec: RunSpec,
-    context: IdleContext,
-    config: Mapping[str, str],
-    requests: BoundaryRequests | None,
-) -> Offsets:
-    task = spec.connector.task_class()
-    task.initialize(context)
-    try:
-        task.start(config)
-        return _update(spec, task) if requests is None or requests.take_any() else {}
-    finally:
-        task.stop()
-
-
-def _update(spec: RunSpec, task: SourceTask) -> Offsets:
-    try:
-        return checked_update(task.update_offsets(read_only({})))
-    except Exception as error:  # noqa: BLE001 (raised again, or logged and retried)
-        if spec.exactly_once:
-            raise_failed_update(error)
-        _log.exception("update_offsets of %s raised; it is called again later", spec.name)
-        return {}
 
 
 class Rounds:
@@ -235,8 +44,8 @@ class Rounds:
         self._kept: OffsetSnapshot | None = None
         """The offsets that the previous round read, if it was idle."""
 
-    def play(self) -> bool:
-        """Play one round; returns whether the connector is done."""
+    def run_next(self) -> bool:
+        """Run one round; returns whether the connector is done."""
         ownership = self._run_context.ownership
         if ownership.dirty:
             ownership.take_over(give_up=self._run_context.stopping.is_set)
@@ -266,7 +75,7 @@ class Rounds:
     ) -> bool:
         slots = self._run_context.ownership.slots
         self._run_context.context.answer_requests()
-        plan = checked(
+        plan = checked_plan(
             connector.plan(PlanRequest(slots=slots, offsets=offsets)),
             connector=self._spec.name,
             slots=slots,
@@ -277,7 +86,7 @@ class Rounds:
             # Before the work, because slots commit on their own, and none of them must be ahead of these offsets.
             self._run_context.ownership.commit(plan.offsets, planned_from=offsets)
         if plan.has_work():
-            self._work_off(plan, offsets)
+            self._run_plan(plan, offsets)
             return False
         if plan.offsets:
             return False
@@ -290,7 +99,7 @@ class Rounds:
         target = self._services.offsets.of(self._spec).target(self._spec.offsets)
         return replace(self._spec, offsets=target)
 
-    def _work_off(self, plan: Plan, offsets: OffsetSnapshot) -> None:
+    def _run_plan(self, plan: Plan, offsets: OffsetSnapshot) -> None:
         if self._lacks_progress(offsets):
             return
         works = planned_works(

@@ -1,4 +1,4 @@
-"""What the parts of one connector's run share: the connector's context on the driver, back-off, events."""
+"""What the parts of one connector's run share, and the context that the connector itself gets on the driver."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 
 from headrace.offsets.connector_stores import ConnectorOffsets, OffsetSnapshot
+from headrace.runtime.backoff import Backoff
 from headrace.runtime.fencing import Ownership
 from headrace.runtime.services import RunSpec, Services
 from headrace.runtime.task_status import StatusBoard, TaskList
@@ -61,28 +62,6 @@ class DriverContext:
         """Raise what the connector reported; called by the connector's run."""
         if self._error is not None:
             raise self._error
-
-
-# A second micro-batch right after a lost one often loses for the same reason.
-_FIRST_SECONDS = 0.25
-_LAST_SECONDS = 10.0
-
-
-class Backoff:
-    """The pauses of one connector's run, cut short when it is *stopping*. Used by its thread."""
-
-    def __init__(self, stopping: threading.Event) -> None:
-        self._stopping = stopping
-        self._seconds = 0.0
-
-    def pause(self) -> None:
-        """Wait before the next attempt, twice as long as last time up to a limit."""
-        self._seconds = min(max(self._seconds * 2, _FIRST_SECONDS), _LAST_SECONDS)
-        self._stopping.wait(self._seconds)
-
-    def reset(self) -> None:
-        """Make the next pause a short one, after progress."""
-        self._seconds = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,13 +33,10 @@ from headrace.offsets.java_file import OffsetsFileError, java_offsets
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.target import DriverStore, OffsetTopic
 from headrace.runtime.channel_server import Channel
-from headrace.runtime.driver_commits import (
-    DriverOffsetCommitter,
-    SecondaryOffsetTopic,
-    coordinator_of,
-)
+from headrace.runtime.driver_offsets import DriverOffsetCommitter
 from headrace.runtime.engine import Capacity, Engine
-from headrace.runtime.fencing import Ownership
+from headrace.runtime.fencing import Ownership, coordinator_of
+from headrace.runtime.secondary_offsets import SecondaryOffsetTopic
 from headrace.runtime.services import RunSpec, Services, Timing
 from headrace.storage.protocols import OffsetStore
 from headrace.storage.sqlite import SqliteStorage

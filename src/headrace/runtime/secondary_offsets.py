@@ -1,4 +1,4 @@
-"""Offsets that the driver itself writes to Kafka: those that change without records, and secondary offsets."""
+"""Writes connectors' secondary offsets (KIP-618) to the worker's topic, fenced like the connectors' tasks."""
 
 from __future__ import annotations
 
@@ -14,65 +14,14 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import OffsetEntry, Sender
 from headrace.kafka.transaction_coordinator import TransactionCoordinator
-from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
-from headrace.offsets.target import OffsetTopic
-from headrace.runtime.fencing import giving_up, secondary_id, transactional_id
-from headrace.runtime.services import Coordinator, RunSpec
-
-# After that it is reported and retried.
-_PATIENCE_SECONDS = 15.0
+from headrace.offsets.connector_stores import LockedOffsetStore
+from headrace.runtime.driver_offsets import commit_entries
+from headrace.runtime.fencing import PATIENCE_SECONDS, giving_up, secondary_id
 
 # A transaction that is stuck hides what others commit to the same topic.
-_SHORT = dict.fromkeys(("transaction.timeout.ms", "delivery.timeout.ms"), "15000")
-
-StillOurs = Callable[[], None]
-"""Raises when the connector has another driver by now, or the offsets have changed since they were planned from."""
-
-
-def coordinator_of(spec: RunSpec) -> Coordinator:
-    """A client for the transaction coordinators of the cluster that the connector's tasks write to."""
-    return TransactionCoordinator(producer_config(spec.producer))
-
-
-class DriverOffsetCommitter:
-    """Commits offsets without records, as the slot of task 0 would; called while no slot runs."""
-
-    def __init__(self, stores: ConnectorOffsetStores, group_id: str) -> None:
-        self._stores = stores
-        self._group_id = group_id
-
-    def commit(self, spec: RunSpec, offsets: Offsets, still_ours: StillOurs) -> None:
-        """Commit *offsets* of the connector, all of them or none; ``None`` removes.
-
-        Offsets of the same partitions that others stored under differently encoded keys are removed with it. In a
-        transaction, *still_ours* is called after the id was initialised, which fences older writers, and before
-        anything is written.
-        """
-        stored = self._stores.of(spec)
-        if not isinstance(spec.offsets, OffsetTopic) or not spec.exactly_once:
-            stored.put(offsets)
-        else:
-            topic = spec.offsets.name
-            stored.commit(
-                offsets, lambda entries: self._in_transaction(spec, topic, entries, still_ours)
-            )
-
-    def _in_transaction(
-        self, spec: RunSpec, topic: str, entries: Sequence[OffsetEntry], still_ours: StillOurs
-    ) -> None:
-        sender = make_sender(
-            producer_config(
-                spec.producer, transactional_id=transactional_id(self._group_id, spec.name, 0)
-            ),
-            owner=f"connector {spec.name}",
-            open_seconds=_PATIENCE_SECONDS,
-        )
-        try:
-            sender.open()
-            still_ours()
-            _write(sender, topic, entries)
-        finally:
-            sender.close()
+_TIMEOUTS = dict.fromkeys(
+    ("transaction.timeout.ms", "delivery.timeout.ms"), f"{PATIENCE_SECONDS * 1000:.0f}"
+)
 
 
 class SecondaryOffsetTopic:
@@ -97,7 +46,7 @@ class SecondaryOffsetTopic:
         *is_used* says that this worker writes such offsets; otherwise older writers are fenced if the brokers know any.
         """
         name, waiting = secondary_id(self._group_id, connector), giving_up(give_up)
-        deadline = Deadline.after(_PATIENCE_SECONDS, time.monotonic)
+        deadline = Deadline.after(PATIENCE_SECONDS, time.monotonic)
         # With the worker's own credentials, with which they were written.
         coordinator = TransactionCoordinator(producer_config(self._producer))
         try:
@@ -112,9 +61,9 @@ class SecondaryOffsetTopic:
         name = secondary_id(self._group_id, connector)
         make = partial(
             make_sender,
-            producer_config({**self._producer, **_SHORT}, transactional_id=name),
+            producer_config({**self._producer, **_TIMEOUTS}, transactional_id=name),
             owner=f"the secondary offsets of connector {connector}",
-            open_seconds=_PATIENCE_SECONDS,
+            open_seconds=PATIENCE_SECONDS,
         )
         return TransactionalCopyWriter(self._store, self._topic, make=make, prove=prove)
 
@@ -154,9 +103,9 @@ class TransactionalCopyWriter:
             self._drop()
 
     def _write(self, entries: Sequence[OffsetEntry]) -> None:
-        self._deadline = Deadline.after(_PATIENCE_SECONDS, time.monotonic)
+        self._deadline = Deadline.after(PATIENCE_SECONDS, time.monotonic)
         try:
-            _write(self._opened(), self._topic, entries)
+            commit_entries(self._opened(), self._topic, entries)
         except ConnectError:
             self._drop()
             raise
@@ -182,9 +131,3 @@ class TransactionalCopyWriter:
         if self._sender is not None:
             self._sender.close()
             self._sender = None
-
-
-def _write(sender: Sender, topic: str, entries: Sequence[OffsetEntry]) -> None:
-    sender.begin()
-    sender.send_offsets(topic, entries)
-    sender.commit()
