@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import functools
-import re
-import threading
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import Final
 
-from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from headrace.herder.errors import ServerError
 from headrace.herder.protocol import Herder
 from headrace.herder.requests import on_behalf_of
 from headrace.observe.log_levels import Levels
 from headrace.rest import errors
 from headrace.rest.answers import json_bytes
-from headrace.rest.config import in_url
+from headrace.rest.bodies import RequestBodies
 from headrace.rest.errors import HttpError
+from headrace.rest.handler_threads import HandlerThreads
 from headrace.rest.login import BasicLogin
 from headrace.rest.request import (
     JSON,
@@ -33,7 +27,11 @@ from headrace.rest.request import (
     ApiResponse,
     Handler,
     PathError,
+    accepts_json,
     caller,
+    origin,
+    raw_path,
+    raw_target,
     segments,
 )
 from headrace.rest.resources.connectors import Connectors, States, Topics
@@ -46,6 +44,8 @@ _ORDER = ("HEAD", "POST", "GET", "PUT", "PATCH", "DELETE", "OPTIONS")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """A path, in which ``{}`` stands for any one segment that is not empty, and the handler of each of its methods.
+
+    Not Starlette's: its routes match the decoded path, in which a slash of a connector's name (``%2F``) separates.
 
     *at_once* routes do not wait for other requests to end. Those in *own_form* do not answer in JSON, and are
     answered whatever the client accepts.
@@ -89,155 +89,6 @@ def routed(routes: Sequence[Route], segments: Sequence[str]) -> tuple[Route, lis
     raise HttpError(404)
 
 
-_HOST = r"(?:\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z._~%-]+)(?::[0-9]{1,5})?"
-_IS_HOST = re.compile(_HOST)
-_IS_ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
-_ABSOLUTE = re.compile(rf"(https?://{_HOST})((?:/.*)?)", re.IGNORECASE)
-
-
-def raw_target(scope: Scope) -> str:
-    """The target without its query, not decoded."""
-    raw: bytes = scope["raw_path"]
-    return raw.decode("ascii")
-
-
-def raw_path(scope: Scope) -> str:
-    """The path of the target, not decoded.
-
-    A target may be a whole URL (RFC 9112, 3.2.2). Raises :class:`PathError` for one without a proper host.
-    """
-    target = raw_target(scope)
-    if not _IS_ABSOLUTE.match(target):
-        return target
-    found = _ABSOLUTE.fullmatch(target)
-    if found is None:
-        raise PathError("it begins as a URL, but no host and port follow")
-    return found[2]
-
-
-def origin(scope: Scope) -> str:
-    """Scheme, host and port of the target's URL, or else of the header ``Host``.
-
-    It is used in answers: an invalid header is ignored, and the listener's own address used.
-    """
-    absolute = _ABSOLUTE.fullmatch(raw_target(scope))
-    if absolute is not None:
-        return absolute[1]
-    host = Headers(scope=scope).get("host", "")
-    if not _IS_HOST.fullmatch(host):
-        address, port = scope["server"]
-        host = f"{in_url(address)}:{port}"
-    return f"{scope['scheme']}://{host}"
-
-
-_ACCEPTED = frozenset({JSON, "application/*", "*/*"})
-
-
-def is_json(content_type: str) -> bool:
-    """Whether a header ``Content-Type`` names JSON, whatever its parameters."""
-    return content_type.partition(";")[0].strip().lower() == JSON
-
-
-def accepts_json(accept: str | None) -> bool:
-    """Whether a header ``Accept`` (``None`` when there is none) allows JSON."""
-    if accept is None or not accept.strip():
-        return True
-    ranges = [_range(each) for each in accept.split(",")]
-    given = {media: is_wanted for media, is_wanted in ranges if media in _ACCEPTED}
-    # The most specific media range decides.
-    return next((given[each] for each in (JSON, "application/*", "*/*") if each in given), False)
-
-
-def _range(text: str) -> tuple[str, bool]:
-    media, *parameters = (part.strip().lower() for part in text.split(";"))
-    weight = next((each[2:] for each in parameters if each.startswith("q=")), "1")
-    return media, bool(weight.strip("0."))
-
-
-REQUEST_SECONDS: Final = 90.0
-"""How long Kafka Connect waits for its herder."""
-
-_T = TypeVar("_T")
-# More than clients usually have open; each waits in a thread.
-_MOST_CALLS: Final = 100
-
-
-class Calls:
-    """Makes calls in threads of their own; used from one event loop.
-
-    *stage* says what the worker is doing, for a request that timed out; it must not block. The threads are
-    daemons: a call that never returns does not keep the process alive.
-    """
-
-    def __init__(
-        self, stage: Callable[[], str | None], *, seconds: float = REQUEST_SECONDS
-    ) -> None:
-        self._stage = stage
-        self._seconds = seconds
-        self._permits = asyncio.Semaphore(_MOST_CALLS)
-
-    async def made(self, work: Callable[[], _T], *, at_once: bool = False) -> _T:
-        """What *work* returns or raises; *at_once* work does not count towards the limit.
-
-        Raises :class:`~headrace.herder.errors.ServerError` when it takes too long. It then continues in
-        its thread, and may still take effect.
-        """
-        try:
-            async with asyncio.timeout(self._seconds):
-                if not at_once:
-                    await self._permits.acquire()
-                outcome = await self._started(work, None if at_once else self._permits)
-        except TimeoutError:
-            raise ServerError(self._too_late()) from None
-        return outcome()
-
-    def _started(
-        self, work: Callable[[], _T], permit: asyncio.Semaphore | None
-    ) -> asyncio.Future[Callable[[], _T]]:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Callable[[], _T]] = loop.create_future()
-
-        def settle(outcome: Callable[[], _T]) -> None:
-            if permit is not None:
-                permit.release()
-            if not future.done():
-                future.set_result(outcome)
-
-        def run() -> None:
-            outcome = _outcome(work)
-            # The loop is closed after the server has ended: then no one waits for the answer.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(settle, outcome)
-
-        try:
-            threading.Thread(target=run, name="headrace-request", daemon=True).start()
-        except RuntimeError:
-            # The machine has no thread left; another request may use the permit.
-            if permit is not None:
-                permit.release()
-            raise
-        return future
-
-    def _too_late(self) -> str:
-        stage = self._stage()
-        return f"Request timed out. {stage}" if stage else "Request timed out"
-
-
-def _outcome(work: Callable[[], _T]) -> Callable[[], _T]:
-    try:
-        result = work()
-    except Exception as error:  # noqa: BLE001 (raised again where it is waited for)
-        raised = error
-
-        def failed() -> _T:
-            raise raised
-
-        return failed
-    return lambda: result
-
-
-# No size has more digits, and Python refuses to parse thousands.
-_DIGITS = 19
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -304,67 +155,6 @@ def admin_routes(levels: Levels) -> list[Route]:
     ]
 
 
-class Bodies:
-    """The bodies of all requests that are being read and answered; used on one event loop.
-
-    One has at most *most_bytes*, and all of them together ``AT_ONCE`` times as many: each is held until its request is
-    answered, and takes several times its size while it is parsed.
-    """
-
-    AT_ONCE: Final = 2
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
-        self._held = 0
-
-    @asynccontextmanager
-    async def read(self, request: Request) -> AsyncGenerator[bytes]:
-        """The body of *request*, held until the block ends. Raises :class:`~headrace.rest.errors.HttpError`."""
-        content_type = request.headers.get("content-type")
-        if content_type is not None and not is_json(content_type):
-            raise HttpError(415)
-        taken = bytearray()
-        try:
-            await self._take(request, taken)
-            if taken and content_type is None:
-                raise HttpError(415)
-            yield bytes(taken)
-        finally:
-            self._held -= len(taken)
-
-    async def _take(self, request: Request, taken: bytearray) -> None:
-        size, refusal = 0, self._announced(request)
-        if refusal is not None and request.headers.get("expect"):
-            raise refusal
-        async for part in request.stream():
-            size += len(part)
-            refusal = refusal or self._refusal(size, len(part))
-            # The rest is read and discarded: a client that is still sending does not read an answer.
-            if refusal is None:
-                taken += part
-                self._held += len(part)
-            else:
-                self._held -= len(taken)
-                taken.clear()
-                if size > 4 * self._most:
-                    break
-        if refusal is not None:
-            raise refusal
-
-    def _announced(self, request: Request) -> HttpError | None:
-        """Why the body is refused by the size that *request* announces; ``None`` if it is not."""
-        length = request.headers.get("content-length", "")
-        size = int(length[:_DIGITS]) if length.isdecimal() else 0
-        return self._refusal(size, size)
-
-    def _refusal(self, size: int, more: int) -> HttpError | None:
-        if size > self._most:
-            return HttpError(413, _too_large(self._most))
-        if self._held + more > self.AT_ONCE * self._most:
-            return HttpError(503, _TOO_MANY, headers={"Retry-After": "1"})
-        return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class App:
     """The ASGI application: routes requests to handlers and turns results and errors into responses.
@@ -374,8 +164,8 @@ class App:
     """
 
     routes: Sequence[Route]
-    calls: Calls
-    bodies: Bodies
+    threads: HandlerThreads
+    bodies: RequestBodies
     login: BasicLogin | None = None
     is_full: Callable[[], bool] = lambda: False
 
@@ -419,7 +209,7 @@ class App:
 
     async def _made(self, route: Route, handler: Handler, api_request: ApiRequest) -> ApiResponse:
         work = functools.partial(_handled, handler, api_request)
-        return await self.calls.made(work, at_once=route.at_once)
+        return await self.threads.call(work, at_once=route.at_once)
 
 
 def _handled(handler: Handler, api_request: ApiRequest) -> ApiResponse:
@@ -440,17 +230,6 @@ def _options(route: Route) -> ApiResponse:
 
 
 _BUSY: Final = "HTTP 503: all connections of this worker are in use, so only /health is answered. Retry in a moment"
-_TOO_MANY: Final = (
-    "HTTP 503: the bodies of concurrent requests exceed the memory limit of this worker. "
-    "Retry in a moment, or send less"
-)
-
-
-def _too_large(limit: int) -> str:
-    return (
-        f"HTTP 413: the request body has more than {limit} bytes. Send less, or raise "
-        "headrace.rest.max.body.bytes on the worker"
-    )
 
 
 def _response(answer: ApiResponse) -> Response:

@@ -1,18 +1,22 @@
-"""Request bodies, read as Kafka Connect reads them: scalars become text where text is expected."""
+"""Request bodies: how much of them is held, and what is in them, read as Kafka Connect reads it."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, NoReturn, cast
+
+from starlette.requests import Request
 
 from headrace.connect.setting import trimmed_as_java
 from headrace.herder.answers import TargetState
 from headrace.herder.errors import BadRequestError
 from headrace.herder.requests import TOO_DEEP, CreateRequest, OffsetChange, is_too_deep, named
 from headrace.rest.errors import BodyError, HttpError
+from headrace.rest.request import is_json
 
 
 class Number(str):
@@ -163,6 +167,84 @@ def _check_unicode(text: str, value: object) -> None:
 
 def _refuse(name: str) -> NoReturn:
     raise BodyError(f"Non-standard token '{name}': JSON has no such number")
+
+
+# No size has more digits, and Python refuses to parse thousands.
+_DIGITS = 19
+
+
+class RequestBodies:
+    """The bodies of all requests that are being read and answered; used on one event loop.
+
+    One has at most *most_bytes*, and all of them together ``AT_ONCE`` times as many: each is held until its request is
+    answered, and takes several times its size while it is parsed.
+    """
+
+    AT_ONCE: Final = 2
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._held = 0
+
+    @asynccontextmanager
+    async def read(self, request: Request) -> AsyncGenerator[bytes]:
+        """The body of *request*, held until the block ends. Raises :class:`~headrace.rest.errors.HttpError`."""
+        content_type = request.headers.get("content-type")
+        if content_type is not None and not is_json(content_type):
+            raise HttpError(415)
+        taken = bytearray()
+        try:
+            await self._take(request, taken)
+            if taken and content_type is None:
+                raise HttpError(415)
+            yield bytes(taken)
+        finally:
+            self._held -= len(taken)
+
+    async def _take(self, request: Request, taken: bytearray) -> None:
+        size, refusal = 0, self._announced(request)
+        if refusal is not None and request.headers.get("expect"):
+            raise refusal
+        async for part in request.stream():
+            size += len(part)
+            refusal = refusal or self._refusal(size, len(part))
+            # The rest is read and discarded: a client that is still sending does not read an answer.
+            if refusal is None:
+                taken += part
+                self._held += len(part)
+            else:
+                self._held -= len(taken)
+                taken.clear()
+                if size > 4 * self._most:
+                    break
+        if refusal is not None:
+            raise refusal
+
+    def _announced(self, request: Request) -> HttpError | None:
+        """Why the body is refused by the size that *request* announces; ``None`` if it is not."""
+        length = request.headers.get("content-length", "")
+        size = int(length[:_DIGITS]) if length.isdecimal() else 0
+        return self._refusal(size, size)
+
+    def _refusal(self, size: int, more: int) -> HttpError | None:
+        if size > self._most:
+            return HttpError(413, _too_large(self._most))
+        if self._held + more > self.AT_ONCE * self._most:
+            return HttpError(503, _TOO_MANY, headers={"Retry-After": "1"})
+        return None
+
+
+_TOO_MANY: Final = (
+    "HTTP 503: the bodies of concurrent requests exceed the memory limit of this worker. "
+    "Retry in a moment, or send less"
+)
+
+
+def _too_large(limit: int) -> str:
+    return (
+        f"HTTP 413: the request body has more than {limit} bytes. Send less, or raise "
+        "headrace.rest.max.body.bytes on the worker"
+    )
 
 
 SHAPE: Final = Shape(

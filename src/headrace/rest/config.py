@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.connect.config import Config, Problem, setting
 from headrace.rest.login import CREDENTIALS_KEY
+from headrace.rest.request import in_url
 from headrace.rest.tls import TlsKeys
 
 Action = Literal["set", "add", "setdate", "adddate"]
@@ -122,11 +123,6 @@ class Listener:
 
     def __str__(self) -> str:
         return f"{self.protocol}://{in_url(self.host)}:{self.port}"
-
-
-def in_url(host: str) -> str:
-    """*host* as in a URL: an IPv6 address in brackets."""
-    return f"[{host}]" if ":" in host else host
 
 
 BASIC_AUTH: Final = (

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from headrace.connect.errors import ConfigError
-from headrace.rest.config import Listener, RestConfig, in_url
+from headrace.rest.config import Listener, RestConfig
+from headrace.rest.request import in_url
 
 _BACKLOG = 2048
 _NO_IPV6 = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT})

@@ -1,4 +1,4 @@
-"""Requests and responses of handlers, independent of the web framework."""
+"""Requests and responses as handlers see them: targets, addresses and media types of HTTP."""
 
 from __future__ import annotations
 
@@ -94,6 +94,30 @@ def caller(scope: Scope) -> str | None:
     return scope.get(USER) or address(scope)
 
 
+_ACCEPTED = frozenset({JSON, "application/*", "*/*"})
+
+
+def is_json(content_type: str) -> bool:
+    """Whether a header ``Content-Type`` names JSON, whatever its parameters."""
+    return content_type.partition(";")[0].strip().lower() == JSON
+
+
+def accepts_json(accept: str | None) -> bool:
+    """Whether a header ``Accept`` (``None`` when there is none) allows JSON."""
+    if accept is None or not accept.strip():
+        return True
+    ranges = [_range(each) for each in accept.split(",")]
+    given = {media: is_wanted for media, is_wanted in ranges if media in _ACCEPTED}
+    # The most specific media range decides.
+    return next((given[each] for each in (JSON, "application/*", "*/*") if each in given), False)
+
+
+def _range(text: str) -> tuple[str, bool]:
+    media, *parameters = (part.strip().lower() for part in text.split(";"))
+    weight = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+    return media, bool(weight.strip("0."))
+
+
 # What RFC 3986 lets stand in a segment besides letters, digits and "-._~".
 _STANDS = "!$&'()*+,;=:@"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -135,3 +159,51 @@ def _decoded(part: str) -> str:
     if _CONTROL.search(decoded):
         raise PathError(f"{part} has a control character, which no name may have")
     return decoded
+
+
+_HOST = r"(?:\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z._~%-]+)(?::[0-9]{1,5})?"
+_IS_HOST = re.compile(_HOST)
+_IS_ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
+_ABSOLUTE = re.compile(rf"(https?://{_HOST})((?:/.*)?)", re.IGNORECASE)
+
+
+def raw_target(scope: Scope) -> str:
+    """The target without its query, not decoded."""
+    raw: bytes = scope["raw_path"]
+    return raw.decode("ascii")
+
+
+def raw_path(scope: Scope) -> str:
+    """The path of the target, not decoded.
+
+    A target may be a whole URL (RFC 9112, 3.2.2). Raises :class:`PathError` for one without a proper host.
+    """
+    target = raw_target(scope)
+    if not _IS_ABSOLUTE.match(target):
+        return target
+    found = _ABSOLUTE.fullmatch(target)
+    if found is None:
+        raise PathError("it begins as a URL, but no host and port follow")
+    return found[2]
+
+
+def origin(scope: Scope) -> str:
+    """Scheme, host and port of the target's URL, or else of the header ``Host``.
+
+    It is used in answers: an invalid header is ignored, and the listener's own address used.
+    """
+    absolute = _ABSOLUTE.fullmatch(raw_target(scope))
+    if absolute is not None:
+        return absolute[1]
+    host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode(
+        "latin-1"
+    )
+    if not _IS_HOST.fullmatch(host):
+        address, port = scope["server"]
+        host = f"{in_url(address)}:{port}"
+    return f"{scope['scheme']}://{host}"
+
+
+def in_url(host: str) -> str:
+    """*host* as in a URL: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host

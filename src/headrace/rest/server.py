@@ -23,16 +23,14 @@ from headrace.connect.errors import ConnectError
 from headrace.herder.protocol import Herder
 from headrace.observe.log_levels import Levels
 from headrace.rest.app import (
-    REQUEST_SECONDS,
     App,
-    Bodies,
-    Calls,
     Route,
     admin_routes,
     description_routes,
     herder_routes,
     metrics_routes,
 )
+from headrace.rest.bodies import RequestBodies
 from headrace.rest.config import AddedHeaders, RestConfig, header_rules
 from headrace.rest.connections import (
     IDLE_SECONDS,
@@ -42,6 +40,7 @@ from headrace.rest.connections import (
     Handshake,
 )
 from headrace.rest.guards import listener_contexts, login_of
+from headrace.rest.handler_threads import REQUEST_SECONDS, HandlerThreads
 from headrace.rest.listeners import Binding, Bound
 from headrace.rest.login import BasicLogin
 from headrace.rest.request import USER, address
@@ -153,12 +152,15 @@ class RestServer:
         main_tls, admin_tls = listener_contexts(self._config)
         binding = self._binding or Binding.of(self._config)
         self._binding = binding
-        calls = Calls(self._herder.stage, seconds=self._request_seconds)
+        threads = HandlerThreads(self._herder.stage, seconds=self._request_seconds)
         shared = [] if self._config.admin_listeners is not None else admin_routes(self._levels)
         metrics = [] if self._metrics is None else metrics_routes(self._metrics)
         routes = [*herder_routes(self._herder), *description_routes()]
         app = functools.partial(
-            self._app, calls=calls, bodies=Bodies(self._config.max_body_bytes), login=login
+            self._app,
+            threads=threads,
+            bodies=RequestBodies(self._config.max_body_bytes),
+            login=login,
         )
         main = app([*routes, *metrics, *shared])
         admin = app(admin_routes(self._levels))
@@ -210,11 +212,16 @@ class RestServer:
         await asyncio.gather(*(each.serve([each.bound.socket]) for each in self._servers))
 
     def _app(
-        self, routes: Sequence[Route], *, calls: Calls, bodies: Bodies, login: BasicLogin | None
+        self,
+        routes: Sequence[Route],
+        *,
+        threads: HandlerThreads,
+        bodies: RequestBodies,
+        login: BasicLogin | None,
     ) -> ASGIApp:
         app: ASGIApp = App(
             routes=routes,
-            calls=calls,
+            threads=threads,
             bodies=bodies,
             login=login,
             is_full=lambda: self._connections.are_full,
