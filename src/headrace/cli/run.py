@@ -34,8 +34,7 @@ from headrace.observe.logs import EventLog, configure_logging
 from headrace.observe.metrics import Metrics
 from headrace.observe.secret_masking import printed_as
 from headrace.plugins import checked_worker, validated_connectors
-from headrace.rest.config import RestConfig
-from headrace.rest.guards import rest_problems
+from headrace.rest.config import RestConfig, rest_problems
 from headrace.rest.listeners import Binding
 from headrace.rest.server import RestServer
 from headrace.storage.sqlite import SqliteStorage

@@ -1,100 +1,20 @@
-"""The settings of the REST interface: Kafka Connect's, and two of our own; parses listeners and header rules."""
+"""The settings of the REST interface: Kafka Connect's, and two of our own; listeners, logins and TLS from them."""
 
 from __future__ import annotations
 
-import csv
 import re
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import formatdate
-from typing import Final, Literal, Self, cast
+from pathlib import Path
+from typing import Final, Self
 
-from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from headrace.connect.config import Config, Problem, setting
-from headrace.rest.login import CREDENTIALS_KEY
+from headrace.connect.config import Config, Problem, every_problem, setting
+from headrace.connect.errors import ConfigError
+from headrace.rest.login import CREDENTIALS_KEY, BasicLogin, passwords_in
+from headrace.rest.middleware import header_rules
 from headrace.rest.request import in_url
 from headrace.rest.tls import TlsKeys
-
-Action = Literal["set", "add", "setdate", "adddate"]
-
-_ACTIONS = ("set", "add", "setDate", "addDate")
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_MILLISECONDS = re.compile(r"-?[0-9]{1,15}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeaderRule:
-    """A header to add to answers; it *replaces* others of its name, or is added to them."""
-
-    replaces: bool
-    name: str
-    value: str
-
-
-def header_rules(text: str) -> list[HeaderRule]:
-    """The rules ``[action] [name]:[value]`` in *text*, separated by commas; quotes may hold commas.
-
-    Raises ``ValueError`` with Kafka Connect's sentence.
-    """
-    (row,) = list(csv.reader([text.replace("\n", " ")], skipinitialspace=True)) or [[]]
-    return [_rule(each) for each in row if each.strip()]
-
-
-def _rule(text: str) -> HeaderRule:
-    words = text.strip().split(None, 1)
-    if len(words) != 2 or ":" not in words[1]:  # noqa: PLR2004
-        raise ValueError(
-            f"Invalid format of header config '{text}'. "
-            "Expected: '[action] [header name]:[header value]'"
-        )
-    action = words[0].lower()
-    if action not in {each.lower() for each in _ACTIONS}:
-        raise ValueError(
-            f"Invalid header config action: '{words[0]}'. Expected one of {', '.join(_ACTIONS)}"
-        )
-    name, _, value = (part.strip() for part in words[1].partition(":"))
-    if not _TOKEN.fullmatch(name):
-        raise ValueError(
-            f"Invalid header name '{name}'. The '[header name]' cannot contain whitespace"
-        )
-    if not value.isascii() or not value.isprintable():
-        raise ValueError(f"Invalid value of the header '{name}': it can hold ASCII characters only")
-    kind = cast("Action", action)
-    return HeaderRule(replaces=kind.startswith("set"), name=name, value=_value(kind, name, value))
-
-
-def _value(action: Action, name: str, value: str) -> str:
-    if not action.endswith("date"):
-        return value
-    if not _MILLISECONDS.fullmatch(value):
-        raise ValueError(f"The date of the header '{name}' must be in milliseconds since 1970")
-    return formatdate(int(value) / 1000, usegmt=True)
-
-
-class AddedHeaders:
-    """An ASGI application that adds headers to the answers of *app*."""
-
-    def __init__(self, app: ASGIApp, rules: Sequence[HeaderRule]) -> None:
-        self._app = app
-        self._rules = rules
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; called by the server on its event loop."""
-
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for rule in self._rules:
-                    if rule.replaces:
-                        headers[rule.name] = rule.value
-                    else:
-                        headers.append(rule.name, rule.value)
-            await send(message)
-
-        await self._app(scope, receive, sent)
-
 
 _FORM = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]{1,9})")
 _LAST_PORT = 65_535
@@ -253,7 +173,27 @@ class RestConfig(Config):
         """Whether users have to log in."""
         return BASIC_AUTH in self.rest_extension_classes
 
-    def tls(self, prefix: str) -> TlsKeys:
+    def login(self) -> BasicLogin | None:
+        """The users who may log in; ``None`` if no login is required. Raises as ``passwords_in``."""
+        file = self.rest_basic_auth_credentials_file
+        return BasicLogin(passwords_in(Path(file))) if self.has_basic_auth and file else None
+
+    def tls_contexts(self) -> tuple[ssl.SSLContext | None, ssl.SSLContext | None]:
+        """The TLS contexts of the listeners and of the admin listeners; ``None`` if none of them has https.
+
+        Raises :class:`~headrace.connect.errors.ConfigError` for stores that cannot be read.
+        """
+        return (
+            self._tls_context(TLS, self.listeners),
+            self._tls_context(ADMIN_TLS, self.admin_listeners or ()),
+        )
+
+    def _tls_context(self, prefix: str, listeners: Sequence[str]) -> ssl.SSLContext | None:
+        if not any(each.lower().startswith("https:") for each in listeners):
+            return None
+        return self._tls_keys(prefix).context()
+
+    def _tls_keys(self, prefix: str) -> TlsKeys:
         """The ``ssl.`` keys of the listeners: those with *prefix* if there are any, otherwise those without."""
         own = _of_tls(self.under(prefix))
         return TlsKeys(props=own, prefix=prefix) if own else TlsKeys(props=_of_tls(self.originals))
@@ -261,3 +201,16 @@ class RestConfig(Config):
 
 def _of_tls(props: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in props.items() if key.startswith("ssl.")}
+
+
+def rest_problems(props: Mapping[str, str]) -> tuple[Problem, ...]:
+    """All problems of the settings of the REST interface; reads the files of users and of keys."""
+    return every_problem(RestConfig, props, _unreadable)
+
+
+def _unreadable(config: RestConfig) -> Iterator[Problem]:
+    for read in (config.login, config.tls_contexts):
+        try:
+            read()
+        except ConfigError as error:
+            yield from error.problems

@@ -1,23 +1,18 @@
-"""The HTTP server, in a thread of its own, and the access log."""
+"""The HTTP server of a worker, in a thread of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import logging
-import re
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Final, cast
 
 import uvicorn
-from starlette.datastructures import Headers
-from starlette.middleware.cors import CORSMiddleware
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from headrace.connect.errors import ConnectError
 from headrace.herder.protocol import Herder
@@ -31,7 +26,7 @@ from headrace.rest.app import (
     metrics_routes,
 )
 from headrace.rest.bodies import RequestBodies
-from headrace.rest.config import AddedHeaders, RestConfig, header_rules
+from headrace.rest.config import RestConfig
 from headrace.rest.connections import (
     IDLE_SECONDS,
     SERVER_LOGGER,
@@ -39,77 +34,15 @@ from headrace.rest.connections import (
     Connections,
     Handshake,
 )
-from headrace.rest.guards import listener_contexts, login_of
 from headrace.rest.handler_threads import REQUEST_SECONDS, HandlerThreads
 from headrace.rest.listeners import Binding, Bound
 from headrace.rest.login import BasicLogin
-from headrace.rest.request import USER, address
+from headrace.rest.middleware import AccessLog, AddedHeaders, header_rules, with_cors
 
 GRACE_SECONDS: Final = 60
 """How long requests that are being answered may take when the server closes."""
-_ALLOWED_METHODS = "GET,POST,HEAD"
-_ALLOWED_HEADERS = ("X-Requested-With", "Content-Type", "Accept", "Origin")
-_PREFLIGHT_SECONDS = 1800
 _TICK_SECONDS = 1.0
 _QUEUED = 1024
-
-LOGGER: Final = "headrace.rest.access"
-"""The name of the logger of requests, at INFO."""
-
-_access_log = logging.getLogger(LOGGER)
-
-
-class AccessLog:
-    """An ASGI application that logs the requests that *app* answers."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; called by the server on its event loop."""
-        began = time.monotonic()
-        status, size = "-", 0
-
-        async def sent(message: Message) -> None:
-            nonlocal status, size
-            if message["type"] == "http.response.start":
-                status = str(message["status"])
-            size += len(message.get("body", b""))
-            await send(message)
-
-        try:
-            await self._app(scope, receive, sent)
-        finally:
-            if _access_log.isEnabledFor(logging.INFO):
-                took_ms = round((time.monotonic() - began) * 1000)
-                _access_log.info("%s", _line(scope, status, size, took_ms))
-
-
-def _line(scope: Scope, status: str, size: int, took_ms: int) -> str:
-    headers = Headers(scope=scope)
-    query: bytes = scope["query_string"]
-    target = scope["raw_path"] + (b"?" + query if query else b"")
-    when = datetime.now().astimezone().strftime("%d/%b/%Y:%H:%M:%S %z")
-    request = f"{scope['method']} {target.decode('ascii')} HTTP/{scope['http_version']}"
-    sender = (_quoted(headers.get(name, "-")) for name in ("referer", "user-agent"))
-    return " ".join(
-        (
-            address(scope) or "-",
-            "-",
-            str(scope.get(USER, "-")),
-            f"[{when}]",
-            _quoted(request),
-            status,
-            str(size),
-            *sender,
-            str(took_ms),
-        )
-    )
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 class RestServer:
@@ -148,8 +81,8 @@ class RestServer:
         password files that cannot be read.
         """
         _quieten()
-        login = login_of(self._config)
-        main_tls, admin_tls = listener_contexts(self._config)
+        login = self._config.login()
+        main_tls, admin_tls = self._config.tls_contexts()
         binding = self._binding or Binding.of(self._config)
         self._binding = binding
         threads = HandlerThreads(self._herder.stage, seconds=self._request_seconds)
@@ -226,8 +159,10 @@ class RestServer:
             login=login,
             is_full=lambda: self._connections.are_full,
         )
-        if self._config.access_control_allow_origin.strip():
-            app = _cors(app, self._config)
+        origins = self._config.access_control_allow_origin
+        if origins.strip():
+            methods = self._config.access_control_allow_methods
+            app = with_cors(app, origins=origins, methods=methods)
         rules = header_rules(self._config.response_http_headers_config)
         return AccessLog(AddedHeaders(app, rules) if rules else app)
 
@@ -290,26 +225,6 @@ class _Server(uvicorn.Server):
         self.should_exit = True
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._ending.set)
-
-
-def _cors(app: ASGIApp, config: RestConfig) -> ASGIApp:
-    origins = _words(config.access_control_allow_origin)
-    patterns = [
-        re.escape(each).replace(r"\*", ".*") for each in origins if "*" in each and each != "*"
-    ]
-    return CORSMiddleware(
-        app,
-        allow_origins=origins,
-        allow_origin_regex="|".join(patterns) or None,
-        allow_methods=_words(config.access_control_allow_methods or _ALLOWED_METHODS),
-        allow_headers=_ALLOWED_HEADERS,
-        allow_credentials=True,
-        max_age=_PREFLIGHT_SECONDS,
-    )
-
-
-def _words(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 def _quieten() -> None:
