@@ -21,7 +21,7 @@ INTERVAL: Final[Mapping[str, str]] = {
 class FileStream:
     """A connector, always of one task; *settings* are added to its own.
 
-    Its topic is the job's behind *prefix*, which a chain takes away again.
+    Its topic is the job's with *prefix*, which a chain removes.
     """
 
     prefix: str = ""
@@ -42,12 +42,12 @@ def with_chain(settings: Mapping[str, str] | None = None) -> FileStream:
     """Three transformations, and the JSON converter with its schema."""
     package = "org.apache.kafka.connect.transforms"
     chain = {
-        "transforms": "wrap,tell,route",
+        "transforms": "wrap,insert,route",
         "transforms.wrap.type": f"{package}.HoistField$Value",
         "transforms.wrap.field": "line",
-        "transforms.emit.type": f"{package}.InsertField$Value",
-        "transforms.emit.static.field": "origin",
-        "transforms.emit.static.value": "benchmark",
+        "transforms.insert.type": f"{package}.InsertField$Value",
+        "transforms.insert.static.field": "origin",
+        "transforms.insert.static.value": "benchmark",
         "transforms.route.type": f"{package}.RegexRouter",
         "transforms.route.regex": "unrouted-(.*)",
         "transforms.route.replacement": "$1",
