@@ -51,16 +51,16 @@ WARM_UP = (ClientLimit(), HeadraceWorker(format="lines", exactly_once=True))
 ENOUGH_RECORDS = 5_000_000
 SHORT_RUN = (
     "**These runs are too short to compare anything.** What is read and queued before the first record "
-    "lands is a large part of them (for everybody but the client's limit), and Kafka Connect's Java is "
+    "lands is a large part of them (for all but the client's limit), and Kafka Connect's Java is "
     "still compiling itself.\n\n"
 )
 METHOD = Path(__file__).with_name("method.md")
-# What people wrote about the figures.
+# Remarks about the figures.
 NOTES = Path(__file__).with_name("notes.md")
 
 
 def main() -> int:
-    """Measure, print, and write if asked; the exit code is 1 when a row failed."""
+    """Measure, print, and write with ``--write``; the exit code is 1 when a row failed."""
     options = _options()
     if options.list:
         print("\n".join(_keys()))
@@ -83,7 +83,7 @@ def main() -> int:
             print("Interrupted; here is what was measured.", file=sys.stderr)
         except (BenchmarkError, ConnectError) as error:
             failed = True
-            print(f"It cannot go on: {error}", file=sys.stderr)
+            print(f"The run cannot continue: {error}", file=sys.stderr)
     sections = (
         f"{plan_section(plans)}{figure_section(CONTROL, figures)}{figure_section(CHAINS, chains)}"
     )

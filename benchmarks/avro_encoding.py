@@ -1,6 +1,6 @@
-"""``python -m benchmarks.avro_encoding``: Avro's bytes from columns, beside fastavro record by record.
+"""``python -m benchmarks.avro_encoding``: Avro's bytes from columns, compared with fastavro record by record.
 
-Needs no broker: what is measured is the converter alone, and the converter behind the reader of Avro
+Needs no broker: what is measured is the converter alone, and the converter after the reader of Avro
 files, in CPU seconds of this process. The records have the fields of the other benchmarks, and the same
 again in a struct with an array. All ways must give the same bytes.
 """
@@ -106,11 +106,11 @@ def measured(
     records = [with_numbers(each) for each in records]
 
     def encode() -> list[pa.BinaryArray]:
-        return [converter.encode(schema["name"], told, values) for told, values in batches]
+        return [converter.encode(schema["name"], each, values) for each, values in batches]
 
     def read_and_encode() -> list[pa.BinaryArray]:
         return [
-            converter.encode(schema["name"], told, values) for told, values in batches_of(content)
+            converter.encode(schema["name"], each, values) for each, values in batches_of(content)
         ]
 
     def one_by_one() -> list[bytes]:
@@ -144,13 +144,13 @@ def datum(schema: Any, record: Any) -> bytes:  # noqa: ANN401
     return out.getvalue()
 
 
-def without_logical(told: Any) -> Any:  # noqa: ANN401
-    """*told* without logical types."""
-    if isinstance(told, list):
-        return [without_logical(each) for each in told]
-    if isinstance(told, dict):
-        return {key: without_logical(each) for key, each in told.items() if key != "logicalType"}
-    return told
+def without_logical(schema: Any) -> Any:  # noqa: ANN401
+    """*schema* without logical types."""
+    if isinstance(schema, list):
+        return [without_logical(each) for each in schema]
+    if isinstance(schema, dict):
+        return {key: without_logical(each) for key, each in schema.items() if key != "logicalType"}
+    return schema
 
 
 def with_numbers(record: dict[str, Any]) -> dict[str, Any]:

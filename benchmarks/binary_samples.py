@@ -78,10 +78,10 @@ def bytes_sample(folder: Path, records: int) -> Sample:
 
 
 def _sample(path: Path, records: int, values: list[bytes]) -> Sample:
-    beside = path.with_name(f"values-of-{path.name}")
-    write_values(beside, values)
+    values_file = path.with_name(f"values-of-{path.name}")
+    write_values(values_file, values)
     each = path.stat().st_size / records
-    return Sample(path=path, records=records, bytes_each=each, values=beside)
+    return Sample(path=path, records=records, bytes_each=each, values=values_file)
 
 
 def _container(records: list[dict[str, Any]]) -> bytes:

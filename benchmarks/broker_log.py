@@ -1,8 +1,8 @@
 """Reads a topic's log on the broker's disk: how many records are committed, since when, until when.
 
-The benchmark's topics have ``message.timestamp.type=LogAppendTime``, so each batch says when it landed
-and each commit marker when it was written, to the millisecond, whoever sent it. Looking at the log costs
-the broker nothing while it is measured.
+The benchmark's topics have ``message.timestamp.type=LogAppendTime``, so each batch and each
+commit marker has the time of its append in milliseconds, whatever sent it. Reading the log costs the broker
+nothing while it is measured.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST_HEADER = _HEADER.size + _BEFORE_TYPE + 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What a record batch says of itself; *committed* only in a control batch: whether it commits."""
+    """The header of a record batch; *committed* only in a control batch: whether it commits."""
 
     size: int
     records: int
@@ -37,7 +37,7 @@ class Batch:
 
 
 def parsed_batch(head: bytes) -> Batch | None:
-    """The batch that begins with *head*; None when *head* is too short to tell. Pure."""
+    """The batch that begins with *head*; None when *head* is too short. Pure."""
     if len(head) < _HEADER.size:
         return None
     _, length, _, _, _, attributes, _, _, landed, producer, _, _, records = _HEADER.unpack_from(

@@ -70,8 +70,8 @@ def chain_figures(count: int) -> Sequence[Figure]:
         Figure(title=title, value=count / _seconds(content, stages), unit="records per CPU second")
         for title, stages in (
             ("lines to JSON with schema, without a chain", []),
-            (f"the same behind {names}, in batches", batches),
-            (f"the same behind {names}, record by record", records),
+            (f"the same after {names}, in batches", batches),
+            (f"the same after {names}, record by record", records),
         )
     ]
 

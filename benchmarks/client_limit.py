@@ -35,7 +35,7 @@ class ClientLimit:
         values = str(job.sample.values)
         return [started([*base, values, str(count)], job, listens=True) for count in counts]
 
-    def set_off(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    def begin(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         """Start to send, all at once."""
         for each in processes:
             if each.stdin is None:
@@ -49,7 +49,7 @@ class ClientLimit:
 
 
 def send(bootstrap: str, topic: str, values: Path, count: int) -> None:
-    """Send *count* records with *values*, a file of them, again and again, when told to."""
+    """Send *count* records with *values*, a file of them, again and again, after ``begin``."""
     from confluent_kafka import Producer  # noqa: PLC0415 - only the sending processes need it
 
     settings = producer_config({"bootstrap.servers": bootstrap}).settings

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.contender import BenchmarkError, Job, put_away, started
+from benchmarks.contender import BenchmarkError, Job, end_all, started
 from benchmarks.file_stream import STRING, FileStream
 from headrace.broker.folder import LOG_CONFIG, as_text
 from headrace.jvm.jars import class_path
@@ -49,7 +49,7 @@ class ConnectWorker:
         properties.write_text(as_text(self._worker(job)))
         return [started(_java(job.folder, properties), job)]
 
-    def set_off(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    def begin(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         """Create the connector as soon as the worker's REST interface takes it."""
         connector = {"name": "benchmark", "config": self.connector.config(job)}
         body = json.dumps(connector).encode()
@@ -62,7 +62,7 @@ class ConnectWorker:
 
     def end(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         """Ask it to end: it never does by itself."""
-        put_away(processes)
+        end_all(processes)
 
     def _worker(self, job: Job) -> dict[str, str]:
         address = f"http://127.0.0.1:{_free_port()}"
@@ -100,10 +100,10 @@ def _created(url: str, body: bytes) -> bool:
     try:
         urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=30).close()
     except urllib.error.HTTPError as error:
-        said = error.read().decode(errors="replace")
+        message = error.read().decode(errors="replace")
         if error.code < 500 and error.code not in (404, 409):
-            raise BenchmarkError(f"Kafka Connect refused the connector: {said}") from error
-        return error.code == 409 and "already exists" in said
+            raise BenchmarkError(f"Kafka Connect refused the connector: {message}") from error
+        return error.code == 409 and "already exists" in message
     except OSError:
         return False
     return True

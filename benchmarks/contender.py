@@ -1,4 +1,4 @@
-"""What is measured: a program that gets one file's records into one topic."""
+"""What is measured: a program that writes one file's records to one topic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TAIL_LINES = 20
 
 
 class BenchmarkError(Exception):
-    """A run that gave no figure; the message says what was wrong."""
+    """A run that gave no figure; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Job:
 
     @property
     def log(self) -> Path:
-        """What the contender's processes say."""
+        """The output of the contender's processes."""
         return self.folder / "output.log"
 
 
@@ -53,12 +53,12 @@ class Contender(Protocol):
         """Start the program; its processes, of which the meter watches all descendants."""
         ...
 
-    def set_off(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-        """Say what to do where the command did not; called once, right after ``launch``."""
+    def begin(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """Start the work if the command does not; called once, right after ``launch``."""
         ...
 
     def end(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-        """See it end after all was committed; raises BenchmarkError when it ends badly."""
+        """Wait for its end after everything is committed; raises BenchmarkError when it fails."""
         ...
 
 
@@ -88,8 +88,8 @@ def wait_for_success(processes: Sequence[subprocess.Popen[bytes]]) -> None:
             raise BenchmarkError(f"It ended with exit code {code}.")
 
 
-def put_away(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """End what still runs: asked first, killed with its whole group after a while."""
+def end_all(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """End what still runs: with SIGTERM, and after a while with SIGKILL for its whole group."""
     for each in processes:
         if each.poll() is None:
             each.terminate()

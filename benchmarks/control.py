@@ -1,4 +1,4 @@
-"""What a worker that serves costs and how soon it does what it is asked: each case measures a few figures."""
+"""What a worker that serves costs, and how soon it acts on requests: each case measures a few figures."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _first_record(scene: ControlScene, service: Service) -> float:
     service.until(
         lambda: log.follow().committed > 0, seconds=_COMMIT_SECONDS, what="The first record"
     )
-    service.ask("DELETE", f"/connectors/{topic}")
+    service.request("DELETE", f"/connectors/{topic}")
     return (log.tally.last_committed_ms or 0) / 1e3 - began
 
 
@@ -103,7 +103,7 @@ def _paused(scene: ControlScene) -> Sequence[Figure]:
             service.create(f"paused-{number}", config, state="PAUSED")
     with Service(folder, scene.bootstrap) as service:
         service.until(
-            lambda: len(service.ask("GET", "/connectors").json()) == count,
+            lambda: len(service.request("GET", "/connectors").json()) == count,
             seconds=_COMMIT_SECONDS,
             what="The list of connectors",
         )
@@ -125,7 +125,7 @@ def _paused(scene: ControlScene) -> Sequence[Figure]:
 
 def _asked(service: Service, count: int) -> float:
     began = time.monotonic()
-    found = service.ask("GET", "/connectors?expand=status&expand=info")
+    found = service.request("GET", "/connectors?expand=status&expand=info")
     took = time.monotonic() - began
     assert len(found.json()) == count
     return took
@@ -162,7 +162,7 @@ def _idle_polled(scene: ControlScene) -> Sequence[Figure]:
     title = f"what {_IDLE} idle polled connectors add"
     return [
         Figure(title=f"an idle Spark session of {_IDLE} slots", value=alone, unit="% of a core"),
-        Figure(title=f"{title}, asked by has_work", value=probed, unit="% of a core"),
+        Figure(title=f"{title}, probed with has_work", value=probed, unit="% of a core"),
         Figure(
             title="the same, without it: polled now and then", value=resting, unit="% of a core"
         ),
@@ -175,7 +175,7 @@ def _passing_percent(scene: ControlScene, service: Service, connector_class: str
     names = _created(scene, service, lambda: {"connector.class": connector_class})
     percent = _idle_percent(scene, service)
     for name in names:
-        service.ask("DELETE", f"/connectors/{name}")
+        service.request("DELETE", f"/connectors/{name}")
     return percent
 
 
@@ -203,7 +203,7 @@ def _created(
 
 
 def _has_read(service: Service, name: str) -> bool:
-    return bool(service.ask("GET", f"/connectors/{name}/offsets").json()["offsets"])
+    return bool(service.request("GET", f"/connectors/{name}/offsets").json()["offsets"])
 
 
 def _idle_percent(scene: ControlScene, service: Service) -> float:

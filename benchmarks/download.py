@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from subprocess import TimeoutExpired
 from typing import Any
 
-from benchmarks.contender import BenchmarkError, Job, put_away, started, tail
+from benchmarks.contender import BenchmarkError, Job, end_all, started, tail
 from benchmarks.s3_server import BUCKET
 
 CHUNK_BYTES = 1024 * 1024
@@ -36,7 +36,7 @@ class Download:
         except TimeoutExpired as error:
             raise BenchmarkError("The download takes too long.") from error
         finally:
-            put_away([process])
+            end_all([process])
         if code:
             raise BenchmarkError(f"The download ended with exit code {code}.\n{tail(job.log)}")
         found = json.loads(job.log.read_text().splitlines()[-1])

@@ -1,4 +1,4 @@
-"""One figure that is measured beside the table of records a second."""
+"""One figure that is measured in addition to the table of records a second."""
 
 from __future__ import annotations
 

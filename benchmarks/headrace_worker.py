@@ -45,8 +45,8 @@ class HeadraceWorker:
         """Start the worker, which reads the file and ends."""
         return [_started(job, self._worker(job), self._connector(job))]
 
-    def set_off(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-        """Nothing: the command says it all."""
+    def begin(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """Do nothing: the command does all of it."""
 
     def end(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         """It ends by itself."""
@@ -95,8 +95,8 @@ class HeadraceFileStream:
         worker = {**_worker(job, slots=self.slots), "value.converter": STRING}
         return [_started(job, worker, {"name": "benchmark", **self.connector.config(job)})]
 
-    def set_off(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-        """Nothing: the command says it all."""
+    def begin(self, job: Job, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """Do nothing: the command does all of it."""
 
     def end(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         """It ends by itself."""

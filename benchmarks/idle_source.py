@@ -1,4 +1,4 @@
-"""Polled connectors that never have anything: one that only polling tells about, one to ask, one that stays."""
+"""Polled connectors that never have anything: one that has to be polled, one with ``has_work``, one that stays in its slot."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class IdleSource(SourceConnector):
 
 
 class ProbedSource(IdleSource):
-    """The same, and the driver can ask."""
+    """The same, with ``has_work`` for the driver."""
 
     def has_work(self, offsets: OffsetReader) -> bool:
         """Never."""

@@ -1,4 +1,4 @@
-"""Measures one contender once: a topic of its own, the clock of the broker's log, a meter beside it."""
+"""Measures one run of a contender: in a topic of its own, by the clock of the broker's log, with a meter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.broker_log import PartitionLog, Tally
-from benchmarks.contender import BenchmarkError, Contender, Job, put_away, tail
+from benchmarks.contender import BenchmarkError, Contender, Job, end_all, tail
 from benchmarks.download import Download
 from benchmarks.meter import Meter
 from benchmarks.samples import Sample
@@ -26,7 +26,7 @@ TOPIC_SECONDS = 30.0
 START_SECONDS = 180.0
 SLOWEST_RATE = 5_000
 BROKER_SETTINGS = {
-    # Each batch and each commit marker tells when it landed.
+    # Each batch and each commit marker has the time when it was appended.
     "log.message.timestamp.type": "LogAppendTime",
     # The topics of one run must not fill the disk of the next.
     "log.segment.delete.delay.ms": "1000",
@@ -72,7 +72,7 @@ class Bench:
         self._runs = 0
 
     def measure(self, contender: Contender | Download, sample: Sample) -> Measurement:
-        """One run; raises BenchmarkError, with what the contender said last, when it fails."""
+        """One run; raises BenchmarkError, with the end of the contender's output, when it fails."""
         self._runs += 1
         topic = f"benchmark-{self._runs}"
         self._admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(TOPIC_SECONDS)
@@ -97,14 +97,14 @@ class Bench:
         processes = contender.launch(job)
         meter = Meter([each.pid for each in processes], slot_marker=contender.slot_marker).start()
         try:
-            contender.set_off(job, processes)
+            contender.begin(job, processes)
             tally = _awaited(self._log(job.topic), job.sample.records, processes)
             contender.end(processes)
         except BenchmarkError as error:
-            put_away(processes)
+            end_all(processes)
             raise BenchmarkError(f"{error}\n{tail(job.log)}") from error
         finally:
-            put_away(processes)
+            end_all(processes)
             usage = meter.stop()
         return _measurement(launched, tally, usage)
 
@@ -157,7 +157,7 @@ def _of_download(job: Job, contender: Download) -> Measurement:
 
 def _measurement(launched: float, tally: Tally, usage: Usage) -> Measurement:
     if tally.first_landed_ms is None or tally.last_committed_ms is None:
-        raise BenchmarkError("Nothing landed.")
+        raise BenchmarkError("Nothing was written.")
     first, last = tally.first_landed_ms / 1e3, tally.last_committed_ms / 1e3
     return Measurement(
         records=tally.committed,

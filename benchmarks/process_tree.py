@@ -14,7 +14,7 @@ PROC = Path("/proc")
 
 
 def descendants(roots: Iterable[int], parents: Mapping[int, int]) -> set[int]:
-    """*roots* and all below them, where *parents* tells each process's parent. Pure."""
+    """*roots* and all below them, where *parents* has each process's parent. Pure."""
     found = set(roots)
     children: dict[int, list[int]] = {}
     for pid, parent in parents.items():

@@ -10,7 +10,7 @@ from benchmarks.rows import ROWS
 
 MIB = 1024 * 1024
 MOST_SLOT_MIB = 300
-# What an allocator may keep for itself over a longer run, beside what ten samples a second can miss.
+# What an allocator may keep over a longer run, and what ten samples a second can miss.
 MOST_GROWTH = 1.1
 MOST_COST = 0.05
 
@@ -101,7 +101,7 @@ def _cost(results: Results) -> str:
 
 
 def _settled(found: MedianInterval) -> str:
-    """What the whole interval says, not only its middle."""
+    """The verdict of the whole interval, not only of its median."""
     if found.coverage < WANTED_COVERAGE:
         return "too few pairs to say"
     if found.low >= 1 - MOST_COST:

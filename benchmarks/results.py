@@ -154,7 +154,7 @@ def _chain_against_connect(results: Results) -> Iterator[Ratio]:
     ):
         if ours in results and theirs in results:
             title = (
-                f"behind a chain, records per CPU second exactly once, times Kafka Connect's {name}"
+                f"after a chain, records per CPU second exactly once, times Kafka Connect's {name}"
             )
             value = results.cpu_per_million(theirs) / results.cpu_per_million(ours)
             yield Ratio(title=title, value=value, wanted=wanted)

@@ -25,7 +25,7 @@ class Listed:
 
 
 def page(objects: Iterable[Listed], *, token: str | None) -> bytes:
-    """A page of ListObjectsV2; *token* is where the next one begins, ``None`` behind the last."""
+    """A page of ListObjectsV2; *token* is where the next one begins, ``None`` after the last."""
     more = "" if token is None else f"<NextContinuationToken>{token}</NextContinuationToken>"
     cut = "false" if token is None else "true"
     listed = "".join(map(_contents, objects))
@@ -34,7 +34,7 @@ def page(objects: Iterable[Listed], *, token: str | None) -> bytes:
 
 
 def ranged(header: str | None, size: int) -> range:
-    """The bytes of an object of *size* bytes that a ``Range`` header asks for; all of them without one."""
+    """The bytes of an object of *size* bytes that a ``Range`` header requests; all of them without one."""
     found = _RANGE.fullmatch(header or "")
     if found is None:
         return range(size)

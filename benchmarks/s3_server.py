@@ -33,7 +33,7 @@ def made_up(number: int) -> Listed:
 
 
 def settings_of(url: str) -> Mapping[str, str]:
-    """What a connector needs besides ``files.path`` to read from the server at *url*."""
+    """What a connector needs in addition to ``files.path`` to read from the server at *url*."""
     return {
         "s3.endpoint": url,
         "s3.access.key.id": "benchmark",
@@ -68,24 +68,24 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """ListObjectsV2 or GetObject."""
-        asked = urlsplit(self.path)
-        question = dict(parse_qsl(asked.query, keep_blank_values=True))
-        if question.get("list-type") == "2":
-            self._say(self._listing(question), {"Content-Type": "application/xml"})
+        target = urlsplit(self.path)
+        query = dict(parse_qsl(target.query, keep_blank_values=True))
+        if query.get("list-type") == "2":
+            self._send(self._listing(query), {"Content-Type": "application/xml"})
         else:
             self._object(body=True)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (its name there)
-        """Say nothing."""
+        """Log nothing."""
 
-    def _listing(self, question: Mapping[str, str]) -> bytes:
+    def _listing(self, query: Mapping[str, str]) -> bytes:
         if not self.serves.isdecimal():
             found = [
                 _listed(each) for each in sorted(Path(self.serves).iterdir()) if each.is_file()
             ]
-            prefix = question.get("prefix", "")
+            prefix = query.get("prefix", "")
             return page([each for each in found if each.key.startswith(prefix)], token=None)
-        start, count = int(question.get("continuation-token", 0)), int(self.serves)
+        start, count = int(query.get("continuation-token", 0)), int(self.serves)
         end = min(count, start + _PAGE)
         objects: Iterable[Listed] = map(made_up, range(start, end))
         return page(objects, token=str(end) if end < count else None)
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
             with path.open("rb") as file:
                 self.connection.sendfile(file, wanted.start, len(wanted))
 
-    def _say(self, body: bytes, headers: Mapping[str, str]) -> None:
+    def _send(self, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(HTTPStatus.OK)
         for name, text in headers.items():
             self.send_header(name, text)

@@ -1,4 +1,4 @@
-"""Makes the files of text that everybody reads: the same records as JSON lines and as CSV rows."""
+"""Makes the text files that all contenders read: the same records as JSON lines and as CSV rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.values import write_values
 
-# What is written at once; also how many different records there are beside their numbers.
+# Records written in one piece; also the number of different records, apart from their numbers.
 CHUNK = 10_000
 FIELDS = ("id", "time", "device", "reading", "unit", "state", "note")
 _STATES = ("ok", "ok", "ok", "late", "repeated")
@@ -84,7 +84,7 @@ def _sample(
     with path.open("w") as file:
         file.write(header)
         file.writelines(_chunks(records, line))
-    # Not behind the name: a store lists what begins with it.
+    # Not a suffix of the name: a store lists all keys that begin with it.
     values = path.with_name(f"values-of-{path.name}")
     write_values(values, (value(each).rstrip("\n").encode() for each in range(min(CHUNK, records))))
     written = path.stat().st_size - len(header)
@@ -97,7 +97,7 @@ def _chunks(records: int, line: Callable[[int], str]) -> Iterator[str]:
 
 
 def fields_of(number: int) -> tuple[int, int, int, int, int, int, int, int, str, int]:
-    """What makes up record *number*: day, hour, minute and second of its time behind the number. Pure."""
+    """What makes up record *number*: the number, and then day, hour, minute and second of its time. Pure."""
     second = number % 60
     minute = number // 60 % 60
     hour = number // 3600 % 24

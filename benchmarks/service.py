@@ -1,4 +1,4 @@
-"""``headrace run`` as a service: started, asked over HTTP, killed."""
+"""``headrace run`` as a service: started, called over HTTP, killed."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from typing import Final, Self
 
 import httpx
 
-from benchmarks.contender import ROOT, BenchmarkError, put_away, tail
+from benchmarks.contender import ROOT, BenchmarkError, end_all, tail
 from benchmarks.headrace_worker import STRING
 from benchmarks.process_tree import PAGE_BYTES, TICKS_PER_SECOND, read_tree
 from headrace.pids import Stat, read_stat
 
 _LOOK_SECONDS: Final = 0.01
 _START_SECONDS: Final = 60.0
-_ASK_SECONDS: Final = 60.0
+_REQUEST_SECONDS: Final = 60.0
 _ANSWERS = re.compile(r"Requests are answered at (http://[^\s/]+)/")
 
 
 class Service:
     """A worker with a state file in *folder* that is started on entry and ended on exit.
 
-    Another one in the same folder goes on with its connectors. *began* is when its process was launched,
+    Another one in the same folder continues with its connectors. *began* is when its process was launched,
     in seconds since the epoch. One thread owns it.
     """
 
@@ -63,7 +63,7 @@ class Service:
                 start_new_session=True,
             )
         try:
-            self._client = httpx.Client(base_url=self._url(), timeout=_ASK_SECONDS)
+            self._client = httpx.Client(base_url=self._url(), timeout=_REQUEST_SECONDS)
         except BaseException:
             self.kill()
             raise
@@ -76,9 +76,9 @@ class Service:
         trace: TracebackType | None,
     ) -> None:
         self._client.close()
-        put_away([self._process])
+        end_all([self._process])
 
-    def ask(self, method: str, path: str, body: object = None) -> httpx.Response:
+    def request(self, method: str, path: str, body: object = None) -> httpx.Response:
         """The answer; raises BenchmarkError for any but a success."""
         answer = self._client.request(method, path, json=body)
         if not answer.is_success:
@@ -87,7 +87,9 @@ class Service:
 
     def create(self, name: str, config: Mapping[str, str], *, state: str = "RUNNING") -> None:
         """Create a connector."""
-        self.ask("POST", "/connectors", {"name": name, "config": config, "initial_state": state})
+        self.request(
+            "POST", "/connectors", {"name": name, "config": config, "initial_state": state}
+        )
 
     def kill(self) -> None:
         """SIGKILL for the worker and its JVM."""
@@ -103,11 +105,11 @@ class Service:
         return sum(each.rss_pages for each in self._stats()) * PAGE_BYTES
 
     def until(self, condition: Callable[[], bool], *, seconds: float, what: str) -> None:
-        """Return when *condition* is true; raises BenchmarkError, with the log's end, when it does not come."""
+        """Return when *condition* is true; raises BenchmarkError, with the log's end, when it does not become true."""
         deadline = time.monotonic() + seconds
         while not condition():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise BenchmarkError(f"{what} has not come.\n{tail(self._log)}")
+                raise BenchmarkError(f"{what} has not happened.\n{tail(self._log)}")
             time.sleep(_LOOK_SECONDS)
 
     def _url(self) -> str:

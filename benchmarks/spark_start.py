@@ -39,7 +39,7 @@ _PLAIN: Final = {"spark.driver.extraJavaOptions": "-Dheadrace.benchmark=1"}
 
 def have_archive() -> None:
     """Have the class archive made that starts are measured with, if it is not there."""
-    _said(_MADE)
+    _output_of(_MADE)
 
 
 def starts(scene: ControlScene) -> Sequence[Figure]:
@@ -71,7 +71,7 @@ def _medians(title: str, measured: Sequence[tuple[float, float]]) -> Sequence[Fi
 
 def _jvm(conf: dict[str, str]) -> tuple[float, float]:
     """Seconds, and CPU seconds of all processes, from nothing to the end of the first job."""
-    seconds, cpu = json.loads(_said(_STARTED, json.dumps(conf)))
+    seconds, cpu = json.loads(_output_of(_STARTED, json.dumps(conf)))
     return seconds, cpu
 
 
@@ -91,7 +91,7 @@ def _launched(scene: ControlScene) -> float:
         return (log.tally.last_committed_ms or time.time() * 1e3) / 1e3 - second.began
 
 
-def _said(program: str, *arguments: str) -> str:
+def _output_of(program: str, *arguments: str) -> str:
     command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""One projection and one filter, said to Kafka Connect's transformations and to Spark SQL; both make the same records."""
+"""One projection and one filter, as Kafka Connect's transformations and as Spark SQL; both make the same records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of records in a file, for whoever sends the same ones: each behind its length."""
+"""Values of records in a file, for contenders that send the same ones: each after its length."""
 
 from __future__ import annotations
 

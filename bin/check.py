@@ -31,7 +31,7 @@ STATIC = {
 }
 PYTEST = [PYTHON, "-m", "pytest", "-q", "--durations=25", "--durations-min=5"]
 LIGHT = "light"
-# What tests/project/lanes.py says of each test that needs a service.
+# The lanes of tests/project/lanes.py, of tests that need a service.
 REAL = ("session", "scenes", "parts")
 # A transaction that has outlived its time is ended at once, and not within ten seconds.
 BROKER = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
@@ -52,7 +52,7 @@ _PERCENT = re.compile(rb"\[ *(\d+%)\]")
 
 
 class Step:
-    """One program, from its start to its end, and what it said."""
+    """One program, from its start to its end, and its output."""
 
     def __init__(
         self,
@@ -64,14 +64,14 @@ class Step:
     ) -> None:
         self.name = name
         self.seconds = 0.0
-        self.said = ""
+        self.printed = ""
         self._command = command
         self._began = time.monotonic()
         self._output: IO[str] = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (open until its end)
         self.child = start(command, cwd=ROOT, output=self._output, nice=nice, env=env)
 
     def has_ended(self) -> bool:
-        """Whether it has; if so, how it went is printed, with what it said when it failed."""
+        """Whether it has; if so, how it went is printed, with its output when it failed."""
         code = self.child.poll()
         if code is None:
             return False
@@ -79,9 +79,9 @@ class Step:
         self._read()
         print(f"{self.name}: {'FAILED' if code else 'ok'} ({self.seconds:.1f} s)", flush=True)
         if code:
-            print(self.said, flush=True)
+            print(self.printed, flush=True)
             print(f"To run this alone: {subprocess.list2cmdline(self._command)}", flush=True)
-        elif found := _AFTER_TESTS.search(self.said):
+        elif found := _AFTER_TESTS.search(self.printed):
             print(found.group(), flush=True)
         return True
 
@@ -93,14 +93,14 @@ class Step:
         return f"{self.name} {percents[-1].decode()}" if percents else self.name
 
     def show_unfinished(self) -> None:
-        """Print what it said before it was interrupted, and where that was."""
+        """Print its output up to the interruption."""
         if not self.seconds and self._read():
-            print(f"{self.name}: interrupted\n{self.said}", flush=True)
+            print(f"{self.name}: interrupted\n{self.printed}", flush=True)
 
     @property
     def closing(self) -> str:
         """Pytest's own closing line, if it came to one."""
-        lines = _CLOSING.findall(self.said)
+        lines = _CLOSING.findall(self.printed)
         return lines[-1].strip() if lines else ""
 
     @property
@@ -113,13 +113,13 @@ class Step:
     @property
     def matrices(self) -> tuple[int, int]:
         """How many cases of kill matrices it has played, and of how many."""
-        found = _MATRICES.search(self.said)
+        found = _MATRICES.search(self.printed)
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
     def _read(self) -> str:
         self._output.seek(0)
-        self.said = self._output.read()
-        return self.said
+        self.printed = self._output.read()
+        return self.printed
 
 
 def main() -> None:

@@ -54,7 +54,7 @@ def start(
 
 @contextmanager
 def ending_together() -> Generator[list[subprocess.Popen[bytes]]]:
-    """A list for children. When this program is asked to end meanwhile, all in it end.
+    """A list for children. When this program gets a signal to end meanwhile, all of them end.
 
     They are interrupted as by Ctrl-C, and after a while killed with all their groups.
     """

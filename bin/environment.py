@@ -67,7 +67,7 @@ def is_made(wanted: str, key: str) -> bool:
 def make(wanted: str, key: str) -> None:
     """Make it, or add what the tests need to that of the demo.
 
-    What an interrupted run left behind has no stamp and is not trusted.
+    What an interrupted run has left has no stamp and is not trusted.
     """
     print(f"Making the Python environment in {VENV} (once; this takes a few minutes) …", flush=True)
     LOG.unlink(missing_ok=True)
@@ -81,7 +81,7 @@ def make(wanted: str, key: str) -> None:
     for name in ("build", wanted):
         step([*pinned, str(ROOT / "requirements" / f"{name}.txt")], advice=advice_on_pip())
     own = [*pip, "--no-deps", "--no-build-isolation", "--no-index", "-e", str(ROOT)]
-    step(own, advice="Is the clone complete? `git status` tells.")
+    step(own, advice="Is the clone complete? `git status` shows it.")
     STAMP.write_text(json.dumps({"key": key, "holds": wanted}))
 
 
@@ -100,7 +100,7 @@ def certificates() -> dict[str, str]:
 
 
 def step(command: list[str], *, advice: str) -> None:
-    """Run one command; when it fails, say what it said and what to do, and end."""
+    """Run one command; when it fails, print the end of its output and what to do, and end."""
     with LOG.open("a") as output:
         print("$", *command, file=output, flush=True)
         code = run(command, cwd=ROOT, output=output)
@@ -123,7 +123,7 @@ def advice_on_pip() -> str:
     return (
         "Packages come from the index that pip is configured for. Check the network, the proxy\n"
         "(https_proxy; PIP_CERT for its certificate) and, for a mirror of your own, PIP_INDEX_URL.\n"
-        "If it speaks of hashes, the index delivered something else than what is pinned.\n"
+        "If it reports hashes, the index has delivered other files than those that are pinned.\n"
         "Then start this again."
     )
 

@@ -1,4 +1,4 @@
-"""The import rules of the house as one table, checked by import-linter."""
+"""The import rules of the project as one table, checked by import-linter."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class ImportTable(Contract):
     """*allowed*: a line ``package: what it may import`` for each package of the root package.
 
     *doors*: ``library: the only packages that import it``. *sparse*: ``package: the only libraries``
-    that it may import besides the standard one. A package without a line in *allowed* is a fault.
+    that it may import in addition to the standard one. A package without a line in *allowed* is a fault.
 
-    *inside* is a package of the root package: then the table is of the packages in there, and says nothing of
-    the modules beside them.
+    *inside* is a package of the root package: then the table is of the packages in it, and has no rule for
+    the modules next to them.
     """
 
     allowed = fields.ListField(subfield=fields.StringField())
@@ -45,18 +45,18 @@ class ImportTable(Contract):
         allowed, doors, sparse = (
             _lines(cast("list[str]", lines)) for lines in (self.allowed, self.doors, self.sparse)
         )
-        beside = _plain_modules(graph, root) if self.inside else set[str]()
+        modules = _plain_modules(graph, root) if self.inside else set[str]()
         for importer in sorted(graph.modules):
             within = importer.removeprefix(f"{root}.")
             package = within.partition(".")[0]
-            if within == importer or package in beside:
+            if within == importer or package in modules:
                 continue
             if package not in allowed:
                 yield f"{importer}: the package {package} has no line in the table"
                 continue
             for imported in sorted(graph.find_modules_directly_imported_by(importer)):
                 target = imported.removeprefix(f"{root}.")
-                if imported == root or target in beside:
+                if imported == root or target in modules:
                     continue
                 if target != imported:
                     if not _is_allowed(target, package, allowed[package]):

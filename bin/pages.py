@@ -112,12 +112,12 @@ def _plugin_parts(
     kind: str, classes: Iterable[str], config: Callable[[str], type[Config] | None]
 ) -> Iterator[str]:
     """One part for each of *classes* that has settings; those for keys and for values are one."""
-    told = set[str]()
+    listed = set[str]()
     for path in sorted(classes):
         name = path.rpartition(".")[2].partition("$")[0]
         declared = config(path)
-        if name not in told and declared is not None and declared.settings():
-            told.add(name)
+        if name not in listed and declared is not None and declared.settings():
+            listed.add(name)
             page = "spark-sql" if path == SPARK_SQL else "transforms"
             yield _part(f"{kind} `{name}`", page, declared.settings())
 
@@ -143,7 +143,7 @@ def _part(
 
 
 def _by_group(settings: Iterable[Setting]) -> Mapping[str | None, Sequence[Setting]]:
-    """Groups in the order in which they come up, with all their settings."""
+    """Groups in the order of their first settings, each with all of its settings."""
     groups = dict[str | None, list[Setting]]()
     for each in settings:
         groups.setdefault(each.group, []).append(each)
@@ -168,11 +168,11 @@ def _limits(limits: Limits) -> Iterator[str]:
         yield f"At most {limits.at_most}."
 
 
-def _metrics(title: str, labels: str, told: Sequence[Metric[Any]]) -> str:
+def _metrics(title: str, labels: str, listed: Sequence[Metric[Any]]) -> str:
     lines = [f"## {title}", "", f"With {labels}.", ""]
     lines += ["| metric | attribute | type | meaning |", "|---|---|---|---|"]
     lines += [
-        _row(f"`{each.name}`", f"`{each.attribute}`", each.kind.value, each.doc) for each in told
+        _row(f"`{each.name}`", f"`{each.attribute}`", each.kind.value, each.doc) for each in listed
     ]
     return "\n".join((*lines, ""))
 
