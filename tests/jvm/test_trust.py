@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.jvm import jars as trust
+from headrace.jvm import trust_store as trust
 from headrace.jvm.java import find_java
 
 PEM_BLOCK = "-----BEGIN CERTIFICATE-----\nAQID\n-----END CERTIFICATE-----\n"
