@@ -11,7 +11,7 @@ from pathlib import Path
 
 from screen import Screen
 
-from headrace.observe.logs import configure_logging
+from headrace.observe.log_format import configure_logging
 
 # Fetching Kafka takes a while the first time, and so does Spark's start on a busy machine; somebody waits for them.
 FETCHING, STARTING = "headrace.jvm", "headrace.spark.start"

@@ -18,8 +18,8 @@ from stage import Stage, stage
 from telling import Teller
 
 from headrace.connect.errors import ConnectError
+from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
-from headrace.observe.logs import EventLog
 from headrace.plugins import checked_worker, validated_connector
 from headrace.runtime.runs import Worker
 from headrace.worker import standalone

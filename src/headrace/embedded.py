@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
-from headrace.observe.logs import EventLog
 from headrace.observe.summary import ConnectorSummary, Summaries
 from headrace.plugins import checked_worker, validated_connectors
 from headrace.worker import spark_engine, standalone

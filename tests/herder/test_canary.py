@@ -18,8 +18,9 @@ from doubles.thread_engine import ThreadEngine
 from headrace.connect.connector import Plan
 from headrace.herder.services import KafkaServices, LocalServices
 from headrace.herder.standalone import StandaloneHerder
+from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
-from headrace.observe.logs import EventLog, configure_logging
+from headrace.observe.log_format import configure_logging
 from headrace.offsets.administration import OffsetChanges
 from headrace.plugins import PluginConnectorValidator, checked_worker
 from headrace.rest.config import RestConfig

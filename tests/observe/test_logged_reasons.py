@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
+from headrace.observe.event_log import EventLog
 from headrace.observe.events import ConnectorFailed, TaskFailed
-from headrace.observe.logs import EventLog
 
 REASON = "Line 7 of in/a.log is no JSON."
 

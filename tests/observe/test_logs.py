@@ -10,7 +10,8 @@ from typing import get_args
 
 import pytest
 
-from headrace.observe import logs
+from headrace.observe import event_log
+from headrace.observe.event_log import EventLog
 from headrace.observe.events import (
     ConnectorIdle,
     Event,
@@ -26,9 +27,14 @@ from headrace.observe.events import (
     Waiting,
     to_all,
 )
-from headrace.observe.log_format import LogForm, form_in_use, hide_in_logs, name_in_logs
+from headrace.observe.log_format import (
+    LogForm,
+    configure_logging,
+    form_in_use,
+    hide_in_logs,
+    name_in_logs,
+)
 from headrace.observe.log_levels import own_levels
-from headrace.observe.logs import EventLog, configure_logging
 
 _WAITING = Waiting(connector="c", reason="no slots")
 Lines = Callable[[], list[str]]
@@ -199,7 +205,7 @@ def test_other_loggers_come_out_in_the_same_form(logged_lines: Lines):
 
 def test_every_event_has_a_line():
     """Whatever is told can be logged."""
-    assert set(get_args(Event)) == set(logs._LINES)
+    assert set(get_args(Event)) == set(event_log._LINES)
 
 
 def test_listeners_are_reported_in_order():

@@ -15,8 +15,7 @@ import pytest
 
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.observe.events import ConnectorFailed, Event, TopicsWritten
-from headrace.observe.log_format import as_logged, hide_in_logs
-from headrace.observe.logs import configure_logging
+from headrace.observe.log_format import as_logged, configure_logging, hide_in_logs
 from headrace.observe.secret_masking import Secrets, hiding, kept_secret, without_secrets
 
 SECRET = 'it\'s "ö"\n  second-line of it\\'

@@ -22,7 +22,7 @@ from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartiti
 from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
-from headrace.observe.logs import configure_logging
+from headrace.observe.log_format import configure_logging
 from headrace.observe.secret_masking import Secrets, kept_secret
 from headrace.offsets.connector_stores import OffsetSnapshot, OverlaidOffsets
 from headrace.offsets.connector_topic import KafkaOwnTopic

@@ -28,9 +28,9 @@ from headrace.herder.protocol import standings
 from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.startup import take_in
 from headrace.observe.counts import Counts
+from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
-from headrace.observe.log_format import as_logged, name_in_logs
-from headrace.observe.logs import EventLog, configure_logging
+from headrace.observe.log_format import as_logged, configure_logging, name_in_logs
 from headrace.observe.metrics import Metrics
 from headrace.observe.secret_masking import printed_as
 from headrace.plugins import checked_worker, validated_connectors

@@ -1,4 +1,4 @@
-"""The form of log lines: words and key=value, or JSON, each of a bounded length; in the worker and in its tasks."""
+"""The log of a process, a worker's or a task's: its configuration, its handler, and lines of words or JSON, each bounded."""
 
 from __future__ import annotations
 
@@ -102,6 +102,18 @@ class FormHandler(logging.StreamHandler[TextIO]):
     def _masked(self, text: str) -> str:
         """*text* with the current secrets masked."""
         return self.hidden.masked(text)
+
+
+def configure_logging(
+    level: str = "INFO", *, as_json: bool = False, stream: TextIO | None = None
+) -> None:
+    """Send all log records of this program to *stream* (default: stderr), once, in one form.
+
+    Called by the command line, before anything is started; replaces the root logger's handlers.
+    """
+    root = logging.getLogger()
+    root.setLevel(level)
+    root.handlers[:] = [FormHandler(LogForm(level=root.level, as_json=as_json), stream)]
 
 
 def hide_in_logs(values: Mapping[str, str]) -> None:

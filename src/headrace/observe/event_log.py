@@ -1,4 +1,4 @@
-"""Events as log lines, each reason once, and the logging configuration of a worker's process."""
+"""Events as log lines, each reason once."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import dataclasses
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, TextIO
+from typing import Final
 
 from headrace.observe import events
 from headrace.observe.events import ConnectorFailed, Event, TaskFailed
-from headrace.observe.log_format import WORDS, FormHandler, LogForm
+from headrace.observe.log_format import WORDS
 
 LOGGER: Final = "headrace.events"
 """The name of the logger of events."""
@@ -112,15 +112,3 @@ def _sentence(words: str, fields: Mapping[str, object]) -> str:
     others = ", ".join(f"{key}={fields[key]}" for key in fields if key not in ("reason", "trace"))
     sentence = f"{words} ({others})" + (f": {reason}" if reason else "")
     return f"{sentence}\n{trace}" if trace else sentence
-
-
-def configure_logging(
-    level: str = "INFO", *, as_json: bool = False, stream: TextIO | None = None
-) -> None:
-    """Send all log records of this program to *stream* (default: stderr), once, in one form.
-
-    Called by the command line, before anything is started; replaces the root logger's handlers.
-    """
-    root = logging.getLogger()
-    root.setLevel(level)
-    root.handlers[:] = [FormHandler(LogForm(level=root.level, as_json=as_json), stream)]
