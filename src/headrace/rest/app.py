@@ -1,24 +1,28 @@
-"""The application: every route in one table, and how a request becomes an answer."""
+"""The application: every route in one table, and how a request is routed, handled in a thread, and answered."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from headrace.herder.errors import ServerError
 from headrace.herder.protocol import Herder
 from headrace.herder.requests import on_behalf_of
 from headrace.observe.log_levels import Levels
 from headrace.rest import errors
 from headrace.rest.answers import json_bytes
 from headrace.rest.bodies import RequestBodies
+from headrace.rest.connections import Connections
 from headrace.rest.errors import HttpError
-from headrace.rest.handler_threads import HandlerThreads
 from headrace.rest.login import BasicLogin
 from headrace.rest.request import (
     JSON,
@@ -155,19 +159,101 @@ def admin_routes(levels: Levels) -> list[Route]:
     ]
 
 
+REQUEST_SECONDS: Final = 90.0
+"""How long Kafka Connect waits for its herder."""
+
+_T = TypeVar("_T")
+# More than clients usually have open; each waits in a thread.
+_MOST_CALLS: Final = 100
+
+
+class HandlerThreads:
+    """Calls handlers, each in a thread of its own; used from one event loop.
+
+    *stage* says what the worker is doing, for a request that timed out; it must not block. The threads are
+    daemons: a call that never returns does not keep the process alive.
+    """
+
+    def __init__(
+        self, stage: Callable[[], str | None], *, seconds: float = REQUEST_SECONDS
+    ) -> None:
+        self._stage = stage
+        self._seconds = seconds
+        self._permits = asyncio.Semaphore(_MOST_CALLS)
+
+    async def call(self, work: Callable[[], _T], *, at_once: bool = False) -> _T:
+        """What *work* returns or raises; *at_once* work does not count towards the limit.
+
+        Raises :class:`~headrace.herder.errors.ServerError` when it takes too long. It then continues in
+        its thread, and may still take effect.
+        """
+        try:
+            async with asyncio.timeout(self._seconds):
+                if not at_once:
+                    await self._permits.acquire()
+                outcome = await self._started(work, None if at_once else self._permits)
+        except TimeoutError:
+            raise ServerError(self._too_late()) from None
+        return outcome()
+
+    def _started(
+        self, work: Callable[[], _T], permit: asyncio.Semaphore | None
+    ) -> asyncio.Future[Callable[[], _T]]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Callable[[], _T]] = loop.create_future()
+
+        def settle(outcome: Callable[[], _T]) -> None:
+            if permit is not None:
+                permit.release()
+            if not future.done():
+                future.set_result(outcome)
+
+        def run() -> None:
+            outcome = _outcome(work)
+            # The loop is closed after the server has ended: then no one waits for the answer.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(settle, outcome)
+
+        try:
+            threading.Thread(target=run, name="headrace-request", daemon=True).start()
+        except RuntimeError:
+            # The machine has no thread left; another request may use the permit.
+            if permit is not None:
+                permit.release()
+            raise
+        return future
+
+    def _too_late(self) -> str:
+        stage = self._stage()
+        return f"Request timed out. {stage}" if stage else "Request timed out"
+
+
+def _outcome(work: Callable[[], _T]) -> Callable[[], _T]:
+    try:
+        result = work()
+    except Exception as error:  # noqa: BLE001 (raised again where it is waited for)
+        raised = error
+
+        def failed() -> _T:
+            raise raised
+
+        return failed
+    return lambda: result
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class App:
     """The ASGI application: routes requests to handlers and turns results and errors into responses.
 
-    A handler is called in a thread of its own. *bodies* limits the bytes read from requests. While *is_full* is true,
-    only routes marked ``at_once`` are answered; all others get 503.
+    A handler is called in a thread of its own. *bodies* limits the bytes read from requests. While the *connections*
+    are full, only routes marked ``at_once`` are answered; all others get 503.
     """
 
     routes: Sequence[Route]
     threads: HandlerThreads
     bodies: RequestBodies
+    connections: Connections
     login: BasicLogin | None = None
-    is_full: Callable[[], bool] = lambda: False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; called by the server on its event loop."""
@@ -185,7 +271,7 @@ class App:
             route, names = routed(self.routes, segments(raw_path(request.scope)))
         except PathError as error:
             raise HttpError(400, f"HTTP 400 Bad Request: {error}") from None
-        if self.is_full() and not route.at_once:
+        if self.connections.are_full and not route.at_once:
             raise HttpError(503, _BUSY, headers={"Connection": "close"})
         method = request.method
         if self.login is not None:

@@ -18,7 +18,9 @@ from headrace.connect.errors import ConnectError
 from headrace.herder.protocol import Herder
 from headrace.observe.log_levels import Levels
 from headrace.rest.app import (
+    REQUEST_SECONDS,
     App,
+    HandlerThreads,
     Route,
     admin_routes,
     description_routes,
@@ -34,7 +36,6 @@ from headrace.rest.connections import (
     Connections,
     Handshake,
 )
-from headrace.rest.handler_threads import REQUEST_SECONDS, HandlerThreads
 from headrace.rest.listeners import Binding, Bound
 from headrace.rest.login import BasicLogin
 from headrace.rest.middleware import AccessLog, AddedHeaders, header_rules, with_cors
@@ -157,7 +158,7 @@ class RestServer:
             threads=threads,
             bodies=bodies,
             login=login,
-            is_full=lambda: self._connections.are_full,
+            connections=self._connections,
         )
         origins = self._config.access_control_allow_origin
         if origins.strip():
