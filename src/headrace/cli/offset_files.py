@@ -1,4 +1,4 @@
-"""Offsets and their history in requests and answers, and files of offsets: exports, and a Java worker's."""
+"""Files of offsets: exports, which have the form of ``GET /connectors/{name}/offsets``, and a Java worker's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Offsets(msgspec.Struct, frozen=True):
-    """``GET /connectors/{name}/offsets``."""
+    """Offsets of a connector, as they are answered and exported."""
 
     offsets: Sequence[Entry]
 
@@ -41,53 +41,6 @@ class Offsets(msgspec.Struct, frozen=True):
             if each.partition is not None and each.offset is not None
         }
         return dict(sorted(named.items()))
-
-
-class LaggingEntry(msgspec.Struct, frozen=True):
-    """A source partition with its offset and lag, if the connector knows it."""
-
-    partition: Values
-    offset: Values
-    lag: int | None
-
-
-class Lag(msgspec.Struct, frozen=True):
-    """``GET /connectors/{name}/offsets/lag``."""
-
-    lag: Sequence[LaggingEntry]
-
-
-class ChangedEntry(msgspec.Struct, frozen=True):
-    """A source partition of a change."""
-
-    partition: Values
-    before: Values | None
-    after: Values | None
-
-
-class PastChange(msgspec.Struct, frozen=True):
-    """A change of offsets that was requested."""
-
-    change: int
-    operation: str
-    who: str | None
-    at_ms: int
-    done: bool
-    undoes: int | None
-    offsets: Sequence[ChangedEntry]
-    of_deleted: bool = False
-
-
-class History(msgspec.Struct, frozen=True):
-    """``GET /connectors/{name}/offsets/history``, the newest first."""
-
-    history: Sequence[PastChange]
-
-
-class Message(msgspec.Struct, frozen=True):
-    """The answer to a change."""
-
-    message: str
 
 
 def sent(entries: Iterable[Entry | OffsetChange]) -> list[dict[str, object]]:

@@ -15,12 +15,8 @@ import msgspec
 from headrace.cli.offset_files import (
     STANDARD,
     Entry,
-    History,
-    Lag,
-    Message,
     OffsetFileError,
     Offsets,
-    PastChange,
     Values,
     read_offsets,
     sent,
@@ -34,6 +30,53 @@ from headrace.cli.worker_options import CommandContext, completed_names, with_wo
 _OF_DELETED = ", of a deleted connector"
 _NOT_STOPPED = "must be in the STOPPED state"
 _FILE = click.Path(path_type=Path, allow_dash=True)
+
+
+class LaggingEntry(msgspec.Struct, frozen=True):
+    """A source partition with its offset and lag, if the connector knows it."""
+
+    partition: Values
+    offset: Values
+    lag: int | None
+
+
+class Lag(msgspec.Struct, frozen=True):
+    """``GET /connectors/{name}/offsets/lag``."""
+
+    lag: Sequence[LaggingEntry]
+
+
+class ChangedEntry(msgspec.Struct, frozen=True):
+    """A source partition of a change."""
+
+    partition: Values
+    before: Values | None
+    after: Values | None
+
+
+class PastChange(msgspec.Struct, frozen=True):
+    """A change of offsets that was requested."""
+
+    change: int
+    operation: str
+    who: str | None
+    at_ms: int
+    done: bool
+    undoes: int | None
+    offsets: Sequence[ChangedEntry]
+    of_deleted: bool = False
+
+
+class History(msgspec.Struct, frozen=True):
+    """``GET /connectors/{name}/offsets/history``, the newest first."""
+
+    history: Sequence[PastChange]
+
+
+class Message(msgspec.Struct, frozen=True):
+    """The answer to a change."""
+
+    message: str
 
 
 def offset_lines(name: str, offsets: Offsets) -> Iterator[str]:

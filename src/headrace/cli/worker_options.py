@@ -54,14 +54,14 @@ def with_worker(
     )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
     @functools.wraps(command)
-    def asked(
+    def with_client(
         *arguments: object, url: str, user: str | None, as_json: bool, **options: object
     ) -> None:
         login = None if user is None else (user, _password(user))
         with RestClient(url, login=login) as worker:
             command(CommandContext(worker=worker, as_json=as_json), *arguments, **options)
 
-    return asked
+    return with_client
 
 
 def _checked_url(_ctx: click.Context, _option: click.Parameter, given: str) -> str:
