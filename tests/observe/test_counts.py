@@ -54,8 +54,8 @@ def test_totals_go_on_over_micro_batches():
         begun,
     )
 
-    assert 6 == counts.seen().tasks[KEY].total(lambda each: each.polled_records)
-    assert 0 == counts.seen().tasks[KEY].now.polled_records
+    assert 6 == counts.snapshot().tasks[KEY].total(lambda each: each.polled_records)
+    assert 0 == counts.snapshot().tasks[KEY].now.polled_records
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,15 @@ def test_every_count_that_only_grows_is_summed(count: str):
     begun = MicroBatchStarted(connector="c", slots=1)
     counts = counted(begun, progress(**{count: 3}), begun, progress(**{count: 1}))
 
-    assert 4 == counts.seen().tasks[KEY].total(operator.attrgetter(count))
+    assert 4 == counts.snapshot().tasks[KEY].total(operator.attrgetter(count))
 
 
 def test_a_connector_that_fails_before_it_runs_is_a_failed_start():
     """Not one that ran, whenever it failed."""
     started, failed = ConnectorStarted(connector="c"), ConnectorFailed(connector="c", reason="x")
-    seen = counted(failed, started, failed, started, ConnectorStopped(connector="c"), failed).seen()
+    seen = counted(
+        failed, started, failed, started, ConnectorStopped(connector="c"), failed
+    ).snapshot()
 
     assert (2, 2) == (seen.starts, seen.failed_starts)
 
@@ -94,7 +96,7 @@ def test_the_last_error_is_dated_when_it_is_reported():
     bad = counted(progress(skipped=1), clock_seconds=7)
     failed = counted(TaskFailed(connector="c", task=0, reason="x"), clock_seconds=7)
 
-    dates = [each.seen().tasks[KEY].failed_at_ms for each in (quiet, bad, failed)]
+    dates = [each.snapshot().tasks[KEY].failed_at_ms for each in (quiet, bad, failed)]
     assert [0, 7000, 7000] == dates
 
 
@@ -102,14 +104,14 @@ def test_tasks_of_deleted_connectors_are_forgotten():
     """Unless they still run."""
     counts = counted(progress(polled_records=1))
     counts.keep(["c"])
-    assert KEY in counts.seen().tasks
+    assert KEY in counts.snapshot().tasks
 
     counts.keep([])
-    assert {} == counts.seen().tasks
+    assert {} == counts.snapshot().tasks
 
     running = counted(ConnectorStarted(connector="c"), progress(polled_records=1))
     running.keep([])
-    assert KEY in running.seen().tasks
+    assert KEY in running.snapshot().tasks
 
 
 def test_offsets_that_move_without_records_are_counted_in_slots_and_while_nothing_is_read():
@@ -118,4 +120,4 @@ def test_offsets_that_move_without_records_are_counted_in_slots_and_while_nothin
     moved = OffsetsMoved(connector="c", task=0, offsets=2)
     counts = counted(moved, begun, progress(moved_offsets=3), moved, begun)
 
-    assert 7 == counts.seen().tasks[KEY].total(lambda each: each.moved_offsets)
+    assert 7 == counts.snapshot().tasks[KEY].total(lambda each: each.moved_offsets)

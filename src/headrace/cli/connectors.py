@@ -172,8 +172,8 @@ def create(
     if offsets is not None:
         wanted = read_offsets(offsets, of or found.name).offsets
     body = _creation(found, state, wanted)
-    ask = context.worker.try_out if dry_run else context.worker.ask
-    answer = ask("POST", "connectors", body=body)
+    request = context.worker.request_dry_run if dry_run else context.worker.request
+    answer = request("POST", "connectors", body=body)
     info = context.worker.understood(answer, Info)
     context.show(answer, creation_lines(info, dry_run=dry_run))
 
@@ -209,10 +209,10 @@ def config(
     if file is not None:
         if changes or removed:
             raise click.UsageError("Use either --file, or --set and --unset.")
-        answer = context.worker.ask("PUT", *path, body=dict(read_connector_file(file).config))
+        answer = context.worker.request("PUT", *path, body=dict(read_connector_file(file).config))
     elif changes or removed:
         patch = {**dict(map(_pair, changes)), **dict.fromkeys(removed)}
-        answer = context.worker.ask("PATCH", *path, body=patch)
+        answer = context.worker.request("PATCH", *path, body=patch)
     else:
         answer = context.worker.get(*path)
         context.show(answer, config_lines(context.worker.understood(answer, dict[str, str | None])))
@@ -241,7 +241,7 @@ def restart(
             "includeTasks": str(include_tasks).lower(),
             "onlyFailed": str(only_failed).lower(),
         }
-    answer = context.worker.ask("POST", *path, query=query)
+    answer = context.worker.request("POST", *path, query=query)
     plan = None if answer is None else context.worker.understood(answer, Status)
     now = context.worker.understood(context.worker.get("connectors", name, "status"), Status)
     context.show(answer, restart_lines(now, plan))
@@ -252,7 +252,7 @@ def restart(
 @click.argument("name", shell_complete=completed_names)
 def delete(context: CommandContext, name: str) -> None:
     """Stop connector NAME and delete it; its offsets stay, for a later connector of that name."""
-    answer = context.worker.ask("DELETE", "connectors", name)
+    answer = context.worker.request("DELETE", "connectors", name)
     context.show(answer, [f"Connector {name} is deleted."])
 
 
@@ -260,7 +260,7 @@ def _wanting(word: str, state: TargetState) -> Callable[..., None]:
     @with_worker
     @click.argument("name", shell_complete=completed_names)
     def want(context: CommandContext, name: str) -> None:
-        answer = context.worker.ask("PUT", "connectors", name, word)
+        answer = context.worker.request("PUT", "connectors", name, word)
         context.show(answer, [f"Target state of connector {name}: {state}."])
 
     return want

@@ -390,9 +390,9 @@ def _alter(context: CommandContext, name: str, entries: Iterable[Entry], *, dry_
 def _change(
     context: CommandContext, method: str, name: str, *more: str, body: object = None, dry_run: bool
 ) -> None:
-    ask = context.worker.try_out if dry_run else context.worker.ask
+    request = context.worker.request_dry_run if dry_run else context.worker.request
     try:
-        answer = ask(method, "connectors", name, "offsets", *more, body=body)
+        answer = request(method, "connectors", name, "offsets", *more, body=body)
     except WorkerError as error:
         raise _with_stop(error, name) from error
     context.show(answer, [context.worker.understood(answer, Message).message])

@@ -88,9 +88,9 @@ class RestClient:
 
     def get(self, *path: str, **query: str | Sequence[str]) -> object:
         """The answer to ``GET``; the segments of *path* may hold any character."""
-        return self.ask("GET", *path, query=query)
+        return self.request("GET", *path, query=query)
 
-    def ask(
+    def request(
         self,
         method: str,
         *path: str,
@@ -103,8 +103,8 @@ class RestClient:
             self._refuse(answer, path)
         return self._json(answer) if answer.content else None
 
-    def try_out(self, method: str, *path: str, body: object = None) -> object:
-        """As :meth:`ask`, in a dry run."""
+    def request_dry_run(self, method: str, *path: str, body: object = None) -> object:
+        """As :meth:`request`, in a dry run."""
         # Kafka Connect ignores unknown parameters, and would make the change.
         known = self._sent("OPTIONS", ("connectors", "any", "offsets", "history"), None, {})
         if known.status_code == _UNKNOWN:
@@ -112,7 +112,7 @@ class RestClient:
                 f"The worker at {self.url} does not support dry runs, and would make the change, so no request "
                 "was sent. To make the change, leave --dry-run out."
             )
-        return self.ask(method, *path, body=body, query={"dry_run": "true"})
+        return self.request(method, *path, body=body, query={"dry_run": "true"})
 
     def understood(self, answer: object, form: type[Form]) -> Form:
         """*answer* as a value of *form*."""

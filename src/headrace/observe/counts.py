@@ -36,7 +36,7 @@ class TaskTotals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class CountsSnapshot:
     """All counts at one moment; tasks by their connector and number."""
 
     starts: int = 0
@@ -82,10 +82,10 @@ class Counts:
                 case _:
                     pass
 
-    def seen(self) -> Seen:
+    def snapshot(self) -> CountsSnapshot:
         """All counts so far."""
         with self._lock:
-            return Seen(
+            return CountsSnapshot(
                 starts=self._starts, failed_starts=self._failed_starts, tasks=dict(self._tasks)
             )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from headrace.observe.counts import Counts, Seen, TaskTotals
+from headrace.observe.counts import Counts, CountsSnapshot, TaskTotals
 from headrace.observe.events import Amounts, TaskCounts
 
 if TYPE_CHECKING:
@@ -72,15 +72,15 @@ _STATES = ("running", "paused", "failed", "unassigned", "destroyed", "restarting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSeen:
+class WorkerSnapshot:
     """The data of the worker's metrics."""
 
-    counts: Seen
+    counts: CountsSnapshot
     connectors: Sequence[ConnectorStanding]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSeen:
+class TaskSnapshot:
     """The data of one task's metrics; *done* is ``None`` before its first progress."""
 
     state: str | None
@@ -88,14 +88,14 @@ class TaskSeen:
 
 
 def _worker(
-    attribute: str, kind: Kind, doc: str, value: Callable[[WorkerSeen], float]
-) -> Metric[WorkerSeen]:
+    attribute: str, kind: Kind, doc: str, value: Callable[[WorkerSnapshot], float]
+) -> Metric[WorkerSnapshot]:
     return Metric(
         group="connect-worker-metrics", attribute=attribute, kind=kind, doc=doc, value=value
     )
 
 
-def _starts(seen: WorkerSeen) -> int:
+def _starts(seen: WorkerSnapshot) -> int:
     return seen.counts.starts + seen.counts.failed_starts
 
 
@@ -179,16 +179,16 @@ OF_CONNECTOR: Final[Sequence[Metric[ConnectorStanding]]] = (
 )
 
 
-def _total(count: Callable[[TaskCounts], int]) -> Callable[[TaskSeen], float | None]:
+def _total(count: Callable[[TaskCounts], int]) -> Callable[[TaskSnapshot], float | None]:
     return lambda task: task.done.total(count) if task.done else None
 
 
 def _of_batch(
     of: Callable[[TaskCounts], Amounts], value: Callable[[Amounts], float]
-) -> Callable[[TaskSeen], float | None]:
+) -> Callable[[TaskSnapshot], float | None]:
     """A value of the current or last micro-batch; ``None`` before anything was counted."""
 
-    def found(task: TaskSeen) -> float | None:
+    def found(task: TaskSnapshot) -> float | None:
         amounts = of(task.done.now) if task.done else None
         return value(amounts) if amounts and amounts.count else None
 
@@ -211,32 +211,35 @@ def _most_ms(amounts: Amounts) -> float:
     return amounts.most * 1000
 
 
-def _active(task: TaskSeen) -> float | None:
+def _active(task: TaskSnapshot) -> float | None:
     if task.done is None:
         return None
     now = task.done.now
     return max(0, now.polled_records - now.committed_records - now.skipped - now.dead_lettered)
 
 
-def _failed_at_ms(task: TaskSeen) -> float | None:
+def _failed_at_ms(task: TaskSnapshot) -> float | None:
     return task.done.failed_at_ms if task.done else None
 
 
 def _task(
-    attribute: str, doc: str, value: Callable[[TaskSeen], float | str | None], kind: Kind = _GAUGE
-) -> Metric[TaskSeen]:
+    attribute: str,
+    doc: str,
+    value: Callable[[TaskSnapshot], float | str | None],
+    kind: Kind = _GAUGE,
+) -> Metric[TaskSnapshot]:
     return Metric(
         group="connector-task-metrics", attribute=attribute, kind=kind, doc=doc, value=value
     )
 
 
 def _source(
-    attribute: str, doc: str, value: Callable[[TaskSeen], float | None], kind: Kind = _GAUGE
-) -> Metric[TaskSeen]:
+    attribute: str, doc: str, value: Callable[[TaskSnapshot], float | None], kind: Kind = _GAUGE
+) -> Metric[TaskSnapshot]:
     return Metric(group="source-task-metrics", attribute=attribute, kind=kind, doc=doc, value=value)
 
 
-def _errors(attribute: str, doc: str, count: Callable[[TaskCounts], int]) -> Metric[TaskSeen]:
+def _errors(attribute: str, doc: str, count: Callable[[TaskCounts], int]) -> Metric[TaskSnapshot]:
     return Metric(group=_ERRORS, attribute=attribute, kind=_COUNTER, doc=doc, value=_total(count))
 
 
@@ -318,12 +321,12 @@ OF_TASK: Final = (
     ),
     _errors(
         "total-retries",
-        "How often records or batches were tried again, as `errors.retry.timeout` says.",
+        "How often records or batches were retried, within `errors.retry.timeout`.",
         lambda c: c.retries,
     ),
     _errors(
         "total-errors-logged",
-        "Bad records that were logged, as `errors.log.enable` says.",
+        "Bad records that were logged, see `errors.log.enable`.",
         lambda c: c.errors_logged,
     ),
     _errors(
@@ -378,8 +381,8 @@ class Metrics:
         """Every metric that has a value; called by the registry."""
         connectors = self._standings()
         self._counts.keep([each.name for each in connectors])
-        counts = self._counts.seen()
-        worker = [(dict[str, str](), WorkerSeen(counts=counts, connectors=connectors))]
+        counts = self._counts.snapshot()
+        worker = [(dict[str, str](), WorkerSnapshot(counts=counts, connectors=connectors))]
         yield from _families(OF_WORKER, worker)
         yield from _families(
             OF_CONNECTOR, [({"connector": each.name}, each) for each in connectors]
@@ -387,12 +390,14 @@ class Metrics:
         yield from _families(OF_TASK, _tasks(connectors, counts))
 
 
-def _tasks(connectors: Sequence[ConnectorStanding], counts: Seen) -> list[tuple[_Labels, TaskSeen]]:
+def _tasks(
+    connectors: Sequence[ConnectorStanding], counts: CountsSnapshot
+) -> list[tuple[_Labels, TaskSnapshot]]:
     states = {(each.name, task): state for each in connectors for task, state in each.tasks.items()}
     return [
         (
             {"connector": name, "task": str(task)},
-            TaskSeen(state=states.get((name, task)), done=counts.tasks.get((name, task))),
+            TaskSnapshot(state=states.get((name, task)), done=counts.tasks.get((name, task))),
         )
         for name, task in sorted(states.keys() | counts.tasks.keys())
     ]
