@@ -37,9 +37,9 @@ class ProcessEngine:
         self._lock = threading.Lock()
         self._children: list[ForkServerProcess] = []
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Run one process per ticket; raises ``RetriableError`` when one of them dies."""
-        refuse_sql(between)
+        refuse_sql(sql_stage)
         left = [self._started(ticket) for ticket in tickets]
         while left:
             for child in list(left):

@@ -21,9 +21,9 @@ class ThreadEngine:
         self.is_starting = False
         self.jobs = 0
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Run one thread per ticket and wait for all of them."""
-        refuse_sql(between)
+        refuse_sql(sql_stage)
         self.jobs += 1
         threads = [
             threading.Thread(target=run_slot, args=(ticket,), name="test-slot", daemon=True)

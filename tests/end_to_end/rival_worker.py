@@ -37,7 +37,7 @@ class LateEngine(ThreadEngine):
         super().__init__(slots=6)
         self._folder = folder
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Wait if it is wanted, and run them."""
         try:
             (self._folder / "wanted").rename(self._folder / "held")
@@ -47,7 +47,7 @@ class LateEngine(ThreadEngine):
             self.is_starting = True
             until((self._folder / "released").exists, seconds=_LONGEST_SECONDS)
             self.is_starting = False
-        super().run(tickets, between)
+        super().run(tickets, sql_stage)
 
 
 def main() -> int:

@@ -44,9 +44,9 @@ class KeptEngine:
         """As the engine is."""
         return self.engine.is_starting
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """As the engine does."""
-        self.engine.run(tickets, between)
+        self.engine.run(tickets, sql_stage)
 
     def close(self) -> None:
         """Leave it open."""

@@ -93,7 +93,7 @@ def test_a_slot_held_before_its_producer_wakes_into_a_newer_generation_and_write
 class TwiceEngine(ProcessEngine):
     """Delivers every plan twice, as a client of Spark Connect may after a lost answer."""
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Run each ticket in two processes at once."""
         super().run([*tickets, *tickets])
 
@@ -117,7 +117,7 @@ def test_a_plan_that_is_delivered_twice_runs_once(bootstrap: str, tmp_path: Path
 class RetryingEngine(ProcessEngine):
     """Runs a slot again when its process died, as ``local[N,F]`` and clusters do."""
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Try the whole job a second time with the same tokens."""
         try:
             super().run(tickets)

@@ -24,7 +24,7 @@ class Processes(ProcessEngine):
     def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
         """They are there."""
 
-    def sql_problems(self, between: SqlStage) -> Sequence[Problem]:
+    def sql_problems(self, sql_stage: SqlStage) -> Sequence[Problem]:
         """Nobody knows without Spark."""
         return ()
 

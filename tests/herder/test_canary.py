@@ -64,7 +64,7 @@ class SpyingEngine(ThreadEngine):
         super().__init__()
         self.carried: list[SlotTicket | SlotReport] = []
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """There and back."""
         self.carried += tickets
         self.carried += [run_slot(each) for each in tickets]

@@ -69,7 +69,7 @@ def test_totals_go_on_over_micro_batches():
         "record_errors",
         "retries",
         "errors_logged",
-        "letters_refused",
+        "dead_letters_failed",
     ],
 )
 def test_every_count_that_only_grows_is_summed(count: str):

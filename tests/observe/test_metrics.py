@@ -26,7 +26,7 @@ COUNTS = TaskCounts(
     record_errors=4,
     retries=7,
     errors_logged=2,
-    letters_refused=1,
+    dead_letters_failed=1,
     polls=Amounts(count=2, total=0.5, least=0.1, most=0.4),
     batches=Amounts(count=2, total=9, least=4, most=5),
     commits=Amounts(count=4, total=1.0, least=0.1, most=0.7),

@@ -98,8 +98,8 @@ def test_what_spark_says_of_expressions_is_reported_at_their_keys() -> None:
     """Of records as the connector knows them; of settings that are wrong by themselves it is not asked."""
     asked = list[SqlStage]()
 
-    def judge(between: SqlStage) -> list[tuple[str, str]]:
-        asked.append(between)
+    def judge(stage: SqlStage) -> list[tuple[str, str]]:
+        asked.append(stage)
         return [("where", "a >: Spark's sentence.")]
 
     step = {"transforms": "sql", "transforms.sql.type": "SparkSql", "transforms.sql.where": "a >"}

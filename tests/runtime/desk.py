@@ -37,7 +37,7 @@ class FakeEngine:
         self.tickets: list[SlotTicket] = []
         self._plays = plays
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Claim each ticket, then send the final report."""
         self.tickets += tickets
         for index, ticket in enumerate(tickets):

@@ -71,7 +71,7 @@ def test_what_a_task_counts_is_told_for_metrics(batch: MicroBatch) -> None:
         record_errors=6,
         retries=7,
         errors_logged=8,
-        letters_refused=9,
+        dead_letters_failed=9,
     )
     batch.beat(token, done.as_message())
 
@@ -89,6 +89,6 @@ def test_what_a_task_counts_is_told_for_metrics(batch: MicroBatch) -> None:
         record_errors=6,
         retries=7,
         errors_logged=8,
-        letters_refused=9,
+        dead_letters_failed=9,
     )
     assert (expected,) == event.tasks

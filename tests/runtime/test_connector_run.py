@@ -212,7 +212,7 @@ def test_a_slot_of_another_version_fails_the_connector_with_a_sentence(desks: li
     desks.append(desk)
 
     class OldEngine(FakeEngine):
-        def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+        def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
             for ticket in tickets:
                 with ChannelClient(ticket) as client:
                     client.ask("claim", pid=1, host="there", version="0.0.1")
@@ -294,7 +294,7 @@ class StartingEngine(FakeEngine):
         self.asked = threading.Event()
         self.ready = threading.Event()
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Start, and run the slots then."""
         self.asked.set()
         assert self.ready.wait(20.0)
@@ -441,7 +441,7 @@ def test_a_slot_that_goes_on_after_a_wait_is_told(
     )
 
     class AwayEngine(FakeEngine):
-        def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+        def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
             with ChannelClient(tickets[0]) as client:
                 client.ask("claim", pid=1, host="nowhere", version=__version__)
                 for step in steps:
@@ -472,7 +472,7 @@ def test_slots_that_spark_does_not_start_are_told_once_and_work_goes_on_when_the
     free = threading.Event()
 
     class FullEngine(FakeEngine):
-        def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+        def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
             super().run(tickets[:1])
             assert free.wait(20.0)
             super().run(tickets[1:])
@@ -535,7 +535,7 @@ def test_a_source_that_is_away_is_told_with_its_reason(desks: list[Desk]) -> Non
     desks.append(desk)
 
     class AwayEngine(FakeEngine):
-        def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+        def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
             with ChannelClient(tickets[0]) as client:
                 client.ask("claim", pid=1, host="nowhere", version=__version__)
                 for reason in ("refused", "refused again"):

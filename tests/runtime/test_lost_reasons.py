@@ -34,11 +34,11 @@ class ScriptedEngine(FakeEngine):
         self._then = then
         self._jobs = 0
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Lose each slot, then call *then*."""
         self._jobs += 1
         job = self._jobs
-        super().run(tickets, between)
+        super().run(tickets, sql_stage)
         self._then(job, tickets[0])
 
 
@@ -90,7 +90,7 @@ def test_a_slot_that_is_lost_again_is_given_up_when_spark_has_said_why(desk: Des
 
     desk.engine = ScriptedEngine(then)
     puppet("c", Puppet(plan=desk.plan))
-    run = ConnectorRun(replace(SPEC, between=BETWEEN), desk.services())
+    run = ConnectorRun(replace(SPEC, sql_stage=BETWEEN), desk.services())
     run.start()
 
     assert run.join(20.0)

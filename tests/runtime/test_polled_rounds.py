@@ -19,8 +19,10 @@ from headrace.testing.waiting import until
 from runtime.desk import SPEC, Desk
 
 IDLE = SlotReport(outcome=Outcome.IDLE)
-QUICK = Timing(idle_poll=0.01, first_rest=0.01, longest_rest=0.01, grace=0.3, lease=5.0)
-LONG = replace(QUICK, first_rest=600.0, longest_rest=600.0)
+QUICK = Timing(
+    idle_poll=0.01, poll_backoff_initial=0.01, poll_backoff_max=0.01, grace=0.3, lease=5.0
+)
+LONG = replace(QUICK, poll_backoff_initial=600.0, poll_backoff_max=600.0)
 
 
 @pytest.fixture

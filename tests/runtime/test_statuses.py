@@ -104,7 +104,7 @@ class LateEngine(FakeEngine):
         self.may_claim = [threading.Event(), threading.Event()]
         self.ending = threading.Event()
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Claim each ticket when it may be, and end all of them at last."""
         with ExitStack() as open_clients:
             clients = [open_clients.enter_context(ChannelClient(each)) for each in tickets]

@@ -18,7 +18,7 @@ from headrace.connect.schema import INT64, STRING, TIMESTAMP
 from headrace.kafka.sender import EncodedRecords
 from headrace.observe.secret_masking import Secrets
 from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
-from headrace.task.dead_letters import PREFIX, DeadLetters, PassedOver, raw_value
+from headrace.task.dead_letters import PREFIX, DeadLetters, SkippedRecord, raw_value
 from headrace.task.slot_work import EndReason
 from task.loop import FILE, Loop, ScriptedTask, batch, both_modes, record
 
@@ -208,7 +208,7 @@ def test_headers_tell_what_was_wrong_and_where() -> None:
 
 def test_headers_show_no_secret() -> None:
     """What the record holds is the record's; what is said of it is not."""
-    passed = PassedOver(
+    passed = SkippedRecord(
         error=bad(b"hunter2", 1, reason="No key hunter2."),
         bad=BadRecord(
             source_partition=FILE, source_offset={"position": 1}, topic="t", raw=b"hunter2"

@@ -132,7 +132,7 @@ def test_a_letter_that_cannot_be_written_is_counted() -> None:
     with pytest.raises(TaskFailedError, match="dead letter"):
         loop.run()
 
-    assert (1, 1) == (loop.progress.record_errors, loop.progress.letters_refused)
+    assert (1, 1) == (loop.progress.record_errors, loop.progress.dead_letters_failed)
 
 
 def test_what_is_passed_over_is_counted_and_logged() -> None:

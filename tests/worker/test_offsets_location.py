@@ -23,7 +23,7 @@ class NoEngine:
     slots = 1
     is_starting = False
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Never called."""
 
     def close(self) -> None:

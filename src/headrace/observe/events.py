@@ -74,7 +74,7 @@ class TaskCounts:
     *skipped* nowhere. *moved_offsets* were committed without a record, by ``update_offsets``.
 
     *record_errors* are records that could not be read, converted or sent, including those that failed the task;
-    *errors_logged* of them are in the log. *retries* counts retried operations, *letters_refused* dead letters that
+    *errors_logged* of them are in the log. *retries* counts retried operations, *dead_letters_failed* dead letters that
     could not be written. Work that is repeated after a failure counts again.
     """
 
@@ -87,7 +87,7 @@ class TaskCounts:
     record_errors: int = 0
     retries: int = 0
     errors_logged: int = 0
-    letters_refused: int = 0
+    dead_letters_failed: int = 0
     polls: Amounts = Amounts()
     batches: Amounts = Amounts()
     commits: Amounts = Amounts()

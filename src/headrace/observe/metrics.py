@@ -337,7 +337,7 @@ OF_TASK: Final = (
     _errors(
         "deadletterqueue-produce-failures",
         "Dead letters that could not be written; each fails the task.",
-        lambda c: c.letters_refused,
+        lambda c: c.dead_letters_failed,
     ),
     Metric(
         group=_ERRORS,

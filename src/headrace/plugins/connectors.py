@@ -235,7 +235,7 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
         value_converter=value,
         header_converter=header,
         transforms=validated.transforms,
-        between=sql_stage(validated.connector, validated.props, validated.transforms),
+        sql_stage=sql_stage(validated.connector, validated.props, validated.transforms),
         boundary=config.boundary if worker.exactly_once else BoundaryKind.INTERVAL,
         commit_seconds=config.commit_seconds(worker),
         records_per_second=config.max_records_per_second,

@@ -57,8 +57,8 @@ def sql_stage_problems(
 ) -> Iterator[Problem]:
     """Why the SQL step of a configuration that is valid otherwise cannot work on the records that reach it."""
     try:
-        between = sql_stage(connector, props, stages)
-        found = () if between is None else judge(between)
+        stage = sql_stage(connector, props, stages)
+        found = () if stage is None else judge(stage)
     except Exception as error:  # noqa: BLE001 (authors write hooks)
         if not isinstance(error, ConnectError):
             _log.exception("A connector's hook failed during validation.")

@@ -134,7 +134,7 @@ class BatchRun:
 
     def _run_engine(self, tickets: Sequence[SlotTicket]) -> None:
         try:
-            self._services.engine.run(tickets, self._spec.between)
+            self._services.engine.run(tickets, self._spec.sql_stage)
         except RetriableError as error:
             self._lost_because = error
         except Exception as error:  # noqa: BLE001 (raised again on the connector's thread)
@@ -300,8 +300,8 @@ class BatchSupervisor:
                 works,
                 offsets.known(),
                 run=services.run_id,
-                admit=partial(ownership.admit, planned_from=offsets),
-                readers=self._run_context.spec.between is not None,
+                check_write=partial(ownership.check_write, planned_from=offsets),
+                readers=self._run_context.spec.sql_stage is not None,
                 repeats=self._was_cut_short,
             )
         )

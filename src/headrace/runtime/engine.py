@@ -33,7 +33,7 @@ class Engine(Protocol):
         """Whether the data plane itself is still starting, so that no slot can be expected yet."""
         ...
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Run one slot per ticket, all at once, and return when every one has returned.
 
         With *between* each slot is two processes, and the SQL stage is applied to the records between the two;

@@ -161,7 +161,7 @@ def giving_up(give_up: Callable[[], bool]) -> Waiting:
 
 
 class Ownership:
-    """This driver's ownership of one connector. Used by the connector's thread, except :meth:`admit` and :meth:`prove`.
+    """This driver's ownership of one connector. Used by the connector's thread, except :meth:`check_write` and :meth:`prove`.
 
     *dirty* is set while an old writer may still write. Without exactly-once there are no transactions, so there is
     no fencing and no guard.
@@ -248,22 +248,22 @@ class Ownership:
         self._copies = secondary.writer(name, self.prove)
         self._services.offsets.copies.write_with(name, self._copies.put)
 
-    def admit(
+    def check_write(
         self,
         work: SlotWork,
         *,
         planned_from: OffsetSnapshot,
-        has_begun: bool,
-        siblings_have: bool,
+        was_allowed: bool,
+        siblings_were: bool,
     ) -> None:
-        """Allow the process of *work*, which has initialised its transactional id, to write.
+        """Raise unless the process of *work*, which has initialised its transactional id, may write.
 
         Called by the channel's threads. Raises :class:`~headrace.connect.errors.ReplanError` when offsets that it was
         planned from have changed before it has begun, by an owner without a guard such as a Java worker. For polled
         tasks all offsets of the connector are compared, until one of the tasks has begun: its commits look the same.
         """
         self.prove()
-        if self._guard is None or has_begun or (siblings_have and not work.planned):
+        if self._guard is None or was_allowed or (siblings_were and not work.planned):
             return
         known = planned_from.known()
         now = self._services.offsets.of(self._spec).current().known()

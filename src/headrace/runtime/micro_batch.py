@@ -74,7 +74,7 @@ class SlotState:
     stopping_since: float | None = None
     gone: bool = False
     repeats: bool = False
-    admitted: bool = False
+    write_allowed: bool = False
     reader: SlotState | None = None
 
     def done(self) -> Mapping[str, Any]:
@@ -93,19 +93,19 @@ class SlotState:
             yield self.reader
 
 
-class Admit(Protocol):
+class WriteCheck(Protocol):
     """Decides whether the process of a slot may write."""
 
-    def __call__(self, work: SlotWork, *, has_begun: bool, siblings_have: bool) -> None:
+    def __call__(self, work: SlotWork, *, was_allowed: bool, siblings_were: bool) -> None:
         """Raise a ``ConnectError`` when it may not.
 
-        *has_begun* says that it was admitted before, *siblings_have* that another slot of its job was.
+        *was_allowed* says that it was allowed before, *siblings_were* that another slot of its job was.
         """
         ...
 
 
-def _admit_all(work: SlotWork, *, has_begun: bool, siblings_have: bool) -> None:
-    """Admit every slot, where no other worker can write for the connector."""
+def _allow_all(work: SlotWork, *, was_allowed: bool, siblings_were: bool) -> None:
+    """Allow every slot, where no other worker can write for the connector."""
 
 
 class MicroBatch:
@@ -115,7 +115,7 @@ class MicroBatch:
     token is granted again to the copies that Spark starts of a lost slot: what they read is not written, but if
     Spark cannot process it they fail as well, and after the last of them Spark reports the reason.
 
-    A slot writes only after *admit* has allowed it.
+    A slot writes only after *check_write* has allowed it.
 
     The channel's threads call the methods that take a token; the connector's own thread calls the rest.
     One lock guards all state and is held only briefly: requests of slots are processed outside of it, and
@@ -128,15 +128,15 @@ class MicroBatch:
         offsets: Mapping[SourcePartition, SourceOffset],
         *,
         run: str,
-        admit: Admit = _admit_all,
+        check_write: WriteCheck = _allow_all,
         readers: bool = False,
         repeats: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
-        self._admit = admit
+        self._check_write = check_write
         # One at a time: the first one's commits must not be taken for those of another program by the next.
-        self._admitting = threading.Lock()
+        self._checking_write = threading.Lock()
         self._changed = threading.Condition(threading.RLock())
         self._slot_order = PerSlotOrder(self._changed)
         self._end_reason: EndReason | None = None
@@ -174,15 +174,17 @@ class MicroBatch:
     def may_write(self, token: str) -> bool:
         """Whether the slot of *token*, which has initialised its transactional id, may write; repeated after a time-out.
 
-        Calls brokers. When *admit* raises, so does this, and the slot may not write.
+        Calls brokers. When *check_write* raises, so does this, and the slot may not write.
         """
-        with self._admitting:
+        with self._checking_write:
             if not self.is_valid(token):
                 return False
             slot = self._by_token[token]
-            siblings_have = any(each.admitted for each in self.slots if each is not slot)
-            self._admit(slot.work, has_begun=slot.admitted, siblings_have=siblings_have)
-            slot.admitted = True
+            siblings_were = any(each.write_allowed for each in self.slots if each is not slot)
+            self._check_write(
+                slot.work, was_allowed=slot.write_allowed, siblings_were=siblings_were
+            )
+            slot.write_allowed = True
         return self.is_valid(token)
 
     def is_valid(self, token: str) -> bool:

@@ -36,7 +36,7 @@ class Rounds:
         self._no_progress = NoProgressGuard()
         timing = self._services.timing
         self._poll_backoff = PollBackoff(
-            first_seconds=timing.first_rest, longest_seconds=timing.longest_rest
+            first_seconds=timing.poll_backoff_initial, longest_seconds=timing.poll_backoff_max
         )
         self._clock = clock
         self._flushed_at = clock()

@@ -25,13 +25,13 @@ from headrace.task.sql.step import SqlStage
 class RunSpec(ConnectorSpec):
     """A connector's settings, and what only the driver needs: the *connector* itself, ready to be started.
 
-    *own_offsets* says how to reach its own offsets topic, if it has one. *between* is the SQL stage that Spark applies
+    *own_offsets* says how to reach its own offsets topic, if it has one. *sql_stage* is the SQL stage that Spark applies
     to its records: each of its slots then has two processes, one that reads and one that writes.
     """
 
     connector: SourceConnector
     own_offsets: OwnOffsets | None = None
-    between: SqlStage | None = None
+    sql_stage: SqlStage | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,8 @@ class Timing:
     idle_poll: float = 1.0
     linger: float = 1.0
     # About what it costs to start and end the next micro-batch.
-    first_rest: float = 0.25
-    longest_rest: float = 30.0
+    poll_backoff_initial: float = 0.25
+    poll_backoff_max: float = 30.0
     flush_interval: float = 60.0
     # Longer than Spark takes to start on a small machine.
     slot_start: float = 30.0

@@ -215,21 +215,21 @@ class SparkEngine:
             abandon=cut_off if ours else _leave_open,
         )
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
-        """Run one slot per ticket, with *between* as two processes, and wait for all of them."""
-        with self._using(sql=between is not None) as session:
-            self._run_slots(session, tickets, between)
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
+        """Run one slot per ticket, with *sql_stage* as two processes, and wait for all of them."""
+        with self._using(sql=sql_stage is not None) as session:
+            self._run_slots(session, tickets, sql_stage)
 
     def _run_slots(
-        self, session: SparkSession, tickets: Sequence[SlotTicket], between: SqlStage | None
+        self, session: SparkSession, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None
     ) -> None:
         try:
             self._ship(session)
-            outcomes = self._outcomes(session, tickets, between)
+            outcomes = self._outcomes(session, tickets, sql_stage)
         except TaskFailedError:
             raise
         except Exception as error:
-            if between is not None:
+            if sql_stage is not None:
                 _raise_if_of_data(error)
             reason = in_short(error)
             self._look_after(session, error)
@@ -237,11 +237,11 @@ class SparkEngine:
         _refuse_if_unclaimed(outcomes)
 
     def _outcomes(
-        self, session: SparkSession, tickets: Sequence[SlotTicket], between: SqlStage | None
+        self, session: SparkSession, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None
     ) -> list[dict[str, Any]]:
-        if between is None:
+        if sql_stage is None:
             return _run(session, slot_function(tickets, self._plugin_folders), len(tickets))
-        job = split_job(session, tickets, between, self._plugin_folders)
+        job = split_job(session, tickets, sql_stage, self._plugin_folders)
         return job.toArrow().to_pylist()
 
     @contextmanager
@@ -276,14 +276,14 @@ class SparkEngine:
         with self._entering:
             self._sql = self._sql or sql
 
-    def sql_problems(self, between: SqlStage) -> Sequence[Problem]:
-        """What Spark refuses in *between*, if a session is open; does not open one. Any thread may call."""
+    def sql_problems(self, sql_stage: SqlStage) -> Sequence[Problem]:
+        """What Spark refuses in *sql_stage*, if a session is open; does not open one. Any thread may call."""
         session = self._keeper.opened()
         if session is None:
             return ()
         try:
-            schema = from_arrow_schema(between.types.schema())
-            return sql_problems(session, schema, between.step)
+            schema = from_arrow_schema(sql_stage.types.schema())
+            return sql_problems(session, schema, sql_stage.step)
         except Exception as error:  # noqa: BLE001 - the step is checked again when its connector starts
             _log.debug("A SQL step could not be checked by Spark: %s", in_short(error))
             return ()

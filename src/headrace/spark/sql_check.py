@@ -285,19 +285,19 @@ def _unsupported(kind: DataType) -> str | None:
 _known_nulls = Answers[pa.DataType]()
 
 
-def types_after_step(session: SparkSession, between: SqlStage) -> FrameTypes:
-    """The frame types of *between*, with the fields that are still required after its step. Runs nothing.
+def types_after_step(session: SparkSession, sql_stage: SqlStage) -> FrameTypes:
+    """The frame types of *sql_stage*, with the fields that are still required after its step. Runs nothing.
 
     Called once per micro-batch. The types are returned unchanged if the step makes values of another type, which get
     a schema of their own, or if Spark refuses the step.
     """
-    types, step = between.types, between.step
+    types, step = sql_stage.types, sql_stage.step
     if types.required is None or not (step.select or step.function):
         return types
     if sql_problems(session, from_arrow_schema(types.schema()), step):
         return types
     after_step = _known_nulls.of(
-        session, between, lambda: _type_after(_required_stand_in(session, types), step)
+        session, sql_stage, lambda: _type_after(_required_stand_in(session, types), step)
     )
     return replace(types, after_step=after_step) if spark_type(after_step) == types.value else types
 

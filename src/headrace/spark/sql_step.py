@@ -66,7 +66,7 @@ def _selected(frame: DataFrame, items: tuple[str, ...]) -> DataFrame:
 def split_job(
     session: SparkSession,
     tickets: Sequence[SlotTicket],
-    between: SqlStage,
+    sql_stage: SqlStage,
     plugin_folders: Sequence[str] = (),
 ) -> DataFrame:
     """The outcomes of *tickets*' slots, each of which reads and writes in separate processes.
@@ -74,13 +74,13 @@ def split_job(
     The job has one stage, whose rows keep their order. Raises :class:`~headrace.connect.errors.TaskFailedError` for a
     step that Spark refuses, and for a session whose Arrow batch size would hold rows back.
     """
-    count, types = len(tickets), types_after_step(session, between)
+    count, types = len(tickets), types_after_step(session, sql_stage)
     reading = reading_function(tickets, types, _flush_settings(session), plugin_folders)
     frames = session.range(0, count, 1, count).mapInArrow(
         reading, from_arrow_schema(types.schema())
     )
     writing = writing_function(tickets, plugin_folders)
-    return applied(frames, between.step).mapInArrow(writing, OUTCOME_SCHEMA)
+    return applied(frames, sql_stage.step).mapInArrow(writing, OUTCOME_SCHEMA)
 
 
 def _flush_settings(session: SparkSession) -> ArrowFlush:

@@ -34,7 +34,7 @@ class CommitHooks:
             originals = frame.originals or records_of(frame.of_task)
             self._records.extend(zip(originals, places, strict=True))
 
-    def passed_over(self, frame: Records) -> None:
+    def skipped(self, frame: Records) -> None:
         """Note that the rows of *frame* moved their offsets but were not sent to their topic."""
         if self._wants_batches:
             self._batches.append(frame.of_task)

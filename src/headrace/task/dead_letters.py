@@ -137,7 +137,7 @@ _MOST_CHARACTERS = 8_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassedOver:
+class SkippedRecord:
     """A record that is skipped: its error, the *stage* in which it occurred, and the class that raised it."""
 
     error: RecordError
@@ -160,16 +160,16 @@ class DeadLetters:
     task: int
     hidden: Secrets = field(default_factory=Secrets, repr=False)
 
-    def attempts(self, passed: PassedOver) -> Iterator[EncodedRecords]:
+    def attempts(self, record: SkippedRecord) -> Iterator[EncodedRecords]:
         """The letters to try until one is not too large: the most complete first, the last only with a reference.
 
         A record whose bytes are not available or are too many is identified by its source position.
         """
-        context = self._headers(passed) if self.context else []
+        context = self._headers(record) if self.context else []
         for headers in (context, []) if context else ([],):
-            if passed.bad.raw is not None:
-                yield self._letter(passed.key, passed.bad.raw, headers)
-            yield self._letter(None, None, [*headers, (REFERENCE, _reference(passed.bad))])
+            if record.bad.raw is not None:
+                yield self._letter(record.key, record.bad.raw, headers)
+            yield self._letter(None, None, [*headers, (REFERENCE, _reference(record.bad))])
 
     def _letter(
         self, key: bytes | None, value: bytes | None, headers: EncodedHeaders
@@ -181,14 +181,14 @@ class DeadLetters:
             headers=[headers] if headers else None,
         )
 
-    def _headers(self, passed: PassedOver) -> EncodedHeaders:
-        bad, error = passed.bad, passed.error
+    def _headers(self, record: SkippedRecord) -> EncodedHeaders:
+        bad, error = record.bad, record.error
         texts: dict[str, str | None] = {
             "topic": bad.topic,
             "connector.name": self.connector,
             "task.id": str(self.task),
-            "stage": passed.stage,
-            "class.name": passed.class_name,
+            "stage": record.stage,
+            "class.name": record.class_name,
             "exception.class.name": class_name(error),
             "exception.message": _short(self.hidden.masked(str(error))),
             "exception.stacktrace": _short(self.hidden.masked(trace_of(error))),

@@ -12,7 +12,7 @@ from headrace.connect.errors import ConnectError, RecordError, RetriableError, T
 from headrace.kafka.sender import Sender, TooLargeError
 from headrace.observe.secret_masking import Secrets
 from headrace.task.connector_spec import ErrorPolicy
-from headrace.task.dead_letters import DeadLetters, PassedOver
+from headrace.task.dead_letters import DeadLetters, SkippedRecord
 from headrace.task.frames import Place
 from headrace.task.lease import Lease
 from headrace.task.slot_report import Progress
@@ -70,21 +70,21 @@ class ErrorTolerance:
         """Whether bad records are skipped."""
         return self._policy.tolerate
 
-    def pass_over(self, passed: PassedOver) -> None:
+    def skip(self, record: SkippedRecord) -> None:
         """Send the record's dead letter, or skip it. Raises ``TaskFailedError`` when the letter is refused."""
         self._progress.record_errors += 1
         if self._letters is not None:
             self._commits.before_records(self._letters.topic)
-            self._send(self._letters, passed)
+            self._send(self._letters, record)
         self._waiting += 1
-        self._quarantined += passed.bad.quarantines
+        self._quarantined += record.bad.quarantines
         where = self._policy.dead_letters
         fate = (
             f"The record is sent to the dead letter topic {where!r}."
             if where
             else "The record is skipped."
         )
-        self._note(passed.error, passed.stage, passed.class_name, passed.bad.raw, fate=fate)
+        self._note(record.error, record.stage, record.class_name, record.bad.raw, fate=fate)
 
     def failing(self, error: ConnectError, *, stage: str, by: str, raw: bytes | None) -> None:
         """Count and log *error*, about a record that holds *raw*, which is about to fail the task."""
@@ -108,9 +108,9 @@ class ErrorTolerance:
         """*error* of the broker; if errors are tolerated, with the reason why this one is not."""
         return TaskFailedError(f"{error} {_TOO_LATE}") if self.is_on else error
 
-    def _send(self, letters: DeadLetters, passed: PassedOver) -> None:
-        refused: RecordError = passed.error
-        for letter in letters.attempts(passed):
+    def _send(self, letters: DeadLetters, record: SkippedRecord) -> None:
+        refused: RecordError = record.error
+        for letter in letters.attempts(record):
             try:
                 self._sender.send(letter)
             except TooLargeError as error:
@@ -120,8 +120,8 @@ class ErrorTolerance:
                 break
             else:
                 return
-        self._progress.letters_refused += 1
-        raise _unsent(letters.topic, refused, passed) from refused
+        self._progress.dead_letters_failed += 1
+        raise _unsent(letters.topic, refused, record) from refused
 
     def _note(
         self, error: ConnectError, stage: str, by: str, raw: bytes | None, *, fate: str
@@ -144,9 +144,9 @@ class ErrorTolerance:
         )
 
 
-def _unsent(topic: str, error: RecordError, passed: PassedOver) -> TaskFailedError:
+def _unsent(topic: str, error: RecordError, record: SkippedRecord) -> TaskFailedError:
     return TaskFailedError(
-        f"The dead letter of a record cannot be sent to topic {topic!r}: {error} The record's error is: {passed.error}"
+        f"The dead letter of a record cannot be sent to topic {topic!r}: {error} The record's error is: {record.error}"
     )
 
 

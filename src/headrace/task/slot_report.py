@@ -59,7 +59,7 @@ class Progress:
 
     *record_errors* are records that could not be read, converted or sent, including those that failed the task,
     and *errors_logged* those that were logged; *retries* is how often a record or batch was retried,
-    *letters_refused* how many dead letters could not be written. These count what happened, committed or not.
+    *dead_letters_failed* how many dead letters could not be written. These count what happened, committed or not.
 
     *polled_records* includes bad records. *polls* are the seconds of each poll that returned something and
     *batches* the number of its records, *commits* the seconds of each commit and *transaction_sizes* the number of
@@ -78,7 +78,7 @@ class Progress:
     record_errors: int = 0
     retries: int = 0
     errors_logged: int = 0
-    letters_refused: int = 0
+    dead_letters_failed: int = 0
     waiting_for: str | None = None
     source_away: str | None = None
     stopping_task: bool = False

@@ -14,7 +14,7 @@ from headrace.connect.errors import (
 from headrace.connect.record import BadRecord
 from headrace.connect.task import SourceTask
 from headrace.kafka.sender import EncodedRecords, LateRefusalError, TooLargeError, UnsendableError
-from headrace.task.dead_letters import PassedOver, class_name, raw_key, raw_value
+from headrace.task.dead_letters import SkippedRecord, class_name, raw_key, raw_value
 from headrace.task.frames import (
     Abort,
     Commit,
@@ -132,13 +132,13 @@ class TaskWriter:
             case Filtered():
                 self._skip_filtered(frame)
             case Refused():
-                self._pass_over(frame.error, frame.records, "TRANSFORMATION", frame.by)
+                self._skip_row(frame.error, frame.records, "TRANSFORMATION", frame.by)
             case DeadLetter():
                 self._write_dead_letter(frame)
 
     def _skip_filtered(self, frame: Filtered) -> None:
         self._committer.moved(*frame.ends_at)
-        self._committer.hooks.passed_over(frame.records)
+        self._committer.hooks.skipped(frame.records)
 
     def _send(self, frame: Records) -> None:
         error = self._try_to_send(frame)
@@ -175,7 +175,7 @@ class TaskWriter:
                 start += len(piece.batch)
                 size = len(piece.batch) * _GROWTH
             elif len(piece.batch) == 1:
-                self._pass_over(error, piece, *self._pipeline.refused_by(error, piece.batch))
+                self._skip_row(error, piece, *self._pipeline.refused_by(error, piece.batch))
                 start, size = start + 1, _FEW_ROWS
             else:
                 before = len(piece.batch) // 2 if error.row is None else error.row
@@ -183,11 +183,11 @@ class TaskWriter:
             piece = frame.slice(start, size)
             error = self._try_to_send(piece) if len(piece.batch) else None
 
-    def _pass_over(self, error: RecordError, frame: Records, stage: str, by: str) -> None:
+    def _skip_row(self, error: RecordError, frame: Records, stage: str, by: str) -> None:
         """Skip the only row of *frame*, which *by* refused with *error* in *stage*."""
         batch, error.row = frame.batch, 0
         self._skip(
-            PassedOver(
+            SkippedRecord(
                 error=located(error, batch),
                 bad=BadRecord(
                     source_partition=batch.source_partition,
@@ -200,7 +200,7 @@ class TaskWriter:
                 key=raw_key(batch),
             )
         )
-        self._committer.hooks.passed_over(frame)
+        self._committer.hooks.skipped(frame)
 
     def _write_dead_letter(self, frame: DeadLetter) -> None:
         error, original = frame.error, frame.original
@@ -209,15 +209,17 @@ class TaskWriter:
         )
         stage = "TASK_POLL" if original is None else "VALUE_CONVERTER"
         self._skip(
-            PassedOver(error=error, bad=error.bad, stage=stage, class_name=class_name(self._task))
+            SkippedRecord(
+                error=error, bad=error.bad, stage=stage, class_name=class_name(self._task)
+            )
         )
         if original is not None:
             self._committer.hooks.never_batched(original)
 
-    def _skip(self, passed: PassedOver) -> None:
+    def _skip(self, record: SkippedRecord) -> None:
         self._lease.check()
-        self._pipeline.tolerance.pass_over(passed)
-        self._committer.moved(passed.bad.source_partition, passed.bad.source_offset)
+        self._pipeline.tolerance.skip(record)
+        self._committer.moved(record.bad.source_partition, record.bad.source_offset)
 
     def _hand_over(self, frame: Records, encoded: EncodedRecords) -> UnsendableError | None:
         """Hand over all rows, or none and return the error; raises if a row in the middle is refused."""

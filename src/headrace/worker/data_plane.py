@@ -90,8 +90,8 @@ class ShippingEngine(Engine, Protocol):
         """Ship these top-level modules to every slot of later micro-batches; with *sql* records pass through Spark."""
         ...
 
-    def sql_problems(self, between: SqlStage) -> Sequence[Problem]:
-        """Problems of the expressions of *between*, as far as they can be found without starting anything."""
+    def sql_problems(self, sql_stage: SqlStage) -> Sequence[Problem]:
+        """Problems of the expressions of *sql_stage*, as far as they can be found without starting anything."""
         ...
 
 
@@ -115,9 +115,9 @@ class LazyEngine:
         engine = self._engine
         return self._is_making if engine is None else engine.is_starting
 
-    def run(self, tickets: Sequence[SlotTicket], between: SqlStage | None = None) -> None:
+    def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """See :class:`~headrace.runtime.engine.Engine`."""
-        self._made().run(tickets, between)
+        self._made().run(tickets, sql_stage)
 
     def require(self, modules: Iterable[str], *, sql: bool = False) -> None:
         """Pass *modules* and *sql* on to the engine, now or when it is created."""
@@ -127,10 +127,10 @@ class LazyEngine:
             if self._engine is not None:
                 self._engine.require(self._required, sql=self._sql)
 
-    def sql_problems(self, between: SqlStage) -> Sequence[Problem]:
-        """The engine's problems with *between*; none before it has been created, which is not waited for."""
+    def sql_problems(self, sql_stage: SqlStage) -> Sequence[Problem]:
+        """The engine's problems with *sql_stage*; none before it has been created, which is not waited for."""
         engine = self._engine
-        return () if engine is None else engine.sql_problems(between)
+        return () if engine is None else engine.sql_problems(sql_stage)
 
     def close(self) -> None:
         """Close the data plane if it was created, and never create it after this."""

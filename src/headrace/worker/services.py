@@ -243,7 +243,7 @@ def timing(config: WorkerConfig) -> Timing:
         batch_budget=config.batch_budget_ms / 1e3,
         idle_poll=config.idle_poll_ms / 1e3,
         linger=config.poll_linger_ms / 1e3,
-        longest_rest=config.poll_idle_max_ms / 1e3,
+        poll_backoff_max=config.poll_idle_max_ms / 1e3,
         flush_interval=config.offset_flush_interval_ms / 1e3,
     )
 

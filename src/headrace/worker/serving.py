@@ -103,7 +103,7 @@ def _preparing(changes: OffsetChanges, engine: Engine) -> Callable[[RunSpec], No
         ensure_dead_letters(spec)
         if isinstance(engine, LazyEngine):
             names = (each.class_name for each in spec.plugins)
-            engine.require(foreign_modules(spec.connector, names), sql=spec.between is not None)
+            engine.require(foreign_modules(spec.connector, names), sql=spec.sql_stage is not None)
 
     return prepare
 
