@@ -226,10 +226,68 @@ def test_copies_of_a_connector_that_another_worker_runs_are_dropped(
     def fenced(_: str, __: Offsets) -> None:
         raise ConnectorFencedError("Another worker has taken over.")
 
-    copies.write_with("c", fenced)
+    copies.write_with("c", fenced, keep=False)
     copies.later("c", {A: {"at": 1}})
     copies.later("d", {A: {"at": 2}})
 
     assert copies.settle("c", 20)
     assert copies.settle("d", 20)
     assert [("d", {A: {"at": 2}})] == store.written
+
+
+def test_copies_of_an_ended_driver_delay_no_others(store: Store) -> None:
+    """Its writer is closed; until the next start each attempt would look as if the store were away."""
+    tried: list[Offsets] = []
+
+    def closed(_: str, offsets: Offsets) -> None:
+        tried.append(offsets)
+        raise RetriableError("The driver of connector c has ended.")
+
+    copies = SecondaryOffsetWriter(store.put, retry_seconds=600)
+    copies.write_with("c", closed, keep=False)
+    with copies._writing:
+        copies.later("c", {A: {"at": 1}})
+        copies.ended("c", closed)
+        copies.later("d", {A: {"at": 2}})
+
+    assert copies.settle("d", 20)
+    copies.later("d", {A: {"at": 3}})
+    assert copies.settle("d", 20)
+    copies.close()
+    assert [("d", {A: {"at": 2}}), ("d", {A: {"at": 3}})] == store.written
+    assert len(tried) <= 1
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_next_driver_says_what_becomes_of_copies_that_were_left(
+    store: Store, copies: SecondaryOffsetWriter, *, keep: bool
+) -> None:
+    """It finds out itself what is missing, unless the connector has given up its topic."""
+
+    def closed(*_: object) -> None:
+        raise RetriableError("The driver of connector c has ended.")
+
+    copies.write_with("c", closed, keep=False)
+    copies.ended("c", closed)
+    copies.later("c", {A: {"at": 1}})
+    copies.write_with("c", store.put, keep=keep)
+
+    assert copies.settle("c", 20)
+    assert keep == bool(store.written)
+
+
+def test_the_end_of_a_driver_that_was_replaced_stops_nothing(
+    store: Store, copies: SecondaryOffsetWriter
+) -> None:
+    """Its successor in the same worker may have begun by then."""
+
+    def old(*_: object) -> None:
+        """Not called."""
+
+    copies.write_with("c", old, keep=False)
+    copies.write_with("c", store.put, keep=False)
+    copies.ended("c", old)
+    copies.later("c", {A: {"at": 1}})
+
+    assert copies.settle("c", 20)
+    assert [("c", {A: {"at": 1}})] == store.written

@@ -252,6 +252,7 @@ class Copies:
 
     def __init__(self) -> None:
         self.fenced: list[tuple[str, bool]] = []
+        self.written: list[Offsets] = []
         self.proofs: list[object] = []
 
     def fence(self, connector: str, *, is_used: bool, give_up: object) -> None:
@@ -264,7 +265,8 @@ class Copies:
         return self
 
     def put(self, connector: str, offsets: Offsets) -> None:
-        """Nothing."""
+        """Note it."""
+        self.written.append(offsets)
 
     def close(self) -> None:
         """Nothing."""
@@ -279,6 +281,24 @@ def test_a_takeover_fences_late_copies_that_may_come(workers: Workers) -> None:
 
     assert [("c", False)] == copies.fenced
     assert 1 == len(copies.proofs)
+
+
+def test_copies_are_written_only_between_a_takeover_and_the_end(workers: Workers) -> None:
+    """The writer is closed then; a driver that takes over again, as for a change of offsets, opens it again."""
+    copies = Copies()
+    services: Services = replace(workers.first.services(), secondary=copies)
+    ownership = Ownership(SPEC, services)
+    ownership.fence(give_up=lambda: False)
+    ownership.close()
+    services.offsets.copies.later("c", {SOURCE: {"next": 1}})
+    services.offsets.copies.later("d", {SOURCE: {"next": 2}})
+
+    assert services.offsets.copies.settle("d", 20)
+    assert [] == copies.written
+    ownership.fence(give_up=lambda: False)
+    assert services.offsets.copies.settle("c", 20)
+    assert [{SOURCE: {"next": 1}}] == copies.written
+    services.offsets.copies.close()
 
 
 @pytest.mark.parametrize(("epoch", "is_lost"), [(5, True), (32_766, False)])

@@ -24,8 +24,8 @@ class SecondaryOffsetWriter:
 
     Copies of one source partition are written in the order of the calls, and of pending ones only the last. A
     thread writes them; a failure is logged, and retried with the next copy, at the latest after *retry_seconds*.
-    They are written by *put*, unless the connector's driver has set another function. Copies of a connector
-    that another worker has taken over are dropped: that worker writes them.
+    They are written by *put*, unless the connector's driver has set another function; after its end they wait for the
+    next driver. Copies of a connector that another worker has taken over are dropped: that worker writes them.
     """
 
     def __init__(self, put: Put, *, retry_seconds: float = _RETRY_SECONDS) -> None:
@@ -35,16 +35,34 @@ class SecondaryOffsetWriter:
         self._writing = threading.Lock()
         self._changed = threading.Condition()
         self._writers: dict[str, Put] = {}
+        # Connectors whose driver has ended, and with it the function that it has set.
+        self._ended = set[str]()
         self._waiting: dict[str, dict[SourcePartition, SourceOffset | None]] = {}
         self._in_flight: str | None = None
         self._failing = frozenset[str]()
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def write_with(self, connector: str, put: Put) -> None:
-        """Write the copies of *connector* by *put* from now on; called by each driver that takes it over."""
+    def write_with(self, connector: str, put: Put, *, keep: bool) -> None:
+        """Write the copies of *connector* by *put* from now on; called by each driver that takes it over.
+
+        Pending copies of a driver that has ended are written only with *keep*. They may be older than what another
+        worker has copied since; a driver that reads the connector's own topic finds out which are still missing.
+        """
         with self._changed:
             self._writers[connector] = put
+            if connector in self._ended:
+                self._ended.remove(connector)
+                if not keep:
+                    self._keep(connector, {})
+            self._changed.notify_all()
+
+    def ended(self, connector: str, put: Put) -> None:
+        """The driver that has set *put* has ended: try no more to write pending copies until another one sets its own."""
+        with self._changed:
+            if self._writers.get(connector) == put:
+                self._ended.add(connector)
+                self._changed.notify_all()
 
     def first(self, connector: str, offsets: Offsets) -> None:
         """Write *offsets* now, in place of pending copies of the same source partitions; raises when that fails.
@@ -116,13 +134,17 @@ class SecondaryOffsetWriter:
         with self._changed:
             return self._writers.get(connector, self._put)
 
+    def _due(self) -> list[str]:
+        """The connectors with copies that can be written."""
+        return [each for each in self._waiting if each not in self._ended]
+
     def _is_waiting(self, connector: str) -> bool:
         return connector in self._waiting or connector == self._in_flight
 
     def _work(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._closing)
+                self._changed.wait_for(lambda: self._due() or self._closing)
                 is_last = self._closing
             failed, is_away = self._write_all()
             if is_last:
@@ -134,7 +156,7 @@ class SecondaryOffsetWriter:
         """Wait for the next attempt; other connectors' copies end the wait, unless the store *is_away*."""
         with self._changed:
             self._changed.wait_for(
-                lambda: self._closing or (not is_away and self._waiting.keys() - failed),
+                lambda: self._closing or (not is_away and set(self._due()) - failed),
                 self._retry_seconds,
             )
 
@@ -144,7 +166,7 @@ class SecondaryOffsetWriter:
         A store that is away is tried once and not for each connector, because removals wait for this to end.
         """
         with self._changed:
-            names = list(self._waiting)
+            names = self._due()
         failed = set[str]()
         for name in names:
             failure = self._write(name)
@@ -164,6 +186,9 @@ class SecondaryOffsetWriter:
             with self._changed:
                 if failure is not None:
                     self._keep(connector, {**taken, **self._waiting.pop(connector, {})})
+                if connector in self._ended:
+                    # It is not tried again until the next driver, and its failure says nothing about the store.
+                    failure = None
                 self._in_flight = None
                 self._changed.notify_all()
         return failure

@@ -211,6 +211,7 @@ class Ownership:
         if self._guard is not None:
             self._guard.hold(give_up=give_up)
             self._guard.fence(self._ids_of_writers(self._guard, give_up), give_up=give_up)
+            self._write_copies()
             self._has_taken_over = True
             count = TaskCount(slots=self._writers)
             self._services.configs.put_task_count(self._spec.name, count)
@@ -239,14 +240,23 @@ class Ownership:
         return sorted(own | tasks_ids(listed, group_id, spec.name))
 
     def _take_over_copies(self, *, give_up: Callable[[], bool]) -> None:
-        """Fence older writers of the connector's secondary offsets, and write them from now on."""
+        """Fence older writers of the connector's secondary offsets, and make one for this driver."""
         name, secondary = self._spec.name, self._services.secondary
         if secondary is None:
             return
         secondary.fence(name, is_used=self._spec.own_offsets is not None, give_up=give_up)
         self._close_copies()
         self._copies = secondary.writer(name, self.prove)
-        self._services.offsets.copies.write_with(name, self._copies.put)
+
+    def _write_copies(self) -> None:
+        """Write the connector's secondary offsets, also again after :meth:`close`."""
+        if self._copies is None:
+            return
+        own = self._spec.own_offsets
+        # If the connector has no topic of its own any more, nothing else has the last offsets of that topic.
+        self._services.offsets.copies.write_with(
+            self._spec.name, self._copies.put, keep=own is None or own.namesake is not None
+        )
 
     def check_write(
         self,
@@ -341,6 +351,7 @@ class Ownership:
 
     def _close_copies(self) -> None:
         if self._copies is not None:
+            self._services.offsets.copies.ended(self._spec.name, self._copies.put)
             self._copies.close()
 
     @property
