@@ -79,15 +79,15 @@ class Judge:
         """With what properties files say."""
         return resolution(config, {"file": FileProvider()})
 
-    def run_spec(self, config: Mapping[str, str]) -> RunSpec:
+    def run_spec(self, submitted: Resolution) -> RunSpec:
         """With secrets resolved."""
-        if "broken" in config:
+        props = submitted.props()
+        if "broken" in props:
             raise ConfigError([("broken", "it cannot be made")])
-        props = {key: value.replace("${secret}", "hunter2") for key, value in config.items()}
-        found = resolution(props, {"file": FileProvider()})
-        if found.problems:
-            raise ConfigError(found.problems)
-        return replace(SPEC, name=config["name"], props=found.props())
+        if submitted.problems:
+            raise ConfigError(submitted.problems)
+        shown = {key: value.replace("${secret}", "hunter2") for key, value in props.items()}
+        return replace(SPEC, name=props["name"], props=shown)
 
 
 class FakeRun:

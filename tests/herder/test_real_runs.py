@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +15,7 @@ import pytest
 import headrace
 from doubles.puppets import PlannedPuppet, PolledPuppet, Puppet, puppet
 from headrace.config.connector_config import connector_version
+from headrace.config.secret_values import Resolution
 from headrace.connect.connector import ConnectorContext, Plan
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
@@ -46,10 +47,10 @@ class Making(Judge):
     def __init__(self, made: type[PlannedPuppet | PolledPuppet]) -> None:
         self._made = made
 
-    def run_spec(self, config: Mapping[str, str]) -> RunSpec:
+    def run_spec(self, submitted: Resolution) -> RunSpec:
         """Planned or polled."""
-        spec = super().run_spec(config)
-        return replace(spec, connector=self._made(), max_tasks=int(config["tasks.max"]))
+        spec = super().run_spec(submitted)
+        return replace(spec, connector=self._made(), max_tasks=int(spec.props["tasks.max"]))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from headrace.herder.answers import CheckedKey, ConfigInfos
 from headrace.plugins import PluginConnectorValidator, Plugins, checked_worker
+from headrace.runtime.services import RunSpec
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 WORKER = {"key.converter": JSON, "value.converter": "StringConverter"}
@@ -19,6 +20,11 @@ def validator(
     """The validator of a worker with *worker*'s settings besides the usual ones."""
     config = checked_worker({**WORKER, **(worker or {})})
     return PluginConnectorValidator(config, "g", plugins=plugins)
+
+
+def run_spec(judge: PluginConnectorValidator, config: Mapping[str, str]) -> RunSpec:
+    """What *judge* has a connector with *config* run with."""
+    return judge.run_spec(judge.resolved(config))
 
 
 def validated(changes: Mapping[str, str | None], *without: str, **worker: str) -> ConfigInfos:

@@ -14,7 +14,7 @@ from headrace.connect.record import Header
 from headrace.converters import make_converter, make_header_converter
 from headrace.herder.answers import PluginKind
 from headrace.plugins import PluginConnectorValidator, Plugins, checked_worker, converter_plugins
-from plugins.judged import CONNECTOR, WORKER, errors, key
+from plugins.judged import CONNECTOR, WORKER, errors, key, run_spec
 
 SHOUT = """
 import pyarrow as pa
@@ -70,7 +70,7 @@ def test_a_slot_makes_the_class_that_a_name_stands_for(name: str, judge: PluginC
     """With the settings behind its role."""
     given = {**CONNECTOR, "value.converter": name, "value.converter.mark": "?"}
 
-    chosen = judge.run_spec(given).value_converter
+    chosen = run_spec(judge, given).value_converter
     made = make_converter(chosen.class_name, chosen.config, is_key=False)
 
     assert SHOUT_PATH == chosen.class_name
@@ -82,7 +82,7 @@ def test_a_converter_of_values_does_for_headers_too(
     name: str, text: bytes, judge: PluginConnectorValidator
 ):
     """And one that is made for headers is asked as such."""
-    chosen = judge.run_spec({**CONNECTOR, "header.converter": name}).header_converter
+    chosen = run_spec(judge, {**CONNECTOR, "header.converter": name}).header_converter
 
     made = make_header_converter(chosen.class_name, {**chosen.config, "schemas.enable": "false"})
 
@@ -141,7 +141,7 @@ def test_what_is_no_converter_is_refused(
 ):
     """With the reason, or with what there is."""
     with pytest.raises(ConfigError) as refused:
-        judge.run_spec({**CONNECTOR, f"{role}.converter": name})
+        run_spec(judge, {**CONNECTOR, f"{role}.converter": name})
 
     [(wrong, sentence)] = refused.value.problems
     assert (f"{role}.converter", True) == (wrong, reported in sentence)

@@ -14,7 +14,7 @@ from headrace.connect.errors import ConfigError
 from headrace.herder.errors import BadRequestError
 from headrace.plugins import checked_worker, validated_connector
 from headrace.rest import answers as wire
-from plugins.judged import CONNECTOR, WORKER, errors, key, validator
+from plugins.judged import CONNECTOR, WORKER, errors, key, run_spec, validator
 
 CANARY = "canary in the mine"
 PROVIDERS = {"config.providers": "env", "config.providers.env.class": "env"}
@@ -32,7 +32,7 @@ def test_a_connector_runs_with_what_placeholders_stand_for():
     made = validated_connector(given, checked_worker({**WORKER, **PROVIDERS}))
 
     assert ("t", given) == (made.props["topic"], made.given)
-    assert "t" == validator(PROVIDERS).run_spec(given).props["topic"]
+    assert "t" == run_spec(validator(PROVIDERS), given).props["topic"]
 
 
 def test_a_validation_shows_the_placeholder():
@@ -149,7 +149,7 @@ def test_a_key_that_a_connector_makes_of_a_secret_is_masked():
     judge = validator({**PROVIDERS, "plugin.modules": __name__})
     found = errors(judge.validate({"name": "c", **talkative}))
     with pytest.raises(ConfigError) as failed:
-        judge.run_spec({"name": "c", **talkative})
+        run_spec(judge, {"name": "c", **talkative})
 
     assert ["topic.${env:HEADRACE_TEST_SECRET}"] == list(found)
     assert list(found) == [key for key, _ in failed.value.problems]
@@ -163,7 +163,7 @@ def test_no_error_shows_what_a_placeholder_stands_for(name: str, caplog: pytest.
     given = {**CONNECTOR, name: "${env:HEADRACE_TEST_SECRET}"}
     judge = validator(PROVIDERS)
     with caplog.at_level(logging.DEBUG), pytest.raises(ConfigError) as failed:
-        judge.run_spec(given)
+        run_spec(judge, given)
     if name == "connector.class":
         with pytest.raises(BadRequestError) as refused:
             judge.validate(given)

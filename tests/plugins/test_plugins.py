@@ -17,7 +17,7 @@ from headrace.offsets.target import OffsetTopic
 from headrace.plugins import PluginConnectorValidator, Plugins, checked_worker
 from headrace.plugins.connector_plugins import GROUP
 from headrace.transforms.catalogue import PREDICATE_CLASSES, TRANSFORM_CLASSES
-from plugins.judged import CONNECTOR, FILE_STREAM, validator
+from plugins.judged import CONNECTOR, FILE_STREAM, run_spec, validator
 
 WORKER = {"key.converter": "string", "value.converter": "string"}
 GOOD = """
@@ -248,7 +248,7 @@ def test_each_start_has_a_connector_of_its_own(caplog: pytest.LogCaptureFixture)
     judge = validator()
     given = {**CONNECTOR, "connector.class": FILE_STREAM, "taks.max": "2"}
 
-    first, second = judge.run_spec(given), judge.run_spec(given)
+    first, second = run_spec(judge, given), run_spec(judge, given)
 
     assert first.connector is not second.connector
     assert ("c", 1, OffsetTopic(name="g-offsets")) == (first.name, first.max_tasks, first.offsets)

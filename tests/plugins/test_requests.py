@@ -10,6 +10,7 @@ from headrace.plugins.validation_errors import refused_null
 from plugins.judged import (
     CONNECTOR,
     FILE_STREAM,
+    run_spec,
     validated,
     validator,
 )
@@ -102,6 +103,6 @@ def test_what_validates_gets_a_spec_and_nothing_else(changes: dict[str, str]):
     given, judge = {**CONNECTOR, **changes}, validator()
     if judge.validate(given).error_count:
         with pytest.raises(ConfigError):
-            judge.run_spec(given)
+            run_spec(judge, given)
     else:
-        assert "c" == judge.run_spec(given).name
+        assert "c" == run_spec(judge, given).name

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.plugins import PluginConnectorValidator, checked_worker
 from headrace.task.sql.step import FrameTypes, SqlStage, SqlStep
-from plugins.judged import WORKER, errors, validator
+from plugins.judged import WORKER, errors, run_spec, validator
 
 FILES = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "/nowhere"}
 SQL = "headrace.transforms.SparkSql"
@@ -121,6 +121,6 @@ def test_a_warning_says_that_tolerance_does_not_apply_to_spark_sql(
     validating = validator({})
 
     for tolerance in ("none", "all"):
-        validating.run_spec({**FILES, **step, "errors.tolerance": tolerance})
+        run_spec(validating, {**FILES, **step, "errors.tolerance": tolerance})
 
     assert 1 == sum("does not apply to SparkSql" in each for each in caplog.messages)

@@ -18,7 +18,7 @@ from headrace.plugins import PluginConnectorValidator, Plugins, checked_worker
 from headrace.task.chain import make_stage
 from headrace.transforms.catalogue import PREDICATE_CLASSES, TRANSFORM_CLASSES
 from headrace.worker.data_plane import foreign_modules
-from plugins.judged import CONNECTOR, WORKER, errors, key
+from plugins.judged import CONNECTOR, WORKER, errors, key, run_spec
 
 MURMUR = """
 from abc import ABC, abstractmethod
@@ -113,7 +113,7 @@ def test_a_slot_makes_the_classes_that_names_stand_for(
     """With the settings behind their aliases; their modules are shipped to it."""
     given = chain(transform, predicate, mark="!") | {"predicates.p.least": "2"}
 
-    spec = judge.run_spec(given)
+    spec = run_spec(judge, given)
     stage = make_stage(spec.transforms[0])
 
     assert {"murmurs"} == foreign_modules(
@@ -183,7 +183,7 @@ def test_a_version_may_be_asked_for(judge: PluginConnectorValidator):
     """Of the settings, and of a connector's class; another one is refused in Kafka Connect's words."""
     versions = {"plugin.version": "[2,3)"}
     assert judge.plugin_settings("hush", "[2,3)")
-    assert judge.run_spec(chain("hush", **versions))
+    assert run_spec(judge, chain("hush", **versions))
 
     with pytest.raises(BadRequestError, match="version range"):
         judge.plugin_settings("hush", "3")
@@ -224,7 +224,7 @@ def test_what_is_no_transformation_is_refused(
 ):
     """With the reason, at the key that names it."""
     with pytest.raises(ConfigError) as refused:
-        judge.run_spec(chain(name))
+        run_spec(judge, chain(name))
 
     [(wrong, sentence)] = refused.value.problems
     assert "transforms.a.type" == wrong
@@ -249,7 +249,7 @@ def test_a_setting_that_its_class_does_not_know_is_reported(
     judge: PluginConnectorValidator, caplog: pytest.LogCaptureFixture
 ):
     """Unless the class tells of no settings at all."""
-    judge.run_spec(chain("hush", "noisy", marc="!") | {"predicates.p.least": "2"})
+    run_spec(judge, chain("hush", "noisy", marc="!") | {"predicates.p.least": "2"})
 
     reported = [each for each in caplog.messages if "isn't a known config" in each]
     assert ["transforms.a.marc" in each for each in reported] == [True]
@@ -259,7 +259,7 @@ def test_a_password_of_a_transformation_is_hidden(judge: PluginConnectorValidato
     """In answers and in all that the connector's tasks tell, though its name does not say that it is one."""
     given = chain("hush", word="open-sesame")
 
-    spec = judge.run_spec(given)
+    spec = run_spec(judge, given)
     shown = Passwords(judge, are_masked=True).masked(given, connector=given)
 
     assert "open-sesame" not in spec.hidden.masked("It is open-sesame.")

@@ -32,7 +32,7 @@ from headrace.testing.task_runs import StoredOffsets
 from herder.stage import Stage
 from herder.stage import request as creation
 from offsets.changing import memory_stage
-from plugins.judged import CONNECTOR, validator
+from plugins.judged import CONNECTOR, run_spec, validator
 from task.test_worker_task import WORK, Driver, HeldLease
 
 _SOURCE = Path(headrace.__file__).parent
@@ -135,7 +135,7 @@ def of_a_configuration() -> set[str]:
     """From a connector's configuration to its spec."""
     judge, hops = validator(), Hops()
     with counting(hops):
-        judge.run_spec(CONNECTOR)
+        run_spec(judge, CONNECTOR)
     return hops.files
 
 

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from doubles.puppets import PLANNED
+from headrace.config.secret_values import Resolution
 from headrace.connect.errors import OffsetsError, RetriableError
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
@@ -71,9 +72,9 @@ class Asking(Judge):
     def __init__(self) -> None:
         self.connector = Asked()
 
-    def run_spec(self, config: Mapping[str, str]) -> RunSpec:
+    def run_spec(self, submitted: Resolution) -> RunSpec:
         """With that connector."""
-        return replace(super().run_spec(config), connector=self.connector)
+        return replace(super().run_spec(submitted), connector=self.connector)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from headrace.connect.errors import ConfigError
 from headrace.herder.answers import ConnectorOffset, Created, PartitionLag, PastChange, TargetState
 from headrace.herder.connectors import ConnectorRequests
 from headrace.herder.errors import BadRequestError
-from headrace.herder.queries import ConnectorQueries, texts
+from headrace.herder.queries import ConnectorQueries
 from headrace.herder.reconciler import Reconciler
 from headrace.herder.request_queue import KafkaReadiness, RequestQueue, Stages
 from headrace.herder.requests import (
@@ -183,8 +183,9 @@ class OffsetRequests:
         return self._run_spec(stored).own_offsets if KEY in stored.config else None
 
     def _run_spec(self, stored: StoredConnector) -> RunSpec:
+        validator = self._local.validator
         try:
-            return self._local.validator.run_spec(texts(stored.config))
+            return validator.run_spec(validator.resolved(stored.config))
         except ConfigError as error:
             raise BadRequestError(str(error)) from error
 

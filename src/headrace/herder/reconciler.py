@@ -23,7 +23,7 @@ from headrace.herder.lifecycle import (
     renewed,
     wanted,
 )
-from headrace.herder.queries import texts, unresolved
+from headrace.herder.queries import unresolved
 from headrace.herder.request_queue import RequestQueue
 from headrace.herder.restarts import AutomaticRestarts
 from headrace.herder.services import KafkaServices, LocalServices
@@ -219,9 +219,8 @@ class Reconciler:
         assert stored is not None
         assert self._kafka is not None
         try:
-            # Resolved before they are used: a file that changes in between is seen as changed.
             began = self._begun[name] = self._local.validator.resolved(stored.config)
-            spec = self._local.validator.run_spec(texts(stored.config))
+            spec = self._local.validator.run_spec(began)
             watched = WatchedRun(
                 name=name,
                 revision=self._lifecycles[name].running,

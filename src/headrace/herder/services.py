@@ -45,10 +45,10 @@ class ConnectorValidator(Protocol):
         """*config* with the placeholders of the worker's providers replaced; may read files, raises nothing."""
         ...
 
-    def run_spec(self, config: Mapping[str, str]) -> RunSpec:
-        """A fresh, un-started connector with every setting resolved, from a valid *config*.
+    def run_spec(self, submitted: Resolution) -> RunSpec:
+        """A fresh, un-started connector with every setting resolved, from a valid configuration.
 
-        Called for each start and for each hook. Raises :class:`~headrace.connect.errors.ConfigError`.
+        A key whose value is null counts as not set. Called for each start and for each hook. Raises :class:`~headrace.connect.errors.ConfigError`.
         """
         ...
 

@@ -10,7 +10,6 @@ from headrace.config.config_files import ConnectorFile
 from headrace.herder.answers import TargetState
 from headrace.herder.errors import AlreadyExistsError
 from headrace.herder.protocol import Herder
-from headrace.herder.queries import texts
 from headrace.herder.reconciler import Reconciler
 from headrace.herder.request_queue import KafkaReadiness, RequestQueue, Stages
 from headrace.herder.requests import CreateRequest
@@ -103,7 +102,8 @@ class Startup:
 
     def _settle(self, kafka: KafkaServices) -> None:
         def run_spec(stored: StoredConnector) -> RunSpec:
-            return self._local.validator.run_spec(texts(stored.config))
+            validator = self._local.validator
+            return validator.run_spec(validator.resolved(stored.config))
 
         for name, error in kafka.changes.recover(run_spec).items():
             _log.error(

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from headrace.plugins.connector_plugins import Plugins
+from headrace.plugins.connector_spec import ValidatedConnector, run_spec
 from headrace.plugins.connector_validator import PluginConnectorValidator
-from headrace.plugins.connectors import (
-    ValidatedConnector,
-    run_spec,
-    validated_connector,
-    validated_connectors,
-)
 from headrace.plugins.discovery import PluginPath
 from headrace.plugins.sql_step import SqlJudge, no_judge
+from headrace.plugins.validation import validated_connector, validated_connectors
 from headrace.plugins.worker_validation import checked_worker
 
 __all__ = [

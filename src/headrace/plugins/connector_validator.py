@@ -16,9 +16,9 @@ from headrace.herder.answers import ConfigInfos, Plugin
 from headrace.herder.errors import BadRequestError, NotFoundError, RequestError, ServerError
 from headrace.plugins.config_def import framework_settings
 from headrace.plugins.connector_plugins import Plugins
-from headrace.plugins.connectors import checked_connector, run_spec
+from headrace.plugins.connector_spec import run_spec
 from headrace.plugins.sql_step import SqlJudge, no_judge
-from headrace.plugins.validation import validation
+from headrace.plugins.validation import checked_connector, validation
 from headrace.plugins.versions import check_version, version_ranges
 from headrace.runtime.services import RunSpec
 
@@ -99,12 +99,12 @@ class PluginConnectorValidator:
         """See :class:`~headrace.herder.services.ConnectorValidator`."""
         return resolved_in(self._worker.originals, config)
 
-    def run_spec(self, config: Mapping[str, str]) -> RunSpec:
+    def run_spec(self, submitted: Resolution) -> RunSpec:
         """See :class:`~headrace.herder.services.ConnectorValidator`.
 
         Warnings about settings without effect are logged once, and again only when they change.
         """
-        made = checked_connector(config, self._worker, self._plugins)
+        made = checked_connector(submitted, self._worker, self._plugins)
         if self._warned.get(made.name) != made.warnings:
             self._warned[made.name] = made.warnings
             for warning in made.warnings:

@@ -1,18 +1,24 @@
-"""Validates a connector's configuration: every key with its value and errors."""
+"""Validates a connector's configuration, for a request (every key with its value and errors) and for a start."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Final
 
-from headrace.config.connector_config import ConnectorConfig, connector_version
-from headrace.config.rules import connector_problems
-from headrace.config.secret_values import Resolution
-from headrace.config.topic_settings import GROUPS
-from headrace.config.unknown_keys import connector_refusals, hinted
-from headrace.config.worker_config import ROLES, WorkerConfig
+from headrace.config.aliases import UnknownConnectorError
+from headrace.config.config_files import config_texts
+from headrace.config.connector_config import ConnectorConfig, aliases, connector_version
+from headrace.config.rules import connector_problems, connector_warnings
+from headrace.config.secret_values import Resolution, resolved_in
+from headrace.config.topic_settings import DEFAULT, GROUPS
+from headrace.config.unknown_keys import hinted, unknown_key_warnings
+from headrace.config.worker_config import OVERRIDES, ROLES, WorkerConfig
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
+from headrace.connect.errors import ConfigError
 from headrace.connect.setting import HIDDEN, Setting, SettingType
 from headrace.herder.answers import CheckedKey, ConfigInfos, ConfigValue, value_text
 from headrace.plugins.config_def import (
@@ -23,21 +29,128 @@ from headrace.plugins.config_def import (
     sections,
 )
 from headrace.plugins.connector_plugins import Plugins
+from headrace.plugins.connector_spec import ValidatedConnector
 from headrace.plugins.exactly_once_preflight import promise_problems
-from headrace.plugins.sql_step import SqlJudge, no_judge, sql_problems, sql_stage_problems
+from headrace.plugins.sql_step import (
+    SqlJudge,
+    no_judge,
+    sql_problems,
+    sql_stage_problems,
+    sql_warnings,
+)
 from headrace.plugins.transforms import (
     chain_problems,
     chain_props,
     chain_settings,
     chosen_stages,
     in_chains,
+    is_passed_on,
+    setting_problems,
     shown_class,
 )
 from headrace.plugins.validation_errors import Reading, ValidationErrors, reading, refused_null
 from headrace.plugins.versions import connector_version_problems, version_key
 
+_log = logging.getLogger(__name__)
+
 _CLASS = "connector.class"
 _NAME = "name"
+_PASSED_ON = (
+    "key.converter.",
+    "value.converter.",
+    "header.converter.",
+    *OVERRIDES,
+)
+
+
+class _Needs(Enum):
+    """What has to be right already where a rule is checked."""
+
+    NOTHING = auto()
+    CONNECTOR = auto()
+    """The connector's class."""
+    OWN_SETTINGS = auto()
+    """The settings of the connector's class, too."""
+    EVERYTHING = auto()
+
+
+class _Shown(Enum):
+    """How the answer to a validation shows what a rule finds; a start shows the sentences alone."""
+
+    NEW_KEYS = auto()
+    """For keys without errors. Some problems hide others: the rule is checked again without the wrong keys until it
+    finds no more."""
+    HINTED = auto()
+    """With the misspelt key, if there is one that was most likely meant."""
+    AS_IS = auto()
+    """The sentences name their keys, or are Kafka Connect's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """What is validated: *props* for the connector that is *made*, if its class can be.
+
+    *chain* are the properties by which transformations and predicates are checked, and *usable* returns those that
+    are not known to be wrong. *sql* checks expressions.
+    """
+
+    made: SourceConnector | None
+    props: Mapping[str, str]
+    chain: Mapping[str, str]
+    usable: Callable[[], Mapping[str, str]]
+    worker: WorkerConfig
+    plugins: Plugins
+    sql: SqlJudge = no_judge
+
+    @property
+    def connector(self) -> SourceConnector:
+        """The connector, for the rules that need it."""
+        assert self.made is not None
+        return self.made
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One check of a connector's configuration, which calls no broker; may call the hooks of the connector."""
+
+    problems: Callable[[_Candidate], Iterable[Problem]]
+    shown: _Shown
+    needs: _Needs = _Needs.NOTHING
+
+
+def _preflight(it: _Candidate) -> Iterator[Problem]:
+    config = ConnectorConfig.parse(it.usable())
+    return promise_problems(it.connector, it.props, config, it.worker, plugins=it.plugins)
+
+
+def _sql_stage(it: _Candidate) -> Iterator[Problem]:
+    # An example record goes through the chain, and Spark checks the step.
+    stages = chosen_stages(it.chain, it.plugins.stages)
+    return sql_stage_problems(it.connector, {**it.props, **it.chain}, stages, it.sql)
+
+
+_RULES: Final = (
+    _Rule(
+        lambda it: connector_problems(it.usable(), it.worker, it.plugins.converters.problems),
+        _Shown.NEW_KEYS,
+    ),
+    _Rule(lambda it: setting_problems(it.chain, it.plugins.stages), _Shown.NEW_KEYS),
+    _Rule(lambda it: chain_problems(it.chain, it.plugins.stages), _Shown.AS_IS),
+    _Rule(
+        lambda it: sql_problems(it.chain, it.plugins, it.connector),
+        _Shown.AS_IS,
+        _Needs.CONNECTOR,
+    ),
+    _Rule(
+        lambda it: connector_version_problems(it.connector, it.props),
+        _Shown.NEW_KEYS,
+        _Needs.CONNECTOR,
+    ),
+    _Rule(lambda it: it.connector.problems(it.props), _Shown.HINTED, _Needs.CONNECTOR),
+    _Rule(_preflight, _Shown.AS_IS, _Needs.OWN_SETTINGS),
+    _Rule(_sql_stage, _Shown.AS_IS, _Needs.EVERYTHING),
+)
+"""All that can be wrong with a connector's configuration, in the order in which it is found."""
 
 
 def validation(
@@ -67,7 +180,6 @@ class _Validation:
         *,
         sql: SqlJudge,
     ) -> None:
-        self._sql = sql
         self._submitted = submitted
         self._props = _with_groups_as_given(submitted)
         self._chains = chain_props(submitted)
@@ -93,6 +205,16 @@ class _Validation:
             for name, setting in self._settings.items()
         }
         self._errors = ValidationErrors(defined, submitted)
+        self._has_own_problems = False
+        self._candidate = _Candidate(
+            made=connector,
+            props=self._props,
+            chain=self._chains,
+            usable=self._usable,
+            worker=worker,
+            plugins=plugins,
+            sql=sql,
+        )
 
     def infos(self) -> ConfigInfos:
         """Run all checks; called once."""
@@ -120,7 +242,7 @@ class _Validation:
         )
 
     def _check_all(self) -> None:
-        props, errors = self._props, self._errors
+        errors = self._errors
         errors.add(self._submitted.problems)
         read = (
             (name, message) for name, found in self._readings.items() for message in found.errors
@@ -130,41 +252,29 @@ class _Validation:
             errors.add_new(section_problems(part, self._submitted.resolved))
         refused = (key for key in self._submitted.nulls() if key not in self._accepted)
         errors.add_new((key, refused_null(key)) for key in refused)
-        errors.add(chain_problems(self._chains, self._plugins.stages), as_is=True)
-        errors.add(sql_problems(self._chains, self._plugins, self._connector), as_is=True)
-        known = frozenset(each.name for each in ConnectorConfig.settings())
-        errors.add_new(
-            (key, message)
-            for key, message in connector_refusals(props, known | self._own_names())
-            if not in_chains(key, self._chains)
-        )
-        self._check_across()
-        self._check_connector()
+        for rule in _RULES:
+            if self._may_check(rule):
+                self._check(rule)
         self._check_versions()
 
-    def _check_across(self) -> None:
-        """Check the settings that every connector has across each other, converters, and clients.
+    def _may_check(self, rule: _Rule) -> bool:
+        if rule.needs is _Needs.OWN_SETTINGS:
+            return not self._has_own_problems
+        return rule.needs is not _Needs.EVERYTHING or not self._errors.all_keys()
 
-        Some problems hide others, so the checks run again without the wrong keys until they find no more.
-        """
-        known = -1
-        while known < len(self._errors.all_keys()):
-            known = len(self._errors.all_keys())
-            problems = connector_problems(self._usable(), self._worker, self._converters.problems)
-            self._errors.add_new(map(_as_connect, problems))
-
-    def _check_connector(self) -> None:
-        self._errors.add_new(connector_version_problems(self._connector, self._props))
-        own = tuple(self._hinted(self._connector.problems(self._props)))
-        reported = {key for key, _ in self._submitted.problems} | {*self._submitted.nulls()}
-        self._errors.add((key, sentence) for key, sentence in own if key not in reported)
-        if not own:
-            config = ConnectorConfig.parse(self._usable())
-            promised = promise_problems(
-                self._connector, self._props, config, self._worker, plugins=self._plugins
-            )
-            self._errors.add(promised, as_is=True)
-            self._check_sql()
+    def _check(self, rule: _Rule) -> None:
+        if rule.shown is _Shown.AS_IS:
+            self._errors.add(rule.problems(self._candidate), as_is=True)
+        elif rule.shown is _Shown.HINTED:
+            own = tuple(self._hinted(rule.problems(self._candidate)))
+            self._has_own_problems = bool(own)
+            reported = {key for key, _ in self._submitted.problems} | {*self._submitted.nulls()}
+            self._errors.add((key, sentence) for key, sentence in own if key not in reported)
+        else:
+            known = -1
+            while known < len(self._errors.all_keys()):
+                known = len(self._errors.all_keys())
+                self._errors.add_new(map(_as_connect, rule.problems(self._candidate)))
 
     def _check_versions(self) -> None:
         """Report at the class, too, that it is not available in the required version."""
@@ -174,14 +284,6 @@ class _Validation:
                 # Kafka Connect reports a range that cannot be read at the class of a transformation, not of a converter.
                 if not key.endswith(".converter") or message.startswith("Plugin "):
                     self._errors.add([(key, message)], as_is=True)
-
-    def _check_sql(self) -> None:
-        # An example record goes through the chain, and Spark checks the step: all else has to be valid.
-        if not self._errors.all_keys():
-            stages = chosen_stages(self._chains, self._plugins.stages)
-            props = {**self._props, **self._chains}
-            problems = sql_stage_problems(self._connector, props, stages, self._sql)
-            self._errors.add(problems, as_is=True)
 
     def _framework_settings(self) -> dict[str, Setting]:
         settings = (
@@ -275,3 +377,137 @@ def _as_connect(problem: Problem) -> Problem:
     key, sentence = problem
     before, found, _ = sentence.partition(" could not be found.")
     return key, f"{before}{found}" if before.startswith("Class ") else sentence
+
+
+def validated_connectors(
+    configs: Iterable[Callable[[], Mapping[str, object]]], worker: WorkerConfig
+) -> list[ValidatedConnector]:
+    """The connectors whose configurations *configs* read, in their order, none of them started.
+
+    Raises one ``ConfigError`` with the problems of all of them; a duplicate name is one of these.
+    """
+    connectors = dict[str, ValidatedConnector]()
+    errors = list[ConfigError]()
+    for read in configs:
+        try:
+            one = validated_connector(read(), worker)
+            if one.name in connectors:
+                message = f"Connector {one.name} already exists"
+                errors.append(ConfigError([("name", message)], where=_where(one.props)))
+            connectors.setdefault(one.name, one)
+        except ConfigError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else ConfigError.together(errors)
+    return list(connectors.values())
+
+
+def validated_connector(given: Mapping[str, object], worker: WorkerConfig) -> ValidatedConnector:
+    """The connector that *given* describes, with its warnings logged; raises ``ConfigError``."""
+    where = _where(given)
+    submitted = resolved_in(worker.originals, config_texts(given, where=where))
+    made = checked_connector(submitted, worker, Plugins(worker))
+    for warning in made.warnings:
+        _log.warning("Connector %s: %s", made.name, warning)
+    return made
+
+
+def checked_connector(
+    submitted: Resolution, worker: WorkerConfig, plugins: Plugins
+) -> ValidatedConnector:
+    """The connector that is *submitted*, made; a key whose value is null counts as not set.
+
+    Raises ``ConfigError`` with all problems; none of them shows what a placeholder stands for.
+    """
+    given = {key: text for key, text in submitted.given.items() if text is not None}
+    where = _where(given)
+    if submitted.problems:
+        raise ConfigError(submitted.problems, where=where)
+    props = submitted.props()
+    with submitted.kept_secret():
+        connector, problems = _for_start(props, worker, plugins)
+    if connector is None or problems:
+        # An author's class may report a key that was not given and that contains a secret.
+        shown = [
+            (key if key in given else submitted.masked(key), submitted.masked(sentence))
+            for key, sentence in problems
+        ]
+        unknown = () if connector is None else _unknown(connector, props, plugins)
+        raise ConfigError(shown, where=where, warnings=[submitted.masked(each) for each in unknown])
+    config = ConnectorConfig.parse(props)
+    chosen = (config.converter(role, worker) for role in ROLES)
+    return ValidatedConnector(
+        name=config.name,
+        connector=connector,
+        props=props,
+        given=given,
+        secrets=submitted.secrets,
+        converters=tuple(
+            replace(each, class_name=plugins.converters.path(each.class_name)) for each in chosen
+        ),
+        transforms=chosen_stages(props, plugins.stages),
+        settings=(*connector.config_class.settings(), *chain_settings(props, plugins.stages)),
+        warnings=tuple(map(submitted.masked, _warnings(connector, props, worker, plugins))),
+    )
+
+
+def _for_start(
+    props: Mapping[str, str], worker: WorkerConfig, plugins: Plugins
+) -> tuple[SourceConnector | None, list[Problem]]:
+    """The connector, if there is one, and everything that is wrong with its configuration."""
+    connector, no_class = None, list[Problem]()
+    try:
+        connector = plugins.connector(props.get(_CLASS, ""))
+    except UnknownConnectorError as error:
+        no_class.append((_CLASS, str(error)))
+    candidate = _Candidate(
+        made=connector,
+        props=props,
+        chain=props,
+        usable=lambda: props,
+        worker=worker,
+        plugins=plugins,
+    )
+    problems = list[Problem]()
+    for rule in _RULES:
+        if connector is None and rule.needs is not _Needs.NOTHING:
+            continue
+        if problems and rule.needs in (_Needs.OWN_SETTINGS, _Needs.EVERYTHING):
+            continue
+        problems.extend(rule.problems(candidate))
+    return connector, [*problems, *no_class]
+
+
+def _warnings(
+    connector: SourceConnector, props: Mapping[str, str], worker: WorkerConfig, plugins: Plugins
+) -> Iterator[str]:
+    """Sentences about keys that nothing defines, and about settings without effect."""
+    config = ConnectorConfig.parse(props)
+    yield from _unknown(connector, props, plugins)
+    yield from connector_warnings(config, worker)
+    yield from sql_warnings(props, plugins, config)
+
+
+def _unknown(
+    connector: SourceConnector, props: Mapping[str, str], plugins: Plugins
+) -> Iterator[str]:
+    """Sentences about keys that nothing defines; *props* may be wrong."""
+    known = {
+        each.name
+        for each in (
+            *ConnectorConfig.settings(),
+            *connector.config_class.settings(),
+            *chain_settings(props, plugins.stages),
+        )
+    }
+    groups = aliases(GROUPS, props)
+    passed_on = (*_PASSED_ON, *(f"topic.creation.{each}." for each in (*groups, DEFAULT)))
+    unknown = (key for key in props if key not in known and not key.startswith(passed_on))
+    yield from unknown_key_warnings(
+        (key for key in unknown if not is_passed_on(key, props, plugins.stages)), known
+    )
+    yield from plugins.converters.unknown_key_warnings(props)
+
+
+def _where(props: Mapping[str, object]) -> str:
+    return f"The configuration of connector {props.get('name', '(without a name)')}"

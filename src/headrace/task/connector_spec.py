@@ -74,8 +74,8 @@ class StageChoice:
 class ConnectorSpec:
     """The effective, fully resolved settings of a connector in JSON-able form. Durations are in seconds.
 
-    Made by validation (:mod:`headrace.plugins.connectors`), read by the herder, the driver and each task. Tasks commit
-    offsets to *offsets*. *hidden* are the secrets in *props*, which must not appear in logs, errors or answers. Missing
+    Made after validation (:mod:`headrace.plugins.connector_spec`), read by the herder, the driver and each task. Tasks
+    commit offsets to *offsets*. *hidden* are the secrets in *props*, which must not appear in logs, errors or answers. Missing
     topics are created as *topic_groups* say, by a client with the settings *admin*; without groups, the broker may
     create them. *enforces_max_tasks* is ``tasks.max.enforce``.
     """

@@ -1,0 +1,94 @@
+"""A validated connector, and the spec that runs it: every setting resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.config.client_settings import OwnOffsets, own_offsets
+from headrace.config.connector_config import ConnectorConfig
+from headrace.config.secret_values import hidden_values
+from headrace.config.worker_config import WorkerConfig
+from headrace.connect.connector import SourceConnector
+from headrace.connect.setting import Setting
+from headrace.offsets.target import DriverStore, OffsetTarget, OffsetTopic
+from headrace.plugins.sql_step import sql_stage
+from headrace.runtime.services import RunSpec
+from headrace.task.chain import is_sql
+from headrace.task.connector_spec import BoundaryKind, PluginChoice, StageChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidatedConnector:
+    """A connector whose configuration has been checked; made, but not started.
+
+    *props* are resolved and hold secrets: only *given*, with its placeholders, may be stored or shown.
+    *secrets* are what was put in, each with its placeholder. *converters* are those of ``ROLES``, as slots make them,
+    and so are the *transforms*. *settings* are those of the connector's class and of its aliases.
+    """
+
+    name: str
+    connector: SourceConnector
+    props: Mapping[str, str] = field(repr=False)
+    given: Mapping[str, str] = field(repr=False)
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    converters: tuple[PluginChoice, ...] = field(default=(), repr=False)
+    transforms: tuple[StageChoice, ...] = field(default=(), repr=False)
+    settings: tuple[Setting, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def plugins(self) -> tuple[PluginChoice, ...]:
+        """Everything that its slots instantiate besides tasks."""
+        return (*self.converters, *(one for each in self.transforms for one in each.plugins))
+
+    @property
+    def has_sql(self) -> bool:
+        """Whether its records pass through Spark's JVM."""
+        return any(map(is_sql, self.transforms))
+
+
+def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str) -> RunSpec:
+    """A connector with every setting resolved. Pure."""
+    config = ConnectorConfig.parse(validated.props)
+    producer, admin = config.producer(worker), config.admin(worker)
+    worker_topic = worker.offsets_topic(group_id) if worker.offsets_in_topic else None
+    own = own_offsets(config, worker, group_id)
+    key, value, header = validated.converters
+    hidden = hidden_values(
+        validated.secrets,
+        validated.settings,
+        validated.props,
+        producer,
+        admin,
+        *(each.config for each in validated.plugins),
+    )
+    return RunSpec(
+        name=config.name,
+        connector=validated.connector,
+        props=validated.props,
+        max_tasks=config.tasks_max,
+        enforces_max_tasks=config.tasks_max_enforce,
+        delivery=worker.delivery,
+        producer=producer,
+        admin=admin,
+        offsets=_target(own, worker_topic),
+        own_offsets=own,
+        key_converter=key,
+        value_converter=value,
+        header_converter=header,
+        transforms=validated.transforms,
+        sql_stage=sql_stage(validated.connector, validated.props, validated.transforms),
+        boundary=config.boundary if worker.exactly_once else BoundaryKind.INTERVAL,
+        commit_seconds=config.commit_seconds(worker),
+        records_per_second=config.max_records_per_second,
+        errors=config.errors,
+        topic_groups=config.topic_groups if worker.topic_creation_enable else (),
+        hidden=hidden,
+    )
+
+
+def _target(own: OwnOffsets | None, worker_topic: str | None) -> OffsetTarget:
+    if own is not None:
+        return OffsetTopic(name=own.topic, has_secondary=True)
+    return DriverStore() if worker_topic is None else OffsetTopic(name=worker_topic)
