@@ -27,8 +27,8 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connectors.files.connector import FilesConnector
 from headrace.connectors.files.local.identity import version_of
 from headrace.offsets.codec import encoded_key, encoded_value
-from headrace.offsets.connector_stores import OffsetSnapshot
 from headrace.offsets.index import LogPosition, OffsetIndex
+from headrace.offsets.store import OffsetSnapshot
 
 _MOST_SECONDS = 600.0
 _SLOTS = 2

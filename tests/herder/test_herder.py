@@ -22,7 +22,10 @@ from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest
 from headrace.observe.events import ConnectorFailed
 from headrace.offsets.connector_stores import NamedConnector
 from headrace.storage.memory import MemoryStatusStore
-from headrace.storage.protocols import Status, StoredConnector
+from headrace.storage.protocols import (
+    Status,
+    StoredConnector,
+)
 from headrace.testing.waiting import until
 from herder.stage import Stage, config, request
 from offsets.own_topics import OWN

@@ -11,7 +11,10 @@ from headrace.herder.answers import ChangedOffset
 from headrace.herder.errors import AlreadyExistsError, BadRequestError, NotFoundError
 from headrace.herder.requests import CreateRequest, OffsetChange, UndoRequest
 from headrace.herder.standalone import StandaloneHerder
-from headrace.storage.protocols import HistoryEntry, Operation
+from headrace.storage.protocols import (
+    HistoryEntry,
+    Operation,
+)
 from headrace.testing.waiting import until
 from herder.stage import Stage, config, request
 

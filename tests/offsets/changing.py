@@ -15,7 +15,8 @@ from headrace.kafka.producer import Waiting
 from headrace.kafka.sender import OffsetEntry
 from headrace.observe.events import Event
 from headrace.offsets.administration import OffsetChanges
-from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
+from headrace.offsets.connector_stores import ConnectorOffsetStores
+from headrace.offsets.store import LockedOffsetStore, OffsetStore
 from headrace.offsets.target import DriverStore, OffsetTopic
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.engine import Capacity
@@ -31,7 +32,6 @@ from headrace.storage.protocols import (
     ConfigStore,
     HistoryEntry,
     Intent,
-    OffsetStore,
     Phase,
     Retention,
     StoredConnector,

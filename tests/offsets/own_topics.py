@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace.config.client_settings import OwnOffsets
-from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
+from headrace.offsets.connector_stores import ConnectorOffsetStores
+from headrace.offsets.store import LockedOffsetStore
 from headrace.storage.memory import MemoryOffsetStore
 
 OWN = OwnOffsets(

@@ -11,8 +11,9 @@ from headrace.config.client_settings import OwnOffsets
 from headrace.connect.connector import Plan
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
-from headrace.offsets.connector_stores import LockedOffsetStore, NamedConnector
+from headrace.offsets.connector_stores import NamedConnector
 from headrace.offsets.connector_topic import KafkaOwnTopic
+from headrace.offsets.store import LockedOffsetStore
 from headrace.offsets.target import OffsetTopic
 from headrace.runtime.fencing import Ownership
 from headrace.storage.memory import MemoryOffsetStore

@@ -10,8 +10,8 @@ from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
-from headrace.offsets.connector_stores import LockedOffsetStore, OwnTopicOffsets
-from headrace.offsets.secondary import SecondaryOffsetWriter
+from headrace.offsets.secondary import OwnTopicOffsets, SecondaryOffsetWriter
+from headrace.offsets.store import LockedOffsetStore
 from headrace.storage.memory import MemoryOffsetStore
 
 A, B = SourcePartition(file="a"), SourcePartition(file="b")

@@ -16,9 +16,9 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.partitioner import java_partition
 from headrace.offsets.kafka_store import KafkaOffsetStore, steps
-from headrace.storage.protocols import OffsetStore
+from headrace.offsets.store import OffsetRecordStore
 from headrace.testing.judge import committed_records
-from headrace.testing.storage_suites import OffsetStoreSuite
+from headrace.testing.storage_suites import OffsetRecordStoreSuite
 from headrace.testing.waiting import until
 
 pytestmark = pytest.mark.broker
@@ -61,11 +61,11 @@ def open_kafka_store(
         store.close()
 
 
-class TestKafkaOffsets(OffsetStoreSuite):
+class TestKafkaOffsets(OffsetRecordStoreSuite):
     """Offsets in a topic of a real broker."""
 
     @pytest.fixture
-    def store(self, open_kafka_store: Callable[[], KafkaOffsetStore]) -> OffsetStore:
+    def store(self, open_kafka_store: Callable[[], KafkaOffsetStore]) -> OffsetRecordStore:
         """An empty store on a new topic."""
         return open_kafka_store()
 

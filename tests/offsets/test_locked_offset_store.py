@@ -12,7 +12,10 @@ import pytest
 
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
-from headrace.offsets.connector_stores import LockedOffsetStore, OffsetSnapshot
+from headrace.offsets.store import (
+    LockedOffsetStore,
+    OffsetSnapshot,
+)
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.testing.waiting import until
 

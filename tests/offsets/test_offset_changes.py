@@ -11,7 +11,10 @@ from headrace.connect.errors import OffsetsError, RetriableError
 from headrace.herder.errors import BadRequestError, NotFoundError, RequestError, ServerError
 from headrace.observe.secret_masking import Secrets
 from headrace.storage.memory import MemoryOffsetStore
-from headrace.storage.protocols import Operation, TaskCount
+from headrace.storage.protocols import (
+    Operation,
+    TaskCount,
+)
 from offsets.changing import STORED, A, Asked, B, Stage, change, memory_stage
 
 EXTERNALLY = "However, if this connector manages offsets externally, they will need to be manually"

@@ -23,7 +23,13 @@ from headrace.runtime.driver_offsets import DriverOffsetCommitter
 from headrace.runtime.fencing import coordinator_of
 from headrace.runtime.services import RunSpec
 from headrace.storage.memory import MemoryChangeStore, MemoryConfigStore, MemoryOffsetStore
-from headrace.storage.protocols import HistoryEntry, Intent, Operation, Retention, TaskCount
+from headrace.storage.protocols import (
+    HistoryEntry,
+    Intent,
+    Operation,
+    Retention,
+    TaskCount,
+)
 from headrace.testing.judge import committed_records
 from offsets.changing import STORED, A, B, Stage, change
 

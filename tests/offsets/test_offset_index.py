@@ -66,7 +66,7 @@ def test_foreign_is_what_other_bytes_hold() -> None:
     """Alone or beside ours, in another order or with other text of a number; the latest counts."""
     index = OffsetIndex()
     index.apply(OURS, b'{"o":1}', at(1))
-    assert {} == index.foreign("c")
+    assert {} == index.differently_encoded("c")
     index.apply(THEIRS, b'{"o":2}', at(2))
     index.apply(b'["c",{"n":1e3}]', b'{"o":3}', at(3))
     index.apply(b'["c", {"n": 7}]', b'{"o":4}', at(4))
@@ -74,8 +74,8 @@ def test_foreign_is_what_other_bytes_hold() -> None:
 
     seven, thousand = SourcePartition(n=7), SourcePartition(n=1000.0)
     expected = {PARTITION: {"o": 2}, thousand: {"o": 3}, seven: {"o": 4}}
-    assert expected == index.foreign("c")
-    assert {} == index.foreign("no one")
+    assert expected == index.differently_encoded("c")
+    assert {} == index.differently_encoded("no one")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_we_could_not_store_is_left_as_it_is(
     index = OffsetIndex()
     index.apply(key, value, at(1))
 
-    assert {} == index.foreign("c")
+    assert {} == index.differently_encoded("c")
     assert "unpaired surrogate" in caplog.text
 
 
@@ -236,5 +236,5 @@ def test_writing_entries_always_leaves_one_form(writes: list[tuple[bytes, int | 
         index.apply(key, value, at(number))
 
     assert {PARTITION: {"o": 99}} == index.known("c")
-    assert {} == index.foreign("c")
+    assert {} == index.differently_encoded("c")
     assert [(OURS, None)] == index.entries_for("c", {PARTITION: None})

@@ -14,7 +14,13 @@ from headrace.herder.errors import ServerError
 from headrace.offsets.administration import OffsetChanges
 from headrace.offsets.alteration import Settlement, settlement
 from headrace.storage.memory import MemoryOffsetStore
-from headrace.storage.protocols import HistoryEntry, Intent, Operation, Phase, Retention
+from headrace.storage.protocols import (
+    HistoryEntry,
+    Intent,
+    Operation,
+    Phase,
+    Retention,
+)
 from headrace.storage.sqlite import SqliteStorage
 from offsets.changing import STORED, A, B, KilledError, Stage, change, memory_stage
 

@@ -13,8 +13,8 @@ from headrace.connect.partition import SourcePartition
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
-from headrace.offsets.connector_stores import LockedOffsetStore
 from headrace.offsets.kafka_store import KafkaOffsetStore
+from headrace.offsets.store import LockedOffsetStore
 from headrace.testing.waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]

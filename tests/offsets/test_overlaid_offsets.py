@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connect.partition import SourceOffset, SourcePartition, of_names
-from headrace.offsets.connector_stores import OverlaidOffsets, missing_below
+from headrace.offsets.secondary import (
+    OverlaidOffsets,
+    missing_below,
+)
 
 partitions = st.builds(
     lambda name, value: SourcePartition({name: value}), st.sampled_from("ab"), st.integers(0, 3)

@@ -110,7 +110,9 @@ def test_what_is_alone_again_is_packed_again():
     theirs = b'["c", {"filename": "a"}]'
     index.apply(theirs, b'{"n":"a"}', at(10))
     assert [SourcePartition(filename="a")] == list(index._forms["c"])
-    for number, (key, value) in enumerate(index.entries_for("c", index.foreign("c")), 11):
+    for number, (key, value) in enumerate(
+        index.entries_for("c", index.differently_encoded("c")), 11
+    ):
         index.apply(key, value, at(number))
     for _ in range(2):
         index.replayed(1)

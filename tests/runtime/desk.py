@@ -10,7 +10,8 @@ from headrace import __version__
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.task import Offsets
 from headrace.observe.events import Event
-from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
+from headrace.offsets.connector_stores import ConnectorOffsetStores
+from headrace.offsets.store import LockedOffsetStore
 from headrace.offsets.target import OffsetTopic
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.connector_run import ConnectorRun

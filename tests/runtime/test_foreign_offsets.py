@@ -16,8 +16,9 @@ from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
-from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
+from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.kafka_store import KafkaOffsetStore
+from headrace.offsets.store import LockedOffsetStore
 from headrace.offsets.target import OffsetTopic
 from headrace.runtime.driver_offsets import DriverOffsetCommitter
 from headrace.runtime.services import RunSpec
@@ -143,10 +144,10 @@ def test_the_topic_holds_one_form_of_each_offset_afterwards(
     )
     commits = DriverOffsetCommitter(ConnectorOffsetStores(desk), group_id=offsets_topic)
 
-    commits.commit(spec, desk.foreign("c"), lambda: None)
+    commits.commit(spec, desk.differently_encoded("c"), lambda: None)
 
     left = {each.key: each.value for each in committed_records(bootstrap, offsets_topic)}
     ours = {OURS: b'{"o":2}', b'["c",{"scale":1000.0}]': b'{"o":3}'}
     assert {**ours, THEIRS: None, OTHER_TEXT: None} == left
-    assert {} == desk.foreign("c")
+    assert {} == desk.differently_encoded("c")
     assert {PARTITION: {"o": 2}, SCALE: {"o": 3}} == open_desk().current("c").known()

@@ -14,7 +14,7 @@ from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, Split
 from headrace.kafka.transaction_coordinator import ProducerIdentity
 from headrace.observe.events import ConnectorFailed
-from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.fencing import Ownership
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import TaskCount

@@ -12,7 +12,7 @@ from doubles.puppets import SOURCE, PolledPuppet, Puppet, PuppetTask, puppet
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, SourceTask
-from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.driver_offsets import idle_updates
 from headrace.runtime.services import RunSpec
 from headrace.task.connector_spec import BoundaryKind, Delivery

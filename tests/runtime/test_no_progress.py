@@ -11,7 +11,7 @@ from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Split
 from headrace.observe.events import Waiting
-from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.backoff import NoProgressGuard
 from headrace.runtime.micro_batch import BatchResult
 from headrace.task.slot_report import Outcome, SlotReport

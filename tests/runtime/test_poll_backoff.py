@@ -6,7 +6,7 @@ import pytest
 
 from doubles.puppets import SOURCE
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.backoff import PollBackoff
 from headrace.runtime.micro_batch import BatchResult
 from headrace.task.slot_report import Outcome, SlotReport

@@ -13,7 +13,10 @@ from headrace.connect.task import Split
 from headrace.observe.events import ConnectorFailed
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.storage.memory import MemoryStatusStore
-from headrace.storage.protocols import Status, TaskCount
+from headrace.storage.protocols import (
+    Status,
+    TaskCount,
+)
 from headrace.task.connector_spec import Delivery
 from headrace.task.slot_report import Outcome, SlotReport
 from runtime.desk import SPEC, Desk

@@ -12,7 +12,10 @@ from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.offsets.codec import encoded_entries
 from headrace.storage.memory import MemoryChangeStore, MemoryConfigStore, MemoryOffsetStore
-from headrace.storage.protocols import Retention, StoredConnector
+from headrace.storage.protocols import (
+    Retention,
+    StoredConnector,
+)
 from headrace.storage.sqlite import SqliteStorage
 from headrace.storage.sqlite_file import _SCHEMAS
 from headrace.testing.change_suites import PARTITION, ChangeStorage, ChangeStoreSuite, intent

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.offsets.store import OffsetRecordStore
 from headrace.storage.memory import (
     MemoryConfigStore,
     MemoryOffsetStore,
     MemoryStatusStore,
     MemoryTopicStore,
 )
-from headrace.storage.protocols import ConfigStore, OffsetStore, StatusStore, TopicStore
+from headrace.storage.protocols import (
+    ConfigStore,
+    StatusStore,
+    TopicStore,
+)
 from headrace.testing.storage_suites import (
     ConfigStoreSuite,
-    OffsetStoreSuite,
+    OffsetRecordStoreSuite,
     StatusStoreSuite,
     TopicStoreSuite,
 )
 
 
-class TestMemoryOffsets(OffsetStoreSuite):
+class TestMemoryOffsets(OffsetRecordStoreSuite):
     """Offsets in memory."""
 
     @pytest.fixture
-    def store(self) -> OffsetStore:
+    def store(self) -> OffsetRecordStore:
         """An empty store."""
         return MemoryOffsetStore()
 

@@ -16,9 +16,9 @@ import pytest
 from headrace.connect.errors import ConfigError
 from headrace.connect.partition import SourcePartition
 from headrace.offsets.codec import encoded_key, encoded_value
+from headrace.offsets.store import OffsetRecordStore
 from headrace.storage.protocols import (
     ConfigStore,
-    OffsetStore,
     StatusStore,
     StoredConnector,
     TopicStore,
@@ -26,7 +26,7 @@ from headrace.storage.protocols import (
 from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.storage_suites import (
     ConfigStoreSuite,
-    OffsetStoreSuite,
+    OffsetRecordStoreSuite,
     StatusStoreSuite,
     TopicStoreSuite,
 )
@@ -48,11 +48,11 @@ def sqlite_storage(sqlite_path: Path) -> Iterator[SqliteStorage]:
     storage.close()
 
 
-class TestSqliteOffsets(OffsetStoreSuite):
+class TestSqliteOffsets(OffsetRecordStoreSuite):
     """Offsets in SQLite."""
 
     @pytest.fixture
-    def store(self, sqlite_storage: SqliteStorage) -> OffsetStore:
+    def store(self, sqlite_storage: SqliteStorage) -> OffsetRecordStore:
         """An empty store."""
         return sqlite_storage.offsets
 

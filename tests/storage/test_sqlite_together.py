@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from headrace.plugins import checked_worker
-from headrace.storage.protocols import Status, StoredConnector
+from headrace.storage.protocols import (
+    Status,
+    StoredConnector,
+)
 from headrace.storage.sqlite import SqliteStorage
 from headrace.storage.sqlite_file import SqliteFile
 from headrace.worker import serving

@@ -11,7 +11,8 @@ import pytest
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.errors import ConnectError
 from headrace.observe.log_format import LogForm
-from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
+from headrace.offsets.connector_stores import ConnectorOffsetStores
+from headrace.offsets.store import LockedOffsetStore
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.waiting import until

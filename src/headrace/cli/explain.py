@@ -24,9 +24,10 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.observe.log_format import configure_logging
 from headrace.observe.secret_masking import Secrets, kept_secret
-from headrace.offsets.connector_stores import OffsetSnapshot, OverlaidOffsets
 from headrace.offsets.connector_topic import KafkaOwnTopic
 from headrace.offsets.kafka_store import KafkaOffsetStore
+from headrace.offsets.secondary import OverlaidOffsets
+from headrace.offsets.store import OffsetSnapshot
 from headrace.plugins import ValidatedConnector, checked_worker, validated_connector
 from headrace.storage.sqlite_file import seen_offsets, seen_setting
 

@@ -23,7 +23,10 @@ from headrace.herder.errors import BadRequestError, NotFoundError, RequestError,
 from headrace.herder.protocol import Config
 from headrace.herder.services import ConnectorValidator, LocalServices
 from headrace.observe.secret_masking import Secrets
-from headrace.storage.protocols import Status, StoredConnector
+from headrace.storage.protocols import (
+    Status,
+    StoredConnector,
+)
 
 _NOTHING: Final = Secrets()
 

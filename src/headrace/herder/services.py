@@ -12,7 +12,11 @@ from headrace.connect.setting import Setting
 from headrace.herder.answers import ConfigInfos, Plugin
 from headrace.offsets.administration import OffsetChanges
 from headrace.runtime.services import RunSpec, Services
-from headrace.storage.protocols import ConfigStore, StatusStore, TopicStore
+from headrace.storage.protocols import (
+    ConfigStore,
+    StatusStore,
+    TopicStore,
+)
 
 
 class ConnectorValidator(Protocol):

@@ -9,7 +9,10 @@ from headrace.connect.errors import ConnectError
 from headrace.herder.errors import ForbiddenError
 from headrace.herder.services import LocalServices
 from headrace.observe.events import Event, TopicsWritten
-from headrace.storage.protocols import ConfigStore, TopicStore
+from headrace.storage.protocols import (
+    ConfigStore,
+    TopicStore,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.herder.errors import RequestError, ServerError
 from headrace.offsets.codec import encoded_value
-from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.store import OffsetSnapshot
 from headrace.offsets.target import DriverStore
 from headrace.offsets.validation import OffsetHooks
 from headrace.runtime.fencing import Ownership

@@ -2,199 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import threading
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Protocol
 
 from headrace.config.client_settings import OwnOffsets
-from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.connect.partition import OffsetsByNames, SourceOffset, SourcePartition, of_names
+from headrace.connect.errors import TaskFailedError
 from headrace.connect.task import Offsets
-from headrace.kafka.sender import OffsetEntry
-from headrace.offsets.codec import decoded_entries
-from headrace.offsets.secondary import SecondaryOffsetWriter
+from headrace.offsets.secondary import OwnTopic, OwnTopicOffsets, SecondaryOffsetWriter
+from headrace.offsets.store import LockedOffsetStore, OffsetSnapshot, WriteEntries
 from headrace.offsets.target import OffsetTarget, OffsetTopic
-from headrace.storage.protocols import OffsetStore
-
-CLOSED: Final = (
-    "This offset store was closed, because the connector has new settings or the worker is shutting down. "
-    "Retry the request."
-)
-"""The error of a store that was closed while it was in use."""
-
-
-class LockedOffsetStore:
-    """One lock around one store, so that only one thread at a time owns it.
-
-    However many threads read, each fails within the store's own limit for one read; after a write, that time
-    begins when the write has ended.
-    """
-
-    def __init__(self, store: OffsetStore, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store = store
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._is_closed = False
-        self._late: tuple[float, RetriableError] | None = None
-        """When and why the last read failed, if it did. Guarded by the lock."""
-
-    def current(self, connector: str) -> OffsetSnapshot:
-        """All committed offsets of *connector*, now. Blocks; raises as ``OffsetStore.refresh`` does."""
-        with self._refreshed():
-            return OffsetSnapshot(self._store.known(connector))
-
-    def has_any(self) -> bool:
-        """Whether any connector has an offset, now. Blocks; raises as ``OffsetStore.refresh`` does."""
-        with self._refreshed():
-            return not self._store.is_empty()
-
-    def foreign(self, connector: str) -> Offsets:
-        """The offsets of *connector* that are now stored under other bytes than ours.
-
-        Blocks; raises as ``OffsetStore.refresh`` does.
-        """
-        with self._refreshed():
-            return self._store.foreign(connector)
-
-    def entries_for(self, connector: str, offsets: Offsets) -> Sequence[OffsetEntry]:
-        """*offsets* as records of an offsets topic, with tombstones for their other keys."""
-        with self._open():
-            return self._store.entries_for(connector, offsets)
-
-    def put(self, connector: str, offsets: Offsets) -> None:
-        """Commit *offsets*; ``None`` removes."""
-        with self._open():
-            self._store.put(connector, offsets)
-
-    def change(
-        self,
-        connector: str,
-        offsets: Offsets,
-        write: Callable[[Sequence[OffsetEntry]], None],
-    ) -> None:
-        """Have *write* commit *offsets*, given as records, together with other data.
-
-        For stores that share a transaction with other data. Blocks; raises what *write* raises.
-        """
-        with self._refreshed():
-            write(self._store.entries_for(connector, offsets))
-
-    def put_entries(self, entries: Sequence[OffsetEntry]) -> None:
-        """Commit acknowledged offsets of one connector, as records of an offsets topic.
-
-        Called by the channel's threads. Raises ``ValueError`` for a record that cannot be read.
-        """
-        for connector, each in decoded_entries(entries).items():
-            self.put(connector, each)
-
-    def close(self) -> None:
-        """Close the store; later calls raise ``RetriableError``."""
-        with self._lock:
-            self._is_closed = True
-            self._store.close()
-
-    @contextmanager
-    def _open(self) -> Generator[None]:
-        with self._lock:
-            if self._is_closed:
-                raise RetriableError(CLOSED)
-            yield
-
-    @contextmanager
-    def _refreshed(self) -> Generator[None]:
-        """The lock, with the store refreshed."""
-        asked_at = self._clock()
-        with self._open():
-            # A read that has waited for one that failed would fail in the same way.
-            if self._late is not None and self._late[0] >= asked_at:
-                raise copy.copy(self._late[1])
-            self._refresh()
-            yield
-
-    def _refresh(self) -> None:
-        self._late = None
-        try:
-            self._store.refresh()
-        except RetriableError as error:
-            self._late = (self._clock(), error)
-            raise
-
-
-class OffsetSnapshot:
-    """Committed offsets at one moment; ``KnownOffsets`` for connectors."""
-
-    def __init__(self, offsets: Mapping[SourcePartition, SourceOffset]) -> None:
-        self._offsets = offsets
-
-    def offset(self, partition: SourcePartition) -> SourceOffset | None:
-        """The committed offset of *partition*, or ``None``."""
-        return self._offsets.get(partition)
-
-    def offsets(
-        self, partitions: Iterable[SourcePartition]
-    ) -> Mapping[SourcePartition, SourceOffset | None]:
-        """The committed offsets of several partitions."""
-        return {each: self._offsets.get(each) for each in partitions}
-
-    def known(self) -> Mapping[SourcePartition, SourceOffset]:
-        """All committed offsets of the connector."""
-        return self._offsets
-
-
-class OverlaidOffsets(OffsetsByNames):
-    """A snapshot: the offset of each source partition is its *own*, or else the one *below* (KIP-618)."""
-
-    def __init__(
-        self,
-        own: Mapping[SourcePartition, SourceOffset],
-        below: Mapping[SourcePartition, SourceOffset],
-    ) -> None:
-        self._own = own
-        self._below = below
-        self._length: int | None = None
-
-    def __getitem__(self, partition: SourcePartition) -> SourceOffset:
-        own = self._own.get(partition)
-        return self._below[partition] if own is None else own
-
-    def __iter__(self) -> Iterator[SourcePartition]:
-        yield from self._own
-        yield from (each for each in self._below if each not in self._own)
-
-    def __len__(self) -> int:
-        if self._length is None:
-            self._length = len(self._own) + sum(each not in self._own for each in self._below)
-        return self._length
-
-    def of_names(self, names: frozenset[str]) -> OverlaidOffsets:
-        """See :class:`~headrace.connect.partition.OffsetsByNames`."""
-        return OverlaidOffsets(of_names(self._own, names), of_names(self._below, names))
-
-    def pairs(self) -> Iterator[tuple[SourcePartition, SourceOffset]]:
-        """See :class:`~headrace.connect.partition.Paired`."""
-        yield from self._own.items()
-        yield from (pair for pair in self._below.items() if pair[0] not in self._own)
-
-
-def missing_below(
-    own: Mapping[SourcePartition, SourceOffset], below: Mapping[SourcePartition, SourceOffset]
-) -> dict[SourcePartition, SourceOffset]:
-    """Those of *own* that are missing or different in *below*."""
-    return {
-        partition: offset for partition, offset in own.items() if below.get(partition) != offset
-    }
-
-
-_Known = Mapping[SourcePartition, SourceOffset]
-_NOTHING: _Known = MappingProxyType({})
-
-Write = Callable[[Sequence[OffsetEntry]], None]
-"""Commits records of an offsets topic."""
 
 
 class ConnectorOffsets(Protocol):
@@ -208,7 +26,7 @@ class ConnectorOffsets(Protocol):
         """All committed offsets, now. Writes nothing, and creates no topic."""
         ...
 
-    def foreign(self) -> Offsets:
+    def differently_encoded(self) -> Offsets:
         """Offsets that are now stored under other bytes than ours in the store to which the tasks write."""
         ...
 
@@ -216,7 +34,7 @@ class ConnectorOffsets(Protocol):
         """Commit *offsets*; ``None`` removes."""
         ...
 
-    def commit(self, offsets: Offsets, write: Write) -> None:
+    def commit(self, offsets: Offsets, write: WriteEntries) -> None:
         """Have *write* commit *offsets*, with tombstones for their other keys, to the store to which the tasks write."""
         ...
 
@@ -250,16 +68,16 @@ class WorkerOffsets:
         """All committed offsets, now."""
         return self._store.current(self._connector)
 
-    def foreign(self) -> Offsets:
+    def differently_encoded(self) -> Offsets:
         """Offsets that are now stored under other bytes than ours."""
-        return self._store.foreign(self._connector)
+        return self._store.differently_encoded(self._connector)
 
     def put(self, offsets: Offsets) -> None:
         """Commit *offsets*; ``None`` removes."""
         self._copies.finish(self._connector)
         self._store.put(self._connector, offsets)
 
-    def commit(self, offsets: Offsets, write: Write) -> None:
+    def commit(self, offsets: Offsets, write: WriteEntries) -> None:
         """Have *write* commit *offsets*, with tombstones for their other keys."""
         self._copies.finish(self._connector)
         write(self._store.entries_for(self._connector, offsets))
@@ -271,92 +89,6 @@ class WorkerOffsets:
     def settle(self, seconds: float) -> bool:
         """Return true: there are no copies."""
         return True
-
-
-class OwnTopic(Protocol):
-    """A topic of source offsets besides the worker's."""
-
-    def existing(self) -> LockedOffsetStore | None:
-        """The store on this topic, ``None`` while the topic does not exist."""
-        ...
-
-    def ensured(self) -> LockedOffsetStore:
-        """The store on this topic, which is created if it is missing."""
-        ...
-
-
-class OwnTopicOffsets:
-    """``ConnectorOffsets`` in a topic of the connector's own, over those in the worker's store (KIP-618).
-
-    Offsets committed in the *topic* are copied to the *worker*'s store afterwards. Removals are written to the
-    worker's store first: a value left there would take effect again.
-    """
-
-    def __init__(
-        self,
-        connector: str,
-        topic: OwnTopic,
-        *,
-        worker: LockedOffsetStore,
-        copies: SecondaryOffsetWriter,
-    ) -> None:
-        self._connector = connector
-        self._topic = topic
-        self._worker = worker
-        self._copies = copies
-        self._last_overlay: tuple[_Known, _Known, _Known] | None = None
-
-    def target(self, wanted: OffsetTarget) -> OffsetTarget:
-        """Its own topic, with copies, so that the connector can later do without the topic."""
-        return wanted
-
-    def current(self) -> OffsetSnapshot:
-        """All committed offsets, now: the connector's own, and the worker's where it has none."""
-        # Its own first: an offset that is being removed leaves the worker's store first, and must not reappear.
-        own = self._own()
-        below = self._worker.current(self._connector).known()
-        return OffsetSnapshot(self._overlaid(own, below))
-
-    def foreign(self) -> Offsets:
-        """Offsets that are now stored under other bytes than ours in the connector's topic."""
-        return self._topic.ensured().foreign(self._connector)
-
-    def put(self, offsets: Offsets) -> None:
-        """Commit *offsets*; ``None`` removes."""
-        store = self._topic.ensured()
-        self._around(offsets, lambda: store.put(self._connector, offsets))
-
-    def commit(self, offsets: Offsets, write: Write) -> None:
-        """Have *write* commit *offsets*, with tombstones for their other keys in the connector's topic."""
-        entries = self._topic.ensured().entries_for(self._connector, offsets)
-        self._around(offsets, lambda: write(entries))
-
-    def catch_up(self) -> None:
-        """Have offsets copied soon that are in the connector's topic and not in the worker's store."""
-        own = self._own()
-        below = self._worker.current(self._connector).known()
-        self._copies.later(self._connector, missing_below(own, below))
-
-    def settle(self, seconds: float) -> bool:
-        """Wait until all copies are written, at most *seconds*; returns whether they are."""
-        return self._copies.settle(self._connector, seconds)
-
-    def _around(self, offsets: Offsets, commit: Callable[[], None]) -> None:
-        values = {each: offset for each, offset in offsets.items() if offset is not None}
-        self._copies.first(self._connector, {each: None for each in offsets if each not in values})
-        commit()
-        self._copies.later(self._connector, values)
-
-    def _own(self) -> _Known:
-        store = self._topic.existing()
-        return _NOTHING if store is None else store.current(self._connector).known()
-
-    def _overlaid(self, own: _Known, below: _Known) -> _Known:
-        """The same object as before if both arguments are, so that callers see that nothing has changed."""
-        last = self._last_overlay
-        if last is None or last[0] is not own or last[1] is not below:
-            last = self._last_overlay = (own, below, OverlaidOffsets(own, below) if own else below)
-        return last[2]
 
 
 class NamesakeOffsets:
@@ -384,15 +116,15 @@ class NamesakeOffsets:
         """See ``ConnectorOffsets``."""
         return self._location().current()
 
-    def foreign(self) -> Offsets:
+    def differently_encoded(self) -> Offsets:
         """See ``ConnectorOffsets``."""
-        return self._location().foreign()
+        return self._location().differently_encoded()
 
     def put(self, offsets: Offsets) -> None:
         """See ``ConnectorOffsets``."""
         self._location().put(offsets)
 
-    def commit(self, offsets: Offsets, write: Write) -> None:
+    def commit(self, offsets: Offsets, write: WriteEntries) -> None:
         """See ``ConnectorOffsets``."""
         self._location().commit(offsets, write)
 

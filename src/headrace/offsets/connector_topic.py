@@ -11,15 +11,18 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
-from headrace.offsets.connector_stores import CLOSED, LockedOffsetStore
 from headrace.offsets.kafka_store import KafkaOffsetStore
+from headrace.offsets.store import (
+    CLOSED,
+    LockedOffsetStore,
+)
 
 # A late answer is reported, and the request retried.
 _PATIENCE_SECONDS = 15.0
 
 
 class KafkaOwnTopic:
-    """An :class:`~headrace.offsets.connector_stores.OwnTopic`. Any thread may call.
+    """An :class:`~headrace.offsets.secondary.OwnTopic`. Any thread may call.
 
     Raises :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time,
     :class:`~headrace.connect.errors.ConfigError` for a topic that is not compacted, and

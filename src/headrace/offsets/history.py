@@ -11,7 +11,10 @@ from headrace.herder.answers import ChangedOffset, PastChange
 from headrace.herder.errors import BadRequestError, NotFoundError
 from headrace.offsets.alteration import Known, are_stored, difference
 from headrace.offsets.codec import json_text
-from headrace.storage.protocols import HistoryEntry, Operation
+from headrace.storage.protocols import (
+    HistoryEntry,
+    Operation,
+)
 
 # As many as are readable in a message; the history and an export have all.
 _MOST_LISTED = 20

@@ -467,7 +467,7 @@ class OffsetIndex:
         """Whether no connector has an offset."""
         return not any(self.known(connector) for connector in {*self._forms, *self._tables})
 
-    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+    def differently_encoded(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """Those of ``known`` that are stored under other bytes than ours, alone or beside ours.
 
         Offsets that cannot be stored under our bytes, because of invalid text, are logged and left unchanged.
@@ -475,7 +475,7 @@ class OffsetIndex:
         return {
             partition: _offset(standing)
             for partition, standing in self._standing(connector)
-            if _is_foreign(connector, partition, standing)
+            if _is_differently_encoded(connector, partition, standing)
         }
 
     def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
@@ -534,7 +534,7 @@ def _decisive(key: bytes, rivals: Mapping[int, _Form], topic_partitions: int) ->
     return latest
 
 
-def _is_foreign(
+def _is_differently_encoded(
     connector: str, partition: SourcePartition, standing: Mapping[bytes, _Form]
 ) -> bool:
     try:

@@ -19,7 +19,7 @@ REFRESH_SECONDS = 60.0
 
 
 class KafkaOffsetStore:
-    """An :class:`~headrace.storage.protocols.OffsetStore` on the existing *topic*; one thread owns it.
+    """An :class:`~headrace.offsets.store.OffsetRecordStore` on the existing *topic*; one thread owns it.
 
     *producer* is created when ``put`` first needs it; with a transactional id ``put`` is atomic, without
     one each record is written by itself. ``refresh`` and ``put`` give up after *refresh_seconds* each, with
@@ -70,9 +70,9 @@ class KafkaOffsetStore:
         """Whether no connector has an offset, as of the last ``refresh``."""
         return self._index.is_empty()
 
-    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+    def differently_encoded(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """Those of ``known`` that are stored under other bytes than ours, alone or beside ours."""
-        return self._index.foreign(connector)
+        return self._index.differently_encoded(connector)
 
     def put(self, connector: str, offsets: Offsets) -> None:
         """Commit *offsets* atomically; ``None`` removes. Durable on return.

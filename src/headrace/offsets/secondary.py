@@ -1,16 +1,20 @@
-"""Secondary offsets: copies of connectors' own offsets in the worker's store, written after the commit (KIP-618)."""
+"""Offsets in a topic of the connector's own, over secondary offsets: copies in the worker's store, written after the commit (KIP-618)."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Protocol
 
 from headrace.connect.errors import ConnectError, ConnectorFencedError, RetriableError
-from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.partition import OffsetsByNames, SourceOffset, SourcePartition, of_names
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
 from headrace.offsets.codec import decoded_entries
+from headrace.offsets.store import LockedOffsetStore, OffsetSnapshot, WriteEntries
+from headrace.offsets.target import OffsetTarget
 
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 5.0
@@ -228,3 +232,137 @@ class SecondaryOffsetWriter:
             self._waiting[connector] = dict(offsets)
         else:
             self._waiting.pop(connector, None)
+
+
+class OverlaidOffsets(OffsetsByNames):
+    """A snapshot: the offset of each source partition is its *own*, or else the one *below* (KIP-618)."""
+
+    def __init__(
+        self,
+        own: Mapping[SourcePartition, SourceOffset],
+        below: Mapping[SourcePartition, SourceOffset],
+    ) -> None:
+        self._own = own
+        self._below = below
+        self._length: int | None = None
+
+    def __getitem__(self, partition: SourcePartition) -> SourceOffset:
+        own = self._own.get(partition)
+        return self._below[partition] if own is None else own
+
+    def __iter__(self) -> Iterator[SourcePartition]:
+        yield from self._own
+        yield from (each for each in self._below if each not in self._own)
+
+    def __len__(self) -> int:
+        if self._length is None:
+            self._length = len(self._own) + sum(each not in self._own for each in self._below)
+        return self._length
+
+    def of_names(self, names: frozenset[str]) -> OverlaidOffsets:
+        """See :class:`~headrace.connect.partition.OffsetsByNames`."""
+        return OverlaidOffsets(of_names(self._own, names), of_names(self._below, names))
+
+    def pairs(self) -> Iterator[tuple[SourcePartition, SourceOffset]]:
+        """See :class:`~headrace.connect.partition.Paired`."""
+        yield from self._own.items()
+        yield from (pair for pair in self._below.items() if pair[0] not in self._own)
+
+
+def missing_below(
+    own: Mapping[SourcePartition, SourceOffset], below: Mapping[SourcePartition, SourceOffset]
+) -> dict[SourcePartition, SourceOffset]:
+    """Those of *own* that are missing or different in *below*."""
+    return {
+        partition: offset for partition, offset in own.items() if below.get(partition) != offset
+    }
+
+
+_Known = Mapping[SourcePartition, SourceOffset]
+_NOTHING: _Known = MappingProxyType({})
+
+
+class OwnTopic(Protocol):
+    """A topic of source offsets besides the worker's."""
+
+    def existing(self) -> LockedOffsetStore | None:
+        """The store on this topic, ``None`` while the topic does not exist."""
+        ...
+
+    def ensured(self) -> LockedOffsetStore:
+        """The store on this topic, which is created if it is missing."""
+        ...
+
+
+class OwnTopicOffsets:
+    """``ConnectorOffsets`` in a topic of the connector's own, over those in the worker's store (KIP-618).
+
+    Offsets committed in the *topic* are copied to the *worker*'s store afterwards. Removals are written to the
+    worker's store first: a value left there would take effect again.
+    """
+
+    def __init__(
+        self,
+        connector: str,
+        topic: OwnTopic,
+        *,
+        worker: LockedOffsetStore,
+        copies: SecondaryOffsetWriter,
+    ) -> None:
+        self._connector = connector
+        self._topic = topic
+        self._worker = worker
+        self._copies = copies
+        self._last_overlay: tuple[_Known, _Known, _Known] | None = None
+
+    def target(self, wanted: OffsetTarget) -> OffsetTarget:
+        """Its own topic, with copies, so that the connector can later do without the topic."""
+        return wanted
+
+    def current(self) -> OffsetSnapshot:
+        """All committed offsets, now: the connector's own, and the worker's where it has none."""
+        # Its own first: an offset that is being removed leaves the worker's store first, and must not reappear.
+        own = self._own()
+        below = self._worker.current(self._connector).known()
+        return OffsetSnapshot(self._overlaid(own, below))
+
+    def differently_encoded(self) -> Offsets:
+        """Offsets that are now stored under other bytes than ours in the connector's topic."""
+        return self._topic.ensured().differently_encoded(self._connector)
+
+    def put(self, offsets: Offsets) -> None:
+        """Commit *offsets*; ``None`` removes."""
+        store = self._topic.ensured()
+        self._around(offsets, lambda: store.put(self._connector, offsets))
+
+    def commit(self, offsets: Offsets, write: WriteEntries) -> None:
+        """Have *write* commit *offsets*, with tombstones for their other keys in the connector's topic."""
+        entries = self._topic.ensured().entries_for(self._connector, offsets)
+        self._around(offsets, lambda: write(entries))
+
+    def catch_up(self) -> None:
+        """Have offsets copied soon that are in the connector's topic and not in the worker's store."""
+        own = self._own()
+        below = self._worker.current(self._connector).known()
+        self._copies.later(self._connector, missing_below(own, below))
+
+    def settle(self, seconds: float) -> bool:
+        """Wait until all copies are written, at most *seconds*; returns whether they are."""
+        return self._copies.settle(self._connector, seconds)
+
+    def _around(self, offsets: Offsets, commit: Callable[[], None]) -> None:
+        values = {each: offset for each, offset in offsets.items() if offset is not None}
+        self._copies.first(self._connector, {each: None for each in offsets if each not in values})
+        commit()
+        self._copies.later(self._connector, values)
+
+    def _own(self) -> _Known:
+        store = self._topic.existing()
+        return _NOTHING if store is None else store.current(self._connector).known()
+
+    def _overlaid(self, own: _Known, below: _Known) -> _Known:
+        """The same object as before if both arguments are, so that callers see that nothing has changed."""
+        last = self._last_overlay
+        if last is None or last[0] is not own or last[1] is not below:
+            last = self._last_overlay = (own, below, OverlaidOffsets(own, below) if own else below)
+        return last[2]

@@ -15,7 +15,7 @@ from headrace.herder.errors import BadRequestError, RequestError, ServerError
 from headrace.herder.requests import NOTHING_GIVEN, OffsetChange
 from headrace.observe.secret_masking import without_secrets
 from headrace.offsets.codec import decoded_value, encoded_value
-from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.services import RunSpec
 
 _INT64 = range(-(2**63), 2**63)

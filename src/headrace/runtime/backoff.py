@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 
 from headrace.connect.partition import SourceOffset, SourcePartition
-from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.micro_batch import BatchResult
 
 # A second micro-batch right after a lost one often loses for the same reason.

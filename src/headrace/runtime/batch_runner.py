@@ -16,7 +16,7 @@ from headrace.observe.events import (
     Replanned,
     TaskFailed,
 )
-from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.batch_progress import BatchProgress, SourceWaits
 from headrace.runtime.micro_batch import BatchResult, MicroBatch, SlotState
 from headrace.runtime.run_context import RunContext

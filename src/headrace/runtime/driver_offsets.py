@@ -11,7 +11,8 @@ from headrace.connect.task import Offsets, SourceTask, Split, TransactionContext
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.sender import OffsetEntry, Sender
-from headrace.offsets.connector_stores import ConnectorOffsetStores, OffsetSnapshot
+from headrace.offsets.connector_stores import ConnectorOffsetStores
+from headrace.offsets.store import OffsetSnapshot
 from headrace.offsets.target import OffsetTopic
 from headrace.runtime.fencing import PATIENCE_SECONDS, transactional_id
 from headrace.runtime.services import RunSpec

@@ -23,7 +23,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.kafka.producer import Waiting
 from headrace.kafka.transaction_coordinator import ProducerIdentity, TransactionCoordinator
 from headrace.observe.events import Committed
-from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.services import Coordinator, CopyWriter, RunSpec, Services
 from headrace.storage.protocols import TaskCount
 from headrace.task.slot_work import SlotWork
@@ -195,10 +195,10 @@ class Ownership:
         self.fence(give_up=give_up)
         self._services.offsets.keep_only(self._spec)
         offsets = self._services.offsets.of(self._spec)
-        if offsets.foreign():
+        if offsets.differently_encoded():
             # In this order, a write of another program in between is seen as a change.
             known = offsets.current()
-            self.commit(offsets.foreign(), planned_from=known)
+            self.commit(offsets.differently_encoded(), planned_from=known)
         # A driver that died between a commit and its copy has left that copy to be made.
         offsets.catch_up()
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from headrace.connect.connector import Plan, PlannedConnector, PlanRequest, SourceConnector
 from headrace.observe.events import ConnectorIdle, OffsetsMoved, Waiting
-from headrace.offsets.connector_stores import OffsetSnapshot
+from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.assignment import check_room, checked_plan, planned_works, polled_works
 from headrace.runtime.backoff import NoProgressGuard, PollBackoff
 from headrace.runtime.batch_runner import BatchSupervisor

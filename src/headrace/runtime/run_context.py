@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from headrace.offsets.connector_stores import ConnectorOffsets, OffsetSnapshot
+from headrace.offsets.connector_stores import ConnectorOffsets
+from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.backoff import Backoff
 from headrace.runtime.fencing import Ownership
 from headrace.runtime.services import RunSpec, Services

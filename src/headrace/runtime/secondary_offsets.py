@@ -14,7 +14,7 @@ from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import OffsetEntry, Sender
 from headrace.kafka.transaction_coordinator import TransactionCoordinator
-from headrace.offsets.connector_stores import LockedOffsetStore
+from headrace.offsets.store import LockedOffsetStore
 from headrace.runtime.driver_offsets import commit_entries
 from headrace.runtime.fencing import PATIENCE_SECONDS, giving_up, secondary_id
 

@@ -16,7 +16,10 @@ from headrace.observe.events import EventListener
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.engine import Capacity, Engine, LocalProcesses, Processes
-from headrace.storage.protocols import ConfigStore, StatusStore
+from headrace.storage.protocols import (
+    ConfigStore,
+    StatusStore,
+)
 from headrace.task.connector_spec import ConnectorSpec
 from headrace.task.sql.step import SqlStage
 

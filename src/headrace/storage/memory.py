@@ -24,7 +24,7 @@ from headrace.storage.protocols import (
 
 
 class MemoryOffsetStore:
-    """An :class:`~headrace.storage.protocols.OffsetStore`; keeps the bytes that Kafka would keep."""
+    """An :class:`~headrace.offsets.store.OffsetRecordStore`; keeps the bytes that Kafka would keep."""
 
     def __init__(self) -> None:
         self._index = OffsetIndex()
@@ -44,9 +44,9 @@ class MemoryOffsetStore:
         """Whether no connector has an offset, as of the last ``refresh``."""
         return self._index.is_empty()
 
-    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+    def differently_encoded(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """Those of ``known`` that are stored under other bytes than ours, alone or beside ours."""
-        return self._index.foreign(connector)
+        return self._index.differently_encoded(connector)
 
     def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
         """The records that ``put`` would write, as of the last ``refresh``."""

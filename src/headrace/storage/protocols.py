@@ -7,55 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
-
-
-class OffsetStore(Protocol):
-    """Committed source offsets, by connector. One owner thread; the only record of progress."""
-
-    def refresh(self) -> None:
-        """See everything committed before this call.
-
-        Blocks; raises :class:`~headrace.connect.errors.RetriableError` naming the store when its end is
-        not reached before the deadline that the store was made with.
-        """
-        ...
-
-    def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
-        """All offsets of *connector* as of the last ``refresh``; a snapshot that does not change."""
-        ...
-
-    def is_empty(self) -> bool:
-        """Whether no connector has an offset, as of the last ``refresh``."""
-        ...
-
-    def put(self, connector: str, offsets: Offsets) -> None:
-        """Commit *offsets* atomically; ``None`` removes. Durable on return.
-
-        Not for offsets that must share a transaction with records: those go through the sender.
-        """
-        ...
-
-    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
-        """Those of ``known`` that are stored under other bytes than ours, alone or beside ours.
-
-        Writing them back unchanged leaves only our bytes. Called once when a connector is taken over.
-        """
-        ...
-
-    def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
-        """The records that ``put`` would write, for a caller that writes them in a transaction of its own.
-
-        They include tombstones for other bytes of the same partitions, as of the last ``refresh``.
-        Raises ``ValueError`` for text that cannot be stored.
-        """
-        ...
-
-    def close(self) -> None:
-        """Release the store's clients or files."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

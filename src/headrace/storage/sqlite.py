@@ -41,7 +41,7 @@ _CONNECTOR_ITSELF = -1
 
 
 class SqliteOffsetStore:
-    """An :class:`~headrace.storage.protocols.OffsetStore`; rows hold the bytes that Kafka would hold."""
+    """An :class:`~headrace.offsets.store.OffsetRecordStore`; rows hold the bytes that Kafka would hold."""
 
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
@@ -63,9 +63,9 @@ class SqliteOffsetStore:
         """Whether no connector has an offset, as of the last ``refresh``."""
         return self._index.is_empty()
 
-    def foreign(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+    def differently_encoded(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
         """Those of ``known`` that are stored under other bytes than ours, alone or beside ours."""
-        return self._index.foreign(connector)
+        return self._index.differently_encoded(connector)
 
     def entries_for(self, connector: str, offsets: Offsets) -> list[OffsetEntry]:
         """The records that ``put`` would write, as of the last ``refresh``."""

@@ -8,12 +8,12 @@ import pytest
 
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.offsets.codec import encoded_entries
+from headrace.offsets.store import OffsetStore
 from headrace.storage.protocols import (
     ChangeStore,
     ConfigStore,
     HistoryEntry,
     Intent,
-    OffsetStore,
     Operation,
     Phase,
     Retention,

@@ -27,10 +27,11 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.observe.events import EventListener
 from headrace.observe.log_format import form_in_use
-from headrace.offsets.connector_stores import ConnectorOffsetStores, LockedOffsetStore
+from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.connector_topic import KafkaOwnTopic
 from headrace.offsets.java_file import OffsetsFileError, java_offsets
 from headrace.offsets.kafka_store import KafkaOffsetStore
+from headrace.offsets.store import LockedOffsetStore, OffsetRecordStore
 from headrace.offsets.target import DriverStore, OffsetTopic
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.driver_offsets import DriverOffsetCommitter
@@ -38,7 +39,6 @@ from headrace.runtime.engine import Capacity, Engine
 from headrace.runtime.fencing import Ownership, coordinator_of
 from headrace.runtime.secondary_offsets import SecondaryOffsetTopic
 from headrace.runtime.services import RunSpec, Services, Timing
-from headrace.storage.protocols import OffsetStore
 from headrace.storage.sqlite import SqliteStorage
 from headrace.task.connector_spec import PluginChoice
 
@@ -172,7 +172,7 @@ def reach_kafka(config: WorkerConfig) -> str:
         ) from error
 
 
-def offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) -> OffsetStore:
+def offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) -> OffsetRecordStore:
     """The store of the worker's source offsets, with its topic created; refuses a location other than before."""
     topic = config.offsets_topic(group_id)
     location = f"the topic {topic}" if config.offsets_in_topic else "the state file"
@@ -184,7 +184,7 @@ def offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) ->
     return _kafka_offsets(config, topic) if config.offsets_in_topic else storage.offsets
 
 
-def _kafka_offsets(config: WorkerConfig, topic: str) -> OffsetStore:
+def _kafka_offsets(config: WorkerConfig, topic: str) -> OffsetRecordStore:
     return KafkaOffsetStore(
         topic,
         client=client_config(config.connection()),
