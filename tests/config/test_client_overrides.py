@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.config.worker_config import WorkerConfig, override_problems
+from headrace.config.client_settings import override_problems
+from headrace.config.worker_config import WorkerConfig
 
 _POLICY = "connector.client.config.override.policy"
 _JAVA = "org.apache.kafka.connect.connector.policy.{}ConnectorClientConfigOverridePolicy"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.config.worker_config import local_cores, machine_cores, shortage
+from headrace.config.spark_cores import local_cores, machine_cores, shortage
 
 
 @pytest.mark.parametrize(

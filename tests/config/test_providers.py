@@ -13,10 +13,11 @@ from headrace.config.providers import (
     EnvironmentProvider,
     FileProvider,
     LookupFailedError,
+    Resolution,
     provider_problems,
     providers_of,
+    resolution,
 )
-from headrace.config.secret_values import Resolution, resolution
 
 CANARY = "canary in the mine"
 JAVA = "org.apache.kafka.common.config.provider"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.config.worker_config import WorkerConfig, make_folder, new_identity
+from headrace.config.state_file import make_folder, new_identity
+from headrace.config.worker_config import WorkerConfig
 from headrace.connect.errors import ConfigError
 
 CONVERTERS = {"key.converter": "string", "value.converter": "string"}

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from headrace.config.rules import worker_problems
-from headrace.config.worker_config import WorkerConfig, state_path, worker_warnings
+from headrace.config.state_file import state_path
+from headrace.config.worker_config import WorkerConfig, worker_warnings
 from headrace.connect.errors import ConfigError
 from headrace.converters import converter_problems
 from headrace.task.connector_spec import Delivery, PluginChoice

@@ -13,8 +13,7 @@ from typing import Any
 from doubles.puppets import PLANNED, PlannedPuppet
 from headrace.config.client_settings import OwnOffsets
 from headrace.config.connector_config import connector_version
-from headrace.config.providers import FileProvider
-from headrace.config.secret_values import Resolution, resolution
+from headrace.config.providers import FileProvider, Resolution, resolution
 from headrace.connect.errors import ConfigError, ConnectError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.setting import Setting

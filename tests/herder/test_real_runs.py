@@ -15,7 +15,7 @@ import pytest
 import headrace
 from doubles.puppets import PlannedPuppet, PolledPuppet, Puppet, puppet
 from headrace.config.connector_config import connector_version
-from headrace.config.secret_values import Resolution
+from headrace.config.providers import Resolution
 from headrace.connect.connector import ConnectorContext, Plan
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition

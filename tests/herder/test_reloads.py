@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.config.providers import DirectoryProvider, FileProvider
-from headrace.config.secret_values import Resolution, resolution
+from headrace.config.providers import DirectoryProvider, FileProvider, Resolution, resolution
 from headrace.connect.errors import ConnectorFencedError
 from headrace.herder.answers import State
 from headrace.herder.errors import NotFoundError

@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 import pytest
 
-from headrace.config.secret_values import resolution
+from headrace.config.providers import resolution
 from headrace.connect.connector import ExactlyOnceSupport
 from headrace.connectors.file_stream import FileStreamSourceConnector
 from headrace.plugins import Plugins, checked_worker

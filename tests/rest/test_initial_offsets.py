@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from doubles.puppets import PLANNED
-from headrace.config.secret_values import Resolution
+from headrace.config.providers import Resolution
 from headrace.connect.errors import OffsetsError, RetriableError
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer

@@ -15,7 +15,8 @@ from headrace.cli.table import one_line, table_lines
 from headrace.config.client_settings import OwnOffsets, own_offsets
 from headrace.config.config_files import connector_config, read_worker_file
 from headrace.config.connector_config import ConnectorConfig
-from headrace.config.worker_config import WorkerConfig, state_path
+from headrace.config.state_file import state_path
+from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import Explained, PlannedConnector, PlanRequest
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.connect.partition import KnownOffsets, SourceOffset, SourcePartition

@@ -23,7 +23,8 @@ from headrace.config.config_files import (
     read_connector_file,
     read_worker_file,
 )
-from headrace.config.worker_config import WorkerConfig, make_folder, state_path
+from headrace.config.state_file import make_folder, state_path
+from headrace.config.worker_config import WorkerConfig
 from headrace.herder.protocol import standings
 from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.startup import take_in

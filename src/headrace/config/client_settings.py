@@ -1,4 +1,4 @@
-"""Settings of a worker's and a connector's Kafka clients, also of those for its own offsets topic. Contacts no broker."""
+"""Settings of a worker's and a connector's Kafka clients, and which of them a connector may override. Contacts no broker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from headrace.config.connector_config import ConnectorConfig
-from headrace.config.worker_config import WorkerConfig
+from headrace.config.worker_config import OVERRIDES, WorkerConfig, policy_name
 from headrace.connect.config import Problem, under
 from headrace.connect.errors import ConfigError
 from headrace.kafka.client_config import (
@@ -22,6 +22,7 @@ _SERVERS = "bootstrap.servers"
 # No one reads more, and a request may have a hundred thousand.
 _NAMED = 20
 KEY: Final = "offsets.storage.topic"
+_OF_PRINCIPALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
 
 
 def worker_client_problems(worker: WorkerConfig) -> Iterator[Problem]:
@@ -44,6 +45,24 @@ def connector_client_problems(
     overrides = under(props, "admin.override.")
     if overrides:
         yield from _own(overrides, _connection_problems(admin), prefix="admin.override.")
+
+
+def override_problems(
+    props: Mapping[str, str], policy: str, allowlist: tuple[str, ...]
+) -> Iterator[Problem]:
+    """The overrides in a connector's *props* that the *policy* refuses, in Kafka Connect's words.
+
+    *allowlist* are the settings that the policy Allowlist allows.
+    """
+    name = policy_name(policy)
+    if name == "All":
+        return
+    allowed = {"Principal": _OF_PRINCIPALS, "Allowlist": frozenset(allowlist)}.get(name or "", ())
+    for prefix in OVERRIDES:
+        for key in under(props, prefix):
+            if key not in allowed:
+                message = f"The '{name}' policy does not allow '{key}' to be overridden in the connector configuration."
+                yield f"{prefix}{key}", message
 
 
 def worker_client_warnings(worker: WorkerConfig) -> tuple[str, ...]:

@@ -9,18 +9,13 @@ from typing import Final
 from headrace.config.client_settings import (
     connector_client_problems,
     connector_client_warnings,
+    override_problems,
     own_offsets_problems,
     worker_client_problems,
 )
 from headrace.config.connector_config import ConnectorConfig, error_warnings
 from headrace.config.topic_settings import topic_problems, topic_warnings
-from headrace.config.worker_config import (
-    ROLES,
-    Role,
-    WorkerConfig,
-    override_problems,
-    transaction_timeout_ms,
-)
+from headrace.config.worker_config import ROLES, Role, WorkerConfig, transaction_timeout_ms
 from headrace.connect.config import Problem, every_problem
 from headrace.connect.errors import ConfigError
 from headrace.task.connector_spec import BoundaryKind, PluginChoice

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final, Literal
 
 from headrace.config.providers import provider_problems
+from headrace.config.spark_cores import machine_cores, shortage
 from headrace.config.unknown_keys import (
     REST_KEYS,
     REST_PREFIXES,
@@ -18,8 +16,7 @@ from headrace.config.unknown_keys import (
     unknown_key_warnings,
     worker_refusals,
 )
-from headrace.connect.config import Config, Problem, setting, under
-from headrace.connect.errors import ConfigError
+from headrace.connect.config import Config, Problem, setting
 from headrace.connect.setting import SettingType
 from headrace.kafka.client_config import CONNECTION_PREFIXES, DEFAULT_TRANSACTION_TIMEOUT_MS
 from headrace.task.connector_spec import Delivery, PluginChoice
@@ -37,10 +34,7 @@ POLICIES: Final = ("All", "Allowlist", "None", "Principal")
 
 _PACKAGE = "org.apache.kafka.connect.connector.policy"
 _SUFFIX = "ConnectorClientConfigOverridePolicy"
-_OF_PRINCIPALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
 SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
-# As Spark reads it: local[threads] and local[threads,failures]. local-cluster is a cluster.
-_LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
 ROLES: Final[tuple[Role, ...]] = ("key", "value", "header")
 """The parts of a record that have a converter each."""
 
@@ -98,24 +92,6 @@ def policy_problem(named: str) -> str | None:
     if policy_name(named):
         return None
     return f"Class {named} could not be found. Valid ones are: {', '.join(POLICIES)}."
-
-
-def override_problems(
-    props: Mapping[str, str], policy: str, allowlist: tuple[str, ...]
-) -> Iterator[Problem]:
-    """The overrides in a connector's *props* that the *policy* refuses, in Kafka Connect's words.
-
-    *allowlist* are the settings that the policy Allowlist allows.
-    """
-    name = policy_name(policy)
-    if name == "All":
-        return
-    allowed = {"Principal": _OF_PRINCIPALS, "Allowlist": frozenset(allowlist)}.get(name or "", ())
-    for prefix in OVERRIDES:
-        for key in under(props, prefix):
-            if key not in allowed:
-                message = f"The '{name}' policy does not allow '{key}' to be overridden in the connector configuration."
-                yield f"{prefix}{key}", message
 
 
 class WorkerSettings(Config):
@@ -328,38 +304,6 @@ class WorkerSettings(Config):
     )
 
 
-def local_cores(master: str, *, machine: int | None) -> int | None:
-    """How many tasks Spark runs at once with this *master*; ``None`` when *master* does not say.
-
-    *machine* is how many cores Spark's machine has, ``None`` when that is not known.
-    """
-    found = _LOCAL.fullmatch(master.strip())
-    if found is None:
-        return None
-    threads = found[1] or "1"
-    return machine if threads == "*" else int(threads)
-
-
-def shortage(master: str, *, slots: int, machine: int | None) -> str | None:
-    """Why some slots would wait for ever for a core, and what to change; ``None`` when there are enough cores."""
-    cores = local_cores(master, machine=machine)
-    if cores is None or cores >= slots:
-        return None
-    tasks = "task" if cores == 1 else "tasks"
-    lower = f", or lower headrace.slots to {cores}" if cores else ""
-    where = " on this machine" if "*" in master else ""
-    return (
-        f"{master.strip()} runs {cores} {tasks} at once{where}, fewer than headrace.slots says ({slots}): "
-        f"make it local[{slots}]{lower}."
-    )
-
-
-def machine_cores() -> int:
-    """The cores that this process may use, as Spark's Java counts them for ``local[*]``."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-
-
 Role = Literal["key", "value", "header"]
 
 
@@ -502,50 +446,3 @@ def _delivery_warnings(props: Mapping[str, str]) -> Iterator[str]:
             "exactly.once.source.support=disabled: after a failure, some records may be sent to Kafka again. "
             "Leave it out for exactly-once."
         )
-
-
-def state_path(config: WorkerConfig, worker_file: Path, environ: Mapping[str, str]) -> Path:
-    """The path of the SQLite file: as configured, or one for each *worker_file* below the user's state directory.
-
-    Pure; makes no folder.
-    """
-    if config.state_file:
-        return worker_file.parent / Path(config.state_file).expanduser()
-    home = Path(environ.get("HOME", "~")).expanduser()
-    states = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
-    mark = hashlib.sha256(str(worker_file.absolute()).encode()).hexdigest()[:8]
-    return states / "headrace" / f"{worker_file.stem}-{mark}.db"
-
-
-def make_folder(config: WorkerConfig, path: Path) -> None:
-    """Make the folder of the state file at *path*, unless *config* names that file.
-
-    A configured folder that does not exist is taken for a mistake in its name: a new state file would mean a new
-    worker, which sends everything again. Raises :class:`~headrace.connect.errors.ConfigError` for it, and
-    when a folder cannot be created. Called once, before the file is opened.
-    """
-    folder = path.parent
-    if config.state_file:
-        if not folder.is_dir():
-            raise _refused(f"The folder {folder} does not exist. Create it, or correct the path.")
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        message = f"Its folder {folder} cannot be created: {error.strerror}."
-        raise _refused(f"{message} Set state.file to a path that can be written.") from error
-
-
-def new_identity(config: WorkerConfig, group_id: str, path: Path) -> str:
-    """The message for a worker without progress, because its state file has just been created."""
-    ways = [f"state.file={path}"]
-    if config.offsets_in_topic:
-        ways.insert(0, f"group.id={group_id}")
-    return (
-        f"This worker is new: it has created the state file {path}, uses group.id={group_id}, and has no source "
-        f"offsets yet. Set {' or '.join(ways)} to keep its progress when its configuration file is moved or renamed."
-    )
-
-
-def _refused(sentence: str) -> ConfigError:
-    return ConfigError([("state.file", sentence)], where="The worker's configuration")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from headrace.config.secret_values import Resolution
+from headrace.config.providers import Resolution
 from headrace.connect.errors import ConnectorFencedError
 from headrace.herder.answers import State, TargetState
 from headrace.herder.lifecycle import (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from headrace.config.connector_config import ConnectorConfig
-from headrace.config.secret_values import Resolution
+from headrace.config.providers import Resolution
 from headrace.herder.answers import ConnectorStatus, Standing, State
 from headrace.herder.errors import RequestError
 from headrace.herder.protocol import Config

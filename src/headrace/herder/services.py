@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
-from headrace.config.secret_values import Resolution
+from headrace.config.providers import Resolution
 from headrace.connect.setting import Setting
 from headrace.herder.answers import ConfigInfos, Plugin
 from headrace.offsets.administration import OffsetChanges

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from headrace import __version__
-from headrace.config.secret_values import Resolution
+from headrace.config.providers import Resolution
 from headrace.connect.setting import Setting
 from headrace.herder.answers import (
     ConfigInfos,

@@ -8,7 +8,8 @@ from typing import Final
 
 from headrace.config.aliases import JAVA_ALIASES, UnknownConnectorError
 from headrace.config.connector_config import connector_version
-from headrace.config.secret_values import Resolution, is_secret_key, resolved_in
+from headrace.config.providers import Resolution, resolved_in
+from headrace.config.secret_values import is_secret_key
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import SourceConnector
 from headrace.connect.setting import HIDDEN, Setting

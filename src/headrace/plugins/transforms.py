@@ -15,7 +15,7 @@ from headrace.config.connector_config import (
     own_settings,
     stage_choices,
 )
-from headrace.config.secret_values import Resolution
+from headrace.config.providers import Resolution
 from headrace.connect.config import Config, Problem
 from headrace.connect.setting import Setting, SettingType
 from headrace.herder.answers import Plugin, PluginKind

@@ -11,8 +11,8 @@ from typing import Final
 from headrace.config.aliases import UnknownConnectorError
 from headrace.config.config_files import config_texts
 from headrace.config.connector_config import ConnectorConfig, aliases, connector_version
+from headrace.config.providers import Resolution, resolved_in
 from headrace.config.rules import connector_problems, connector_warnings
-from headrace.config.secret_values import Resolution, resolved_in
 from headrace.config.topic_settings import DEFAULT, GROUPS
 from headrace.config.unknown_keys import hinted, unknown_key_warnings
 from headrace.config.worker_config import OVERRIDES, ROLES, WorkerConfig

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from headrace.config.secret_values import Resolution, is_secret_key
+from headrace.config.providers import Resolution
+from headrace.config.secret_values import is_secret_key
 from headrace.connect.config import Problem
 from headrace.connect.setting import HIDDEN, Setting, SettingType, parsed
 from headrace.plugins.discovery import ABSTRACT, WRONG_KIND

@@ -10,8 +10,9 @@ from typing import Final
 from headrace.class_path import make_importable
 from headrace.config.client_settings import worker_client_warnings
 from headrace.config.config_files import config_texts
+from headrace.config.providers import resolved_in
 from headrace.config.rules import ConverterCheck, every_worker_problem
-from headrace.config.secret_values import resolved_in, spark_problems
+from headrace.config.secret_values import spark_problems
 from headrace.config.worker_config import WorkerConfig, servers_problems, worker_warnings
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError

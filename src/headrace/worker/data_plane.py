@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from headrace.config.worker_config import WorkerConfig, shortage
+from headrace.config.spark_cores import shortage
+from headrace.config.worker_config import WorkerConfig
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import RetriableError, TaskFailedError

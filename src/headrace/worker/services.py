@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from headrace.config.worker_config import WorkerConfig, new_identity
+from headrace.config.state_file import new_identity
+from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import (
     ConfigError,

@@ -1,0 +1,41 @@
+"""How many tasks Spark runs at once, as far as its master says, and whether that is enough for a worker's slots."""
+
+from __future__ import annotations
+
+import os
+import re
+
+# As Spark reads it: local[threads] and local[threads,failures]. local-cluster is a cluster.
+_LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
+
+
+def local_cores(master: str, *, machine: int | None) -> int | None:
+    """How many tasks Spark runs at once with this *master*; ``None`` when *master* does not say.
+
+    *machine* is how many cores Spark's machine has, ``None`` when that is not known.
+    """
+    found = _LOCAL.fullmatch(master.strip())
+    if found is None:
+        return None
+    threads = found[1] or "1"
+    return machine if threads == "*" else int(threads)
+
+
+def shortage(master: str, *, slots: int, machine: int | None) -> str | None:
+    """Why some slots would wait for ever for a core, and what to change; ``None`` when there are enough cores."""
+    cores = local_cores(master, machine=machine)
+    if cores is None or cores >= slots:
+        return None
+    tasks = "task" if cores == 1 else "tasks"
+    lower = f", or lower headrace.slots to {cores}" if cores else ""
+    where = " on this machine" if "*" in master else ""
+    return (
+        f"{master.strip()} runs {cores} {tasks} at once{where}, fewer than headrace.slots says ({slots}): "
+        f"make it local[{slots}]{lower}."
+    )
+
+
+def machine_cores() -> int:
+    """The cores that this process may use, as Spark's Java counts them for ``local[*]``."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
