@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from headrace.connect.errors import RetriableError
-from headrace.spark.engine import SessionKeeper
+from headrace.spark.session import SessionKeeper
 from headrace.testing.waiting import until
 
 PATIENCE_SECONDS = 10.0

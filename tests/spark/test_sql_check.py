@@ -13,7 +13,7 @@ from pyspark.sql import types as t
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
 from headrace.spark.sql_check import operators, refused_of, sql_problems
-from headrace.spark.sql_rows import unsupported_fields
+from headrace.spark.sql_step import unsupported_fields
 from headrace.task.sql.step import FrameTypes, SqlStage, SqlStep
 from spark.sql_frames import FIELDS, frame_schema, spark_schema
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace.spark.engine import SparkEngine
-from headrace.spark.sql_check import Answers, types_after_step
+from headrace.spark.sql_check import SessionCache, types_after_step
 from headrace.task.sql.spark_types import spark_type
 from headrace.task.sql.step import FrameTypes, SqlStage, SqlStep
 
@@ -97,7 +97,7 @@ class Session:
 
 def test_a_session_that_no_one_has_is_not_kept_by_its_answers() -> None:
     """A worker opens others over time."""
-    answers, session = Answers[int](), Session()
+    answers, session = SessionCache[int](), Session()
     gone = weakref.ref(session)
 
     assert [1, 1] == [answers.of(session, "q", lambda value=value: value) for value in (1, 2)]
@@ -109,14 +109,14 @@ def test_a_session_that_no_one_has_is_not_kept_by_its_answers() -> None:
 
 def test_the_answers_of_one_session_are_not_those_of_another() -> None:
     """They may know other functions."""
-    answers, sessions = Answers[int](), (Session(), Session())
+    answers, sessions = SessionCache[int](), (Session(), Session())
 
     assert [0, 1] == [answers.of(each, "q", lambda n=n: n) for n, each in enumerate(sessions)]
 
 
 def test_old_answers_are_forgotten() -> None:
     """The least recently asked first."""
-    answers, session = Answers[int](), Session()
+    answers, session = SessionCache[int](), Session()
     for question in range(40):
         answers.of(session, question, lambda: 1)
         answers.of(session, 0, lambda: 1)

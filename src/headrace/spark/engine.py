@@ -7,26 +7,40 @@ import logging
 import tempfile
 import threading
 import zipfile
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.spark import java_process
 from headrace.spark.failures import full_text, in_short, of_expression
-from headrace.spark.session import SparkSettings, cut_off, discard_session, stop_session
-from headrace.spark.slot_function import OUTCOME_SCHEMA, ArrowFunction, slot_function, warm
-from headrace.spark.sql_check import sql_problems
-from headrace.spark.sql_step import split_job
+from headrace.spark.session import (
+    SessionKeeper,
+    SparkSettings,
+    cut_off,
+    discard_session,
+    stop_session,
+)
+from headrace.spark.slot_function import (
+    OUTCOME_SCHEMA,
+    ArrowFunction,
+    reading_function,
+    slot_function,
+    warm,
+    writing_function,
+)
+from headrace.spark.sql_check import sql_problems, types_after_step
+from headrace.spark.sql_step import with_expressions
 from headrace.spark.start import SparkStart
 from headrace.task.slot_report import STALE, Outcome
 from headrace.task.slot_work import SlotTicket
-from headrace.task.sql.step import SqlStage
+from headrace.task.sql.reader import ArrowFlush
+from headrace.task.sql.step import SqlStage, SqlStep
 
 _log = logging.getLogger(__name__)
 
@@ -58,117 +72,6 @@ def packed(module: str, folder: Path) -> Path:
             for each in sorted(origin.parent.rglob("*.py")):
                 target.write(each, each.relative_to(origin.parent.parent))
     return archive
-
-
-Session = TypeVar("Session")
-
-# PySpark keeps its gateway and its session in class attributes, so a process opens one at a time.
-_process = threading.Lock()
-
-
-class SessionKeeper(Generic[Session]):
-    """Opens and replaces a session. Any thread may call :meth:`session`; one opens it, the others wait for it.
-
-    Opening may block indefinitely: a cluster without free cores, a server that does not answer. So no lock that
-    :meth:`close` needs is held meanwhile. *open_one* opens a session and leaves nothing behind when it raises, *stop*
-    ends a session quickly, *discard* cleans up after a lost one, which may also take long, and *abandon*, which
-    another thread calls, makes the two long operations fail soon if that is possible.
-    """
-
-    def __init__(
-        self,
-        *,
-        open_one: Callable[[], Session],
-        stop: Callable[[Session], None],
-        discard: Callable[[Session], None],
-        abandon: Callable[[], None],
-    ) -> None:
-        self._open_one = open_one
-        self._stop = stop
-        self._discard = discard
-        self._abandon = abandon
-        self._changed = threading.Condition()
-        self._session: Session | None = None
-        self._busy = False
-        self._under_way = False
-        self._closed = False
-
-    def session(self) -> Session:
-        """The session, opened when there is none.
-
-        Raises what opening it raises, and :class:`~headrace.connect.errors.RetriableError` once closed.
-        """
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or not self._busy)
-            self.check_open()
-            if self._session is not None:
-                return self._session
-            self._busy = True
-        with self._alone():
-            return self._opened()
-
-    def opened(self) -> Session | None:
-        """The session if one is open; does not open one and does not wait."""
-        with self._changed:
-            return self._session
-
-    def replace(self, session: Session) -> bool:
-        """Discard *session*, which is lost; ``False`` when another thread has done so already."""
-        with self._changed:
-            if self._session is not session:
-                return False
-            self._session, self._busy = None, True
-        with self._alone():
-            self._discard(session)
-        return True
-
-    def close(self) -> None:
-        """Stop the session; if one is being opened, give it up without waiting for it."""
-        with self._changed:
-            self._closed = True
-            session, self._session = self._session, None
-            under_way = self._under_way
-            self._changed.notify_all()
-        if session is not None:
-            self._stop(session)
-        elif under_way:
-            self._abandon()
-
-    def check_open(self) -> None:
-        """Raise :class:`~headrace.connect.errors.RetriableError` once closed; *open_one* calls it between steps."""
-        if self._closed:
-            raise _too_late()
-
-    @contextmanager
-    def _alone(self) -> Generator[None]:
-        try:
-            with _process:
-                with self._changed:
-                    self.check_open()
-                    self._under_way = True
-                yield
-        finally:
-            with self._changed:
-                self._busy = self._under_way = False
-                self._changed.notify_all()
-
-    def _opened(self) -> Session:
-        try:
-            session = self._open_one()
-        except Exception as error:
-            if self._closed:
-                raise _too_late() from error
-            raise
-        with self._changed:
-            if not self._closed:
-                self._session = session
-                return session
-        self._stop(session)
-        raise _too_late()
-
-
-def _too_late() -> RetriableError:
-    return RetriableError("Spark is not started any more: its worker has been closed.")
 
 
 class SparkEngine:
@@ -376,3 +279,58 @@ def _is_alive(session: SparkSession, error: Exception) -> bool:
     except Exception as gone:  # noqa: BLE001 - any failure of such a simple call means "no"
         _log.debug("The Spark session does not answer: %s", gone)
         return False
+
+
+_ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
+# So many filler rows are made twice a second: Spark's default of 10,000 costs some milliseconds.
+_MOST_ROWS: Final = 200_000
+# Four of the buffers that Spark gives a Python process.
+_FLUSH_OCTETS: Final = 4 * 65_536
+
+
+def split_job(
+    session: SparkSession,
+    tickets: Sequence[SlotTicket],
+    sql_stage: SqlStage,
+    plugin_folders: Sequence[str] = (),
+) -> DataFrame:
+    """The outcomes of *tickets*' slots, each of which reads and writes in separate processes.
+
+    The job has one stage, whose rows keep their order. Raises :class:`~headrace.connect.errors.TaskFailedError` for a
+    step that Spark refuses, and for a session whose Arrow batch size would hold rows back.
+    """
+    count, types = len(tickets), types_after_step(session, sql_stage)
+    reading = reading_function(tickets, types, _flush_settings(session), plugin_folders)
+    frames = session.range(0, count, 1, count).mapInArrow(
+        reading, from_arrow_schema(types.schema())
+    )
+    writing = writing_function(tickets, plugin_folders)
+    return applied(frames, sql_stage.step).mapInArrow(writing, OUTCOME_SCHEMA)
+
+
+def _flush_settings(session: SparkSession) -> ArrowFlush:
+    value = session.conf.get(_ROWS)
+    rows = int(str(value))
+    if not 0 < rows <= _MOST_ROWS:
+        raise TaskFailedError(
+            f"The Spark session has {_ROWS}={value}: between reading and writing, rows would wait for that many "
+            f"others. For a SparkSql step it must be from 1 to {_MOST_ROWS}; Spark's default is 10000."
+        )
+    return ArrowFlush(rows=rows, octets=_FLUSH_OCTETS)
+
+
+def applied(frame: DataFrame, step: SqlStep) -> DataFrame:
+    """*frame* after *step*: the same rows and columns, in the same order. Runs nothing.
+
+    *frame* has the columns of frames of records. The function is applied first, then ``where``, then ``select``. They
+    are evaluated for records (kind 0) that are to be kept. ``where`` only changes ``keep``; a record that is not kept
+    has no value after a ``select`` or a function, and a null value stays null.
+
+    Raises :class:`~headrace.connect.errors.TaskFailedError`, naming the setting, for what Spark refuses or would not
+    execute row by row.
+    """
+    problems = sql_problems(frame.sparkSession, frame.schema, step)
+    if problems:
+        reasons = " ".join(f"{step.prefix}{name}: {sentence}" for name, sentence in problems)
+        raise TaskFailedError(f"The SparkSql step is invalid. {reasons}")
+    return with_expressions(frame, step)

@@ -1,4 +1,4 @@
-"""Opens a Spark session from a worker's settings, and cleans up after a lost one."""
+"""A Spark session: opened from a worker's settings, kept for all threads, and replaced when it is lost."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.jvm.class_archive import ClassArchive
 from headrace.jvm.jars import spark_jars
 from headrace.jvm.java import find_java
@@ -181,3 +181,114 @@ def _our_java() -> Generator[None]:
             del os.environ["JAVA_HOME"]
         else:
             os.environ["JAVA_HOME"] = before
+
+
+Session = TypeVar("Session")
+
+# PySpark keeps its gateway and its session in class attributes, so a process opens one at a time.
+_process = threading.Lock()
+
+
+class SessionKeeper(Generic[Session]):
+    """Opens and replaces a session. Any thread may call :meth:`session`; one opens it, the others wait for it.
+
+    Opening may block indefinitely: a cluster without free cores, a server that does not answer. So no lock that
+    :meth:`close` needs is held meanwhile. *open_one* opens a session and leaves nothing behind when it raises, *stop*
+    ends a session quickly, *discard* cleans up after a lost one, which may also take long, and *abandon*, which
+    another thread calls, makes the two long operations fail soon if that is possible.
+    """
+
+    def __init__(
+        self,
+        *,
+        open_one: Callable[[], Session],
+        stop: Callable[[Session], None],
+        discard: Callable[[Session], None],
+        abandon: Callable[[], None],
+    ) -> None:
+        self._open_one = open_one
+        self._stop = stop
+        self._discard = discard
+        self._abandon = abandon
+        self._changed = threading.Condition()
+        self._session: Session | None = None
+        self._busy = False
+        self._under_way = False
+        self._closed = False
+
+    def session(self) -> Session:
+        """The session, opened when there is none.
+
+        Raises what opening it raises, and :class:`~headrace.connect.errors.RetriableError` once closed.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or not self._busy)
+            self.check_open()
+            if self._session is not None:
+                return self._session
+            self._busy = True
+        with self._alone():
+            return self._opened()
+
+    def opened(self) -> Session | None:
+        """The session if one is open; does not open one and does not wait."""
+        with self._changed:
+            return self._session
+
+    def replace(self, session: Session) -> bool:
+        """Discard *session*, which is lost; ``False`` when another thread has done so already."""
+        with self._changed:
+            if self._session is not session:
+                return False
+            self._session, self._busy = None, True
+        with self._alone():
+            self._discard(session)
+        return True
+
+    def close(self) -> None:
+        """Stop the session; if one is being opened, give it up without waiting for it."""
+        with self._changed:
+            self._closed = True
+            session, self._session = self._session, None
+            under_way = self._under_way
+            self._changed.notify_all()
+        if session is not None:
+            self._stop(session)
+        elif under_way:
+            self._abandon()
+
+    def check_open(self) -> None:
+        """Raise :class:`~headrace.connect.errors.RetriableError` once closed; *open_one* calls it between steps."""
+        if self._closed:
+            raise _too_late()
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        try:
+            with _process:
+                with self._changed:
+                    self.check_open()
+                    self._under_way = True
+                yield
+        finally:
+            with self._changed:
+                self._busy = self._under_way = False
+                self._changed.notify_all()
+
+    def _opened(self) -> Session:
+        try:
+            session = self._open_one()
+        except Exception as error:
+            if self._closed:
+                raise _too_late() from error
+            raise
+        with self._changed:
+            if not self._closed:
+                self._session = session
+                return session
+        self._stop(session)
+        raise _too_late()
+
+
+def _too_late() -> RetriableError:
+    return RetriableError("Spark is not started any more: its worker has been closed.")

@@ -21,7 +21,7 @@ from pyspark.sql.types import BooleanType, DataType, StructType
 from headrace.connect.config import Problem
 from headrace.connect.errors import TaskFailedError
 from headrace.spark.failures import of_analysis
-from headrace.spark.sql_rows import (
+from headrace.spark.sql_step import (
     RECORD,
     ROW,
     FunctionError,
@@ -111,7 +111,7 @@ Answer = TypeVar("Answer")
 _MOST = 32
 
 
-class Answers(Generic[Answer]):
+class SessionCache(Generic[Answer]):
     """Caches the last answers of each session for as long as the session is referenced elsewhere. Any thread may ask.
 
     A question whose answer raises is not cached.
@@ -137,7 +137,7 @@ class Answers(Generic[Answer]):
         return answer
 
 
-_known = Answers[tuple[Problem, ...]]()
+_known_problems = SessionCache[tuple[Problem, ...]]()
 _numbers = itertools.count()
 _UNKNOWN_NAME = "[UNRESOLVED_COLUMN."
 _NO_FIELDS = (
@@ -153,7 +153,9 @@ def sql_problems(session: SparkSession, schema: StructType, step: SqlStep) -> tu
 
     Raises what Spark raises when it does not answer.
     """
-    return _known.of(session, (schema.json(), step), lambda: _problems(session, schema, step))
+    return _known_problems.of(
+        session, (schema.json(), step), lambda: _problems(session, schema, step)
+    )
 
 
 def _problems(session: SparkSession, schema: StructType, step: SqlStep) -> tuple[Problem, ...]:
@@ -282,7 +284,7 @@ def _unsupported(kind: DataType) -> str | None:
     return f"Kafka Connect has no type for {', '.join(found)}. Cast it, for example to a string."
 
 
-_known_nulls = Answers[pa.DataType]()
+_known_nulls = SessionCache[pa.DataType]()
 
 
 def types_after_step(session: SparkSession, sql_stage: SqlStage) -> FrameTypes:
