@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 import threading
 import time
@@ -183,3 +184,10 @@ def test_a_frozen_worker_wakes_to_find_its_connectors_taken(
 
     assert {} == shared.wrong()
     assert [143, 1] == codes, other.log() + frozen.log()
+    says_that_java_was_killed(frozen.log())
+
+
+def says_that_java_was_killed(log: str) -> None:
+    """Assert that one sentence says so, and that no thread of py4j or socketserver has printed its trace."""
+    assert 1 == log.count("Spark was ended by SIGKILL; it is restarted"), log
+    assert not re.search("Traceback|py4j|socketserver|Exception occurred during", log), log
