@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.config.client_settings import OwnOffsets, own_offsets, own_offsets_problems
+from headrace.config.client_settings import (
+    ConnectorOffsetsTopic,
+    connector_offsets_topic,
+    offsets_topic_problems,
+)
 from headrace.config.connector_config import ConnectorConfig
 from headrace.config.worker_config import WorkerConfig
 
@@ -21,8 +25,10 @@ def _config(**props: str) -> ConnectorConfig:
     return ConnectorConfig.parse({"name": "c", "connector.class": "files", **given})
 
 
-def _own(props: ConnectorConfig, worker: dict[str, str] | None = None) -> OwnOffsets | None:
-    return own_offsets(props, WorkerConfig.parse({**WORKER, **(worker or {})}), "g")
+def _own(
+    props: ConnectorConfig, worker: dict[str, str] | None = None
+) -> ConnectorOffsetsTopic | None:
+    return connector_offsets_topic(props, WorkerConfig.parse({**WORKER, **(worker or {})}), "g")
 
 
 def test_there_is_none_unless_it_is_named() -> None:
@@ -98,7 +104,7 @@ def test_it_holds_nothing_but_offsets(key: str) -> None:
             key: "mine",
         }
     )
-    ((reported, sentence),) = own_offsets_problems(config)
+    ((reported, sentence),) = offsets_topic_problems(config)
 
     assert reported == "offsets.storage.topic"
     assert f"go to mine ({key})" in sentence

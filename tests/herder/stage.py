@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from doubles.puppets import PLANNED, PlannedPuppet
-from headrace.config.client_settings import OwnOffsets
+from headrace.config.client_settings import ConnectorOffsetsTopic
 from headrace.config.connector_config import connector_version
 from headrace.config.providers import FileProvider, Resolution, resolution
 from headrace.connect.errors import ConfigError, ConnectError
@@ -155,7 +155,9 @@ class FakeChanges:
         self.entries: list[HistoryEntry] = []
         self.unsettled: dict[str, ConnectError] = {}
 
-    def read(self, name: str, own: OwnOffsets | None = None) -> Sequence[ConnectorOffset]:
+    def read(
+        self, name: str, own: ConnectorOffsetsTopic | None = None
+    ) -> Sequence[ConnectorOffset]:
         """One."""
         return [ConnectorOffset(partition=SourcePartition(of=name), offset={"at": 1})]
 

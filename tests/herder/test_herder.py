@@ -165,7 +165,7 @@ def test_what_reads_a_deleted_connector_s_own_topic_is_closed() -> None:
     stage = Stage()
     with stage.herder() as herder:
         herder.create(request())
-        stage.offset_stores.stores.of(NamedConnector(name="c", own_offsets=OWN))
+        stage.offset_stores.stores.of(NamedConnector(name="c", offsets_topic=OWN))
         herder.delete("c")
 
     assert [True] == stage.offset_stores.closed()

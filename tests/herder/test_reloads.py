@@ -15,7 +15,7 @@ from headrace.herder.answers import State
 from headrace.herder.errors import NotFoundError
 from headrace.herder.protocol import Config
 from headrace.herder.requests import CreateRequest, RestartRequest
-from headrace.herder.restarts import PlaceholderChanges, Reloads, news
+from headrace.herder.restarts import PlaceholderChanges, Reloads, placeholder_changes
 from headrace.testing.waiting import until
 from herder.stage import Stage, config
 
@@ -37,7 +37,7 @@ def found(config: Config) -> Resolution:
 )
 def test_what_changed_decides(before: Config, after: Config, expected: PlaceholderChanges):
     """And what the configuration says of it."""
-    assert expected is news(
+    assert expected is placeholder_changes(
         Resolution(given={}, resolved=before), Resolution(given={}, resolved=after)
     )
 
@@ -47,7 +47,7 @@ def test_what_cannot_be_resolved_now_is_no_change():
     began = Resolution(given={}, resolved={"a": "1"})
     now = Resolution(given={}, resolved={"a": "${x}"}, problems=(("a", "lost"),))
 
-    assert PlaceholderChanges.UNREADABLE is news(began, now)
+    assert PlaceholderChanges.UNREADABLE is placeholder_changes(began, now)
 
 
 class Looked:

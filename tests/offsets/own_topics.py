@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.config.client_settings import OwnOffsets
+from headrace.config.client_settings import ConnectorOffsetsTopic
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.store import LockedOffsetStore
 from headrace.storage.memory import MemoryOffsetStore
 
-OWN = OwnOffsets(
+OWN = ConnectorOffsetsTopic(
     topic="own",
     partitions=1,
     replication=1,
@@ -57,7 +57,7 @@ class OpenedStores:
             LockedOffsetStore(MemoryOffsetStore()), open_topic=self._open
         )
 
-    def _open(self, _: OwnOffsets) -> Topic:
+    def _open(self, _: ConnectorOffsetsTopic) -> Topic:
         self.opened.append(Topic(same=self.same))
         return self.opened[-1]
 

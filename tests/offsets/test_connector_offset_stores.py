@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.config.client_settings import OwnOffsets
+from headrace.config.client_settings import ConnectorOffsetsTopic
 from headrace.connect.connector import Plan
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
@@ -29,8 +29,8 @@ def stage() -> OpenedStores:
     return OpenedStores()
 
 
-def _named(name: str = "c", own: OwnOffsets | None = OWN) -> NamedConnector:
-    return NamedConnector(name=name, own_offsets=own)
+def _named(name: str = "c", own: ConnectorOffsetsTopic | None = OWN) -> NamedConnector:
+    return NamedConnector(name=name, offsets_topic=own)
 
 
 def test_connectors_with_the_same_settings_share_a_reader(stage: OpenedStores) -> None:
@@ -43,7 +43,7 @@ def test_connectors_with_the_same_settings_share_a_reader(stage: OpenedStores) -
 
 @pytest.mark.parametrize(("now", "closed"), [(OWN, False), (OTHER, True), (None, True)])
 def test_the_reader_of_replaced_settings_is_closed(
-    stage: OpenedStores, now: OwnOffsets | None, *, closed: bool
+    stage: OpenedStores, now: ConnectorOffsetsTopic | None, *, closed: bool
 ) -> None:
     """When the connector starts with others, or is gone."""
     stage.stores.of(_named())
@@ -79,7 +79,7 @@ def test_a_connector_that_takes_over_closes_the_reader_of_its_earlier_settings(
     """Its own stays open."""
     desk = Desk(plays=lambda *_: None, plan=lambda _: Plan())
     stage.stores.of(_named(SPEC.name))
-    spec = replace(SPEC, own_offsets=OTHER)
+    spec = replace(SPEC, offsets_topic=OTHER)
     Ownership(spec, replace(desk.services(), offsets=stage.stores)).take_over(give_up=lambda: False)
     desk.channel.close()
 

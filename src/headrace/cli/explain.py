@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from headrace.cli.table import one_line, table_lines
-from headrace.config.client_settings import OwnOffsets, own_offsets
+from headrace.config.client_settings import ConnectorOffsetsTopic, connector_offsets_topic
 from headrace.config.config_files import connector_config, read_worker_file
 from headrace.config.connector_config import ConnectorConfig
 from headrace.config.state_file import state_path
@@ -108,7 +108,7 @@ def stored_offsets(
     Raises :class:`~headrace.connect.errors.ConnectError` when they exist but cannot be read.
     """
     group_id = config.group_id or seen_setting(state_file, _GROUP_ID)
-    own = own_offsets(connector, config, group_id or "")
+    own = connector_offsets_topic(connector, config, group_id or "")
     warning = own and _unreached(KafkaAdmin(client_config(own.admin)), _patience_seconds(config))
     if warning:
         return StoredOffsets(warning=warning)
@@ -120,7 +120,7 @@ def stored_offsets(
 
 
 def _overlaid(
-    own: OwnOffsets, below: StoredOffsets, connector: str, seconds: float
+    own: ConnectorOffsetsTopic, below: StoredOffsets, connector: str, seconds: float
 ) -> StoredOffsets:
     """The offsets in the connector's own topic, if it exists, over those of the worker."""
     topic = KafkaOwnTopic(own, refresh_seconds=seconds)

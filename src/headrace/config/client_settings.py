@@ -21,7 +21,7 @@ from headrace.kafka.refused_settings import producer_refusals
 _SERVERS = "bootstrap.servers"
 # No one reads more, and a request may have a hundred thousand.
 _NAMED = 20
-KEY: Final = "offsets.storage.topic"
+OFFSETS_TOPIC_KEY: Final = "offsets.storage.topic"
 _OF_PRINCIPALS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
 
 
@@ -152,7 +152,7 @@ def _producer(settings: Mapping[str, str], worker: WorkerConfig) -> ClientConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnOffsets:
+class ConnectorOffsetsTopic:
     """A topic of source offsets besides the worker's, in the cluster that the connector's tasks write to.
 
     *partitions* and *replication* are for creating it, as for the worker's. *reader*, *writer* and *admin* are
@@ -169,7 +169,9 @@ class OwnOffsets:
     namesake: Mapping[str, str] | None = field(default=None, repr=False)
 
 
-def own_offsets(config: ConnectorConfig, worker: WorkerConfig, group_id: str) -> OwnOffsets | None:
+def connector_offsets_topic(
+    config: ConnectorConfig, worker: WorkerConfig, group_id: str
+) -> ConnectorOffsetsTopic | None:
     """The connector's own topic; ``None`` if it names none, or names the worker's in the worker's cluster."""
     topic = config.offsets_storage_topic
     if topic is None:
@@ -181,7 +183,7 @@ def own_offsets(config: ConnectorConfig, worker: WorkerConfig, group_id: str) ->
     servers = {_SERVERS: producer[_SERVERS]}
     readers = {**worker.under("consumer."), **config.under("consumer.override.")}
     admins = {**config.admin(worker), **servers, **config.under("admin.override.")}
-    return OwnOffsets(
+    return ConnectorOffsetsTopic(
         topic=topic,
         partitions=worker.offset_storage_partitions,
         replication=worker.offset_storage_replication_factor,
@@ -192,7 +194,7 @@ def own_offsets(config: ConnectorConfig, worker: WorkerConfig, group_id: str) ->
     )
 
 
-def own_offsets_problems(config: ConnectorConfig) -> Iterator[Problem]:
+def offsets_topic_problems(config: ConnectorConfig) -> Iterator[Problem]:
     """Other uses of the connector's own topic that would mix offsets with something else. Pure."""
     topic = config.offsets_storage_topic
     if topic is None:
@@ -204,6 +206,6 @@ def own_offsets_problems(config: ConnectorConfig) -> Iterator[Problem]:
     for key, what in used.items():
         if topic == config.originals.get(key, "").strip():
             yield (
-                KEY,
+                OFFSETS_TOPIC_KEY,
                 f"{what} to {topic} ({key}). Name a topic that holds nothing but source offsets.",
             )

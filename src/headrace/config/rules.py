@@ -9,8 +9,8 @@ from typing import Final
 from headrace.config.client_settings import (
     connector_client_problems,
     connector_client_warnings,
+    offsets_topic_problems,
     override_problems,
-    own_offsets_problems,
     worker_client_problems,
 )
 from headrace.config.connector_config import ConnectorConfig, error_warnings
@@ -81,7 +81,7 @@ def connector_problems(
         *_named_converter_problems(config, worker, check),
         *topic_problems(config, enabled=worker.topic_creation_enable),
         *_delivery_problems(config, worker),
-        *own_offsets_problems(config),
+        *offsets_topic_problems(config),
         *connector_client_problems(
             config.originals,
             worker,

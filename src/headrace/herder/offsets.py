@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 
-from headrace.config.client_settings import KEY, OwnOffsets
+from headrace.config.client_settings import OFFSETS_TOPIC_KEY, ConnectorOffsetsTopic
 from headrace.connect.errors import ConfigError
 from headrace.herder.answers import ConnectorOffset, Created, PartitionLag, PastChange, TargetState
 from headrace.herder.connectors import ConnectorRequests
@@ -178,9 +178,9 @@ class OffsetRequests:
         ended = self._queue.ask(stage, lambda: self._reconciler.quiet(name))
         self._connectors.await_end(name, ended, outcome)
 
-    def _own_offsets(self, stored: StoredConnector) -> OwnOffsets | None:
+    def _own_offsets(self, stored: StoredConnector) -> ConnectorOffsetsTopic | None:
         """Its own offsets topic; a configuration that names none is not parsed any further."""
-        return self._run_spec(stored).own_offsets if KEY in stored.config else None
+        return self._run_spec(stored).offsets_topic if OFFSETS_TOPIC_KEY in stored.config else None
 
     def _run_spec(self, stored: StoredConnector) -> RunSpec:
         validator = self._local.validator

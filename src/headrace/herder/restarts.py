@@ -138,7 +138,7 @@ class PlaceholderChanges(Enum):
     RESTART = auto()
 
 
-def news(began: Resolution, now: Resolution) -> PlaceholderChanges:
+def placeholder_changes(began: Resolution, now: Resolution) -> PlaceholderChanges:
     """What to do about a connector that *began* with one resolution and would *now* have another. Pure."""
     if now.problems:
         return PlaceholderChanges.UNREADABLE
@@ -188,7 +188,7 @@ class Reloads:
             stamps = stamps_of(began.files)
             before, known = self._seen.get(name, (None, None))
             if before is not began or known != stamps:
-                self._act(name, news(began, self._resolved(began.given)))
+                self._act(name, placeholder_changes(began, self._resolved(began.given)))
                 # Taken before the files were read: a change meanwhile is seen the next time.
                 self._seen[name] = (began, stamps)
 

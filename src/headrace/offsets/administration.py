@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 
-from headrace.config.client_settings import OwnOffsets
+from headrace.config.client_settings import ConnectorOffsetsTopic
 from headrace.connect.errors import (
     ConnectError,
     ConnectorFencedError,
@@ -85,14 +85,16 @@ class OffsetChanges:
         self._hook_seconds = hook_seconds
         self._now_ms = now_ms
 
-    def read(self, name: str, own: OwnOffsets | None = None) -> Sequence[ConnectorOffset]:
+    def read(
+        self, name: str, own: ConnectorOffsetsTopic | None = None
+    ) -> Sequence[ConnectorOffset]:
         """The committed offsets of *name*; works in every state, and for names without a connector.
 
         *own* is the connector's own topic of offsets, if it has one.
         """
         try:
             known = (
-                self._services.offsets.of(NamedConnector(name=name, own_offsets=own))
+                self._services.offsets.of(NamedConnector(name=name, offsets_topic=own))
                 .current()
                 .known()
             )

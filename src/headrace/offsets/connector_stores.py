@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from headrace.config.client_settings import OwnOffsets
+from headrace.config.client_settings import ConnectorOffsetsTopic
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.task import Offsets
 from headrace.offsets.secondary import OwnTopic, OwnTopicOffsets, SecondaryOffsetWriter
@@ -153,7 +153,7 @@ class OffsetsOwner(Protocol):
         ...
 
     @property
-    def own_offsets(self) -> OwnOffsets | None:
+    def offsets_topic(self) -> ConnectorOffsetsTopic | None:
         """Its own topic of source offsets, if it has one."""
         ...
 
@@ -163,7 +163,7 @@ class NamedConnector:
     """A connector of which only this is known."""
 
     name: str
-    own_offsets: OwnOffsets | None = None
+    offsets_topic: ConnectorOffsetsTopic | None = None
 
 
 class OpenedTopic(OwnTopic, Protocol):
@@ -191,7 +191,7 @@ class ConnectorOffsetStores:
         worker: LockedOffsetStore,
         *,
         copies: SecondaryOffsetWriter | None = None,
-        open_topic: Callable[[OwnOffsets], OpenedTopic] | None = None,
+        open_topic: Callable[[ConnectorOffsetsTopic], OpenedTopic] | None = None,
     ) -> None:
         self.worker = worker
         self.copies = copies or SecondaryOffsetWriter(worker.put)
@@ -202,7 +202,7 @@ class ConnectorOffsetStores:
 
     def of(self, connector: OffsetsOwner) -> ConnectorOffsets:
         """The offsets of *connector*; this call contacts no broker."""
-        own = connector.own_offsets
+        own = connector.offsets_topic
         if own is None:
             return WorkerOffsets(self.worker, connector.name, self.copies)
         with self._lock:
@@ -216,7 +216,7 @@ class ConnectorOffsetStores:
 
         Blocks while another thread reads such a store.
         """
-        own = connector.own_offsets
+        own = connector.offsets_topic
         kept = None if own is None else (connector.name, _location(own))
         with self._lock:
             for key in [each for each in self._offsets if each[0] == connector.name]:
@@ -235,7 +235,7 @@ class ConnectorOffsetStores:
         for each in opened:
             each.close()
 
-    def _opened(self, name: str, own: OwnOffsets) -> ConnectorOffsets:
+    def _opened(self, name: str, own: ConnectorOffsetsTopic) -> ConnectorOffsets:
         topic = self._topic(own)
         both = OwnTopicOffsets(name, topic, worker=self.worker, copies=self.copies)
         if own.namesake is None:
@@ -243,7 +243,7 @@ class ConnectorOffsetStores:
         worker_offsets = WorkerOffsets(self.worker, name, self.copies)
         return NamesakeOffsets(topic.is_worker_topic, own=both, worker=worker_offsets)
 
-    def _topic(self, own: OwnOffsets) -> OpenedTopic:
+    def _topic(self, own: ConnectorOffsetsTopic) -> OpenedTopic:
         if self._open_topic is None:
             raise TaskFailedError(
                 f"This worker cannot open a connector's own offsets topic ({own.topic})."
@@ -254,7 +254,7 @@ class ConnectorOffsetStores:
         return self._topics[key]
 
 
-def _location(own: OwnOffsets) -> _Location:
+def _location(own: ConnectorOffsetsTopic) -> _Location:
     return own.topic, _pairs(own.reader), _pairs(own.writer), _pairs(own.admin)
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from headrace.config.client_settings import KEY, OwnOffsets
+from headrace.config.client_settings import OFFSETS_TOPIC_KEY, ConnectorOffsetsTopic
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
@@ -29,7 +29,7 @@ class KafkaOwnTopic:
     :class:`~headrace.connect.errors.TaskFailedError` for errors that no retry can resolve.
     """
 
-    def __init__(self, own: OwnOffsets, *, refresh_seconds: float) -> None:
+    def __init__(self, own: ConnectorOffsetsTopic, *, refresh_seconds: float) -> None:
         self._own = own
         self._refresh_seconds = refresh_seconds
         self._lock = threading.Lock()
@@ -97,7 +97,7 @@ class KafkaOwnTopic:
                 name=self._own.topic,
                 partitions=self._own.partitions,
                 replication=self._own.replication,
-                setting=KEY,
+                setting=OFFSETS_TOPIC_KEY,
                 whose="connector",
             ),
             _deadline(),
@@ -108,7 +108,7 @@ class KafkaOwnTopic:
             return ask(KafkaAdmin(client_config(self._own.admin)))
         except TaskFailedError as error:
             raise TaskFailedError(
-                f"{error} It is the connector's own topic of source offsets ({KEY}). {RIGHTS}"
+                f"{error} It is the connector's own topic of source offsets ({OFFSETS_TOPIC_KEY}). {RIGHTS}"
             ) from error
 
     def _opened(self) -> LockedOffsetStore:

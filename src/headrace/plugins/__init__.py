@@ -6,7 +6,7 @@ from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.connector_spec import ValidatedConnector, run_spec
 from headrace.plugins.connector_validator import PluginConnectorValidator
 from headrace.plugins.discovery import PluginPath
-from headrace.plugins.sql_step import SqlJudge, no_judge
+from headrace.plugins.sql_step import SqlCheck, no_sql_check
 from headrace.plugins.validation import validated_connector, validated_connectors
 from headrace.plugins.worker_validation import checked_worker
 
@@ -14,10 +14,10 @@ __all__ = [
     "PluginConnectorValidator",
     "PluginPath",
     "Plugins",
-    "SqlJudge",
+    "SqlCheck",
     "ValidatedConnector",
     "checked_worker",
-    "no_judge",
+    "no_sql_check",
     "run_spec",
     "validated_connector",
     "validated_connectors",

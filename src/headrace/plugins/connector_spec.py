@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.config.client_settings import OwnOffsets, own_offsets
+from headrace.config.client_settings import ConnectorOffsetsTopic, connector_offsets_topic
 from headrace.config.connector_config import ConnectorConfig
 from headrace.config.secret_values import hidden_values
 from headrace.config.worker_config import WorkerConfig
@@ -53,7 +53,7 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
     config = ConnectorConfig.parse(validated.props)
     producer, admin = config.producer(worker), config.admin(worker)
     worker_topic = worker.offsets_topic(group_id) if worker.offsets_in_topic else None
-    own = own_offsets(config, worker, group_id)
+    own = connector_offsets_topic(config, worker, group_id)
     key, value, header = validated.converters
     hidden = hidden_values(
         validated.secrets,
@@ -73,7 +73,7 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
         producer=producer,
         admin=admin,
         offsets=_target(own, worker_topic),
-        own_offsets=own,
+        offsets_topic=own,
         key_converter=key,
         value_converter=value,
         header_converter=header,
@@ -88,7 +88,7 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
     )
 
 
-def _target(own: OwnOffsets | None, worker_topic: str | None) -> OffsetTarget:
+def _target(own: ConnectorOffsetsTopic | None, worker_topic: str | None) -> OffsetTarget:
     if own is not None:
         return OffsetTopic(name=own.topic, has_secondary=True)
     return DriverStore() if worker_topic is None else OffsetTopic(name=worker_topic)

@@ -18,7 +18,7 @@ from headrace.herder.errors import BadRequestError, NotFoundError, RequestError,
 from headrace.plugins.config_def import framework_settings
 from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.connector_spec import run_spec
-from headrace.plugins.sql_step import SqlJudge, no_judge
+from headrace.plugins.sql_step import SqlCheck, no_sql_check
 from headrace.plugins.validation import checked_connector, validation
 from headrace.plugins.versions import check_version, version_ranges
 from headrace.runtime.services import RunSpec
@@ -42,7 +42,7 @@ class PluginConnectorValidator:
         group_id: str,
         *,
         plugins: Plugins | None = None,
-        sql: SqlJudge = no_judge,
+        sql: SqlCheck = no_sql_check,
     ) -> None:
         self._worker = worker
         self._group_id = group_id

@@ -44,7 +44,7 @@ _SEE_LOGS = (
 )
 
 
-def promise_problems(
+def preflight_problems(
     connector: SourceConnector,
     props: Mapping[str, str],
     config: ConnectorConfig,

@@ -22,14 +22,14 @@ from headrace.transforms.spark_sql import SPARK_SQL
 
 _log = logging.getLogger(__name__)
 
-SqlJudge = Callable[[SqlStage], Sequence[Problem]]
+SqlCheck = Callable[[SqlStage], Sequence[Problem]]
 """Returns what is wrong with a SQL step on records of its types: settings of SparkSql, each with a sentence."""
 
 # The settings that replace the value that was read.
 _OF_VALUES: Final = ("select", "function")
 
 
-def no_judge(_: SqlStage) -> Sequence[Problem]:
+def no_sql_check(_: SqlStage) -> Sequence[Problem]:
     """For callers without Spark: it reports wrong expressions when the connector starts."""
     return ()
 
@@ -53,12 +53,12 @@ def sql_stage_problems(
     connector: SourceConnector,
     props: Mapping[str, str],
     stages: Sequence[StageChoice],
-    judge: SqlJudge = no_judge,
+    check: SqlCheck = no_sql_check,
 ) -> Iterator[Problem]:
     """Why the SQL step of a configuration that is valid otherwise cannot work on the records that reach it."""
     try:
         stage = sql_stage(connector, props, stages)
-        found = () if stage is None else judge(stage)
+        found = () if stage is None else check(stage)
     except Exception as error:  # noqa: BLE001 (authors write hooks)
         if not isinstance(error, ConnectError):
             _log.exception("A connector's hook failed during validation.")

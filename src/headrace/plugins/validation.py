@@ -30,10 +30,10 @@ from headrace.plugins.config_def import (
 )
 from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.connector_spec import ValidatedConnector
-from headrace.plugins.exactly_once_preflight import promise_problems
+from headrace.plugins.exactly_once_preflight import preflight_problems
 from headrace.plugins.sql_step import (
-    SqlJudge,
-    no_judge,
+    SqlCheck,
+    no_sql_check,
     sql_problems,
     sql_stage_problems,
     sql_warnings,
@@ -100,7 +100,7 @@ class _Candidate:
     usable: Callable[[], Mapping[str, str]]
     worker: WorkerConfig
     plugins: Plugins
-    sql: SqlJudge = no_judge
+    sql: SqlCheck = no_sql_check
 
     @property
     def connector(self) -> SourceConnector:
@@ -120,7 +120,7 @@ class _Rule:
 
 def _preflight(it: _Candidate) -> Iterator[Problem]:
     config = ConnectorConfig.parse(it.usable())
-    return promise_problems(it.connector, it.props, config, it.worker, plugins=it.plugins)
+    return preflight_problems(it.connector, it.props, config, it.worker, plugins=it.plugins)
 
 
 def _sql_stage(it: _Candidate) -> Iterator[Problem]:
@@ -159,7 +159,7 @@ def validation(
     worker: WorkerConfig,
     plugins: Plugins,
     *,
-    sql: SqlJudge = no_judge,
+    sql: SqlCheck = no_sql_check,
 ) -> ConfigInfos:
     """What is wrong with *submitted* for *connector* in *worker*, with every key and its value.
 
@@ -178,7 +178,7 @@ class _Validation:
         worker: WorkerConfig,
         plugins: Plugins,
         *,
-        sql: SqlJudge,
+        sql: SqlCheck,
     ) -> None:
         self._submitted = submitted
         self._props = _with_groups_as_given(submitted)

@@ -244,7 +244,7 @@ class Ownership:
         name, secondary = self._spec.name, self._services.secondary
         if secondary is None:
             return
-        secondary.fence(name, is_used=self._spec.own_offsets is not None, give_up=give_up)
+        secondary.fence(name, is_used=self._spec.offsets_topic is not None, give_up=give_up)
         self._close_copies()
         self._copies = secondary.writer(name, self.prove)
 
@@ -252,7 +252,7 @@ class Ownership:
         """Write the connector's secondary offsets, also again after :meth:`close`."""
         if self._copies is None:
             return
-        own = self._spec.own_offsets
+        own = self._spec.offsets_topic
         # If the connector has no topic of its own any more, nothing else has the last offsets of that topic.
         self._services.offsets.copies.write_with(
             self._spec.name, self._copies.put, keep=own is None or own.namesake is not None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from headrace.config.client_settings import OwnOffsets
+from headrace.config.client_settings import ConnectorOffsetsTopic
 from headrace.connect.connector import SourceConnector
 from headrace.connect.task import Offsets
 from headrace.kafka.deadline import Deadline
@@ -28,12 +28,12 @@ from headrace.task.sql.step import SqlStage
 class RunSpec(ConnectorSpec):
     """A connector's settings, and what only the driver needs: the *connector* itself, ready to be started.
 
-    *own_offsets* says how to reach its own offsets topic, if it has one. *sql_stage* is the SQL stage that Spark applies
+    *offsets_topic* says how to reach its own offsets topic, if it has one. *sql_stage* is the SQL stage that Spark applies
     to its records: each of its slots then has two processes, one that reads and one that writes.
     """
 
     connector: SourceConnector
-    own_offsets: OwnOffsets | None = None
+    offsets_topic: ConnectorOffsetsTopic | None = None
     sql_stage: SqlStage | None = None
 
 

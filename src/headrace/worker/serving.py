@@ -16,7 +16,7 @@ from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.topics import ActiveTopics
 from headrace.observe.events import EventListener, to_all
 from headrace.offsets.administration import OffsetChanges
-from headrace.plugins import PluginConnectorValidator, SqlJudge, no_judge
+from headrace.plugins import PluginConnectorValidator, SqlCheck, no_sql_check
 from headrace.runtime.engine import Engine, LocalProcesses, Processes
 from headrace.runtime.services import RunSpec
 from headrace.storage.sqlite import SqliteStorage
@@ -132,7 +132,7 @@ def serving(
             storage = SqliteStorage(state_file)
             opened.callback(storage.close)
         group_id = identity(config, storage)
-        validator = PluginConnectorValidator(config, group_id, sql=_sql_judge(data_plane))
+        validator = PluginConnectorValidator(config, group_id, sql=_sql_check(data_plane))
         local = _local_services(config, storage, validator, worker_id or own_worker_id())
         kafka = KafkaOpening(
             config,
@@ -171,9 +171,9 @@ def _local_services(
     )
 
 
-def _sql_judge(data_plane: Engine) -> SqlJudge:
+def _sql_check(data_plane: Engine) -> SqlCheck:
     """Validation of SQL by Spark, as soon as it runs; none with another data plane."""
-    return data_plane.sql_problems if isinstance(data_plane, LazyEngine) else no_judge
+    return data_plane.sql_problems if isinstance(data_plane, LazyEngine) else no_sql_check
 
 
 def _topic_listeners(config: WorkerConfig, storage: SqliteStorage) -> list[EventListener]:
