@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.request import urlopen
@@ -18,14 +17,13 @@ from urllib.request import urlopen
 from end_to_end import rival_worker
 from headrace.pids import read_stat
 from headrace.storage.sqlite import SqliteStorage
-from headrace.testing.judge import Verdict, judged
+from headrace.testing.judge import Verdict, committed_ends, judged
 from headrace.testing.waiting import until
-from kafka import KafkaConsumer, TopicPartition
 
 _ANSWERS = re.compile(r"Requests are answered at (http://\S+)/ ")
 CAUSE = "Another worker with group.id"
 ADVICE = "Run the connector in one worker only"
-# To look costs more than to wait.
+# Looking costs more than waiting.
 _LOOK_SECONDS = 0.2
 # Two minutes are what Spark's start takes on a machine that does a dozen other things.
 _PATIENCE_SECONDS = 240.0
@@ -78,21 +76,6 @@ class Shared:
             with file.open("ab") as stream:
                 stream.write(b"".join(line + b"\n" for line in lines))
             self.lines[name] += lines
-
-    @contextmanager
-    def ends(self) -> Generator[Callable[[str], int]]:
-        """Asks how far a ``read_committed`` consumer may read a topic."""
-        consumer = KafkaConsumer(
-            bootstrap_servers=self.bootstrap, isolation_level="read_committed", group_id=None
-        )
-
-        def end(topic: str) -> int:
-            numbers = consumer.partitions_for_topic(topic) or ()
-            partitions = [TopicPartition(topic, number) for number in numbers]
-            return sum(consumer.end_offsets(partitions).values()) if partitions else 0
-
-        with closing(consumer):
-            yield end
 
     def verdicts(self) -> dict[str, Verdict]:
         """What another client library finds in the topic of each connector."""
@@ -173,7 +156,7 @@ class Rival:
 
     def until_all_deliver(self, names: Iterable[str]) -> None:
         """Return when the connectors of these *names* have delivered something since now."""
-        with self.shared.ends() as ends:
+        with committed_ends(self.shared.bootstrap) as ends:
             left = {name: ends(name) for name in names}
 
             def has_come() -> bool:
@@ -187,7 +170,7 @@ class Rival:
 
     def until_all_is_there(self) -> None:
         """Return when every line is in its topic."""
-        with self.shared.ends() as ends:
+        with committed_ends(self.shared.bootstrap) as ends:
             for name, lines in self.shared.lines.items():
                 self.until(lambda name=name, lines=lines: ends(name) > len(lines))
         self.until(lambda: not any(each.lost for each in self.shared.verdicts().values()))

@@ -24,7 +24,7 @@ from headrace.broker import Broker
 from headrace.observe.events import SlotClaimed, Waiting
 from headrace.runtime.engine import Engine, LocalProcesses
 from headrace.spark.engine import SparkEngine
-from headrace.testing.judge import committed_count
+from headrace.testing.judge import committed_ends
 from headrace.testing.waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.timeout(240), pytest.mark.slow]
@@ -125,11 +125,6 @@ def test_killed_executors_lose_nothing_and_double_nothing(  # noqa: PLR0917
     assert {"failures": {}, "not hit": [], "wrong": {}} == told
 
 
-def is_at_work(fleet: Fleet) -> bool:
-    """Whether each connector has committed something."""
-    return all(committed_count(fleet.life.bootstrap, name) for name in fleet.expected)
-
-
 @pytest.mark.spark
 @pytest.mark.sampled(1)
 @pytest.mark.timeout(420)
@@ -141,13 +136,17 @@ def test_a_killed_worker_loses_nothing_and_doubles_nothing(
     chance, fleet = random.Random(seed), made(bootstrap, ProcessEngine())
     command = [sys.executable, "-m", "headrace", "run", "--once", *fleet.write_configs()]
     monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as first:
-        try:
-            until(lambda: first.poll() is not None or is_at_work(fleet), seconds=180)
-            pause(chance)
-        finally:
-            first.kill()
-    committed = [committed_count(bootstrap, name) for name in fleet.expected]
+    with committed_ends(bootstrap) as end:
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as first:
+            try:
+                # Each connector has committed something by then.
+                until(
+                    lambda: first.poll() is not None or all(map(end, fleet.expected)), seconds=180
+                )
+                pause(chance)
+            finally:
+                first.kill()
+        committed = [end(name) for name in fleet.expected]
 
     again = subprocess.run(command, check=False, capture_output=True)
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from end_to_end.scene import Scene
-from headrace.testing.judge import committed_count
+from headrace.testing.judge import committed_ends
 from headrace.testing.waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -61,8 +61,8 @@ def test_the_same_command_after_a_kill_sends_each_record_once(
     expected = scene.write(records=20_000)
     command = [sys.executable, "-m", "headrace", "run", *scene.write_configs()]
     log = tmp_path / "log"
-    with _worker(command, log) as first:
-        until(lambda: committed_count(bootstrap, scene.topic), seconds=180)
+    with _worker(command, log) as first, committed_ends(bootstrap) as end:
+        until(lambda: end(scene.topic), seconds=180)
         os.killpg(first.pid, signal.SIGKILL)
     scene.connector["headrace.max.records.per.second"] = "1000000"
     scene.write_configs()

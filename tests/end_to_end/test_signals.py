@@ -13,7 +13,7 @@ import pytest
 
 from doubles.thread_engine import ThreadEngine
 from end_to_end.scene import Scene
-from headrace.testing.judge import committed_count
+from headrace.testing.judge import committed_ends
 from headrace.testing.waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -39,7 +39,8 @@ def test_a_signal_stops_the_worker_with_everything_committed(
         command, stderr=subprocess.PIPE, start_new_session=True, cwd=tmp_path, text=True
     )
     try:
-        until(lambda: committed_count(bootstrap, scene.topic), seconds=180)
+        with committed_ends(bootstrap) as end:
+            until(lambda: end(scene.topic), seconds=180)
         # Ctrl-C reaches every process of a terminal; SIGTERM only the one that it is sent to.
         if number is signal.SIGINT:
             os.killpg(first.pid, number)

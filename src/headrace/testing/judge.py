@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from kafka.consumer.fetcher import ConsumerRecord
@@ -63,8 +64,7 @@ def committed_records(
 
     Raises ``TimeoutError`` when the end is not reached in time, because a transaction is still open.
     """
-    consumer = _consumer(bootstrap)
-    try:
+    with closing(_consumer(bootstrap)) as consumer:
         partitions = _partitions(consumer, *topics)
         consumer.assign(partitions)
         ends: dict[TopicPartition, int] = {}
@@ -75,8 +75,6 @@ def committed_records(
                 raise TimeoutError(f"{named} was not read to its end: a transaction is still open.")
             for records in consumer.poll(timeout_ms=_WAIT_MS).values():
                 yield from records
-    finally:
-        consumer.close()
 
 
 def _is_read(
@@ -84,7 +82,7 @@ def _is_read(
     partitions: Iterable[TopicPartition],
     ends: dict[TopicPartition, int],
 ) -> bool:
-    """Whether each partition was read to where its log ended when it was fetched first; *ends* keeps that."""
+    """Whether each partition was read to where its log ended at its first fetch; *ends* keeps that."""
     for each in partitions:
         # The end of the log, not of its committed part: records after an open transaction count, too.
         end = consumer.highwater(each)
@@ -93,17 +91,20 @@ def _is_read(
     return all(each in ends and (consumer.position(each) or 0) >= ends[each] for each in partitions)
 
 
-def committed_count(bootstrap: str, topic: str) -> int:
-    """How far a ``read_committed`` consumer may read *topic*, markers of transactions included.
+@contextmanager
+def committed_ends(bootstrap: str) -> Generator[Callable[[str], int]]:
+    """A function that returns how far a ``read_committed`` consumer may read a topic, transaction markers included.
 
-    0 for a topic that does not exist. Cheap: looks at the ends of its partitions only.
+    0 for a topic that does not exist. All calls use one consumer, which asks only for the ends of the topic's partitions.
     """
     consumer = _consumer(bootstrap)
-    try:
+
+    def end(topic: str) -> int:
         partitions = _partitions(consumer, topic)
         return sum(consumer.end_offsets(partitions).values()) if partitions else 0
-    finally:
-        consumer.close()
+
+    with closing(consumer):
+        yield end
 
 
 def _consumer(bootstrap: str) -> KafkaConsumer:
