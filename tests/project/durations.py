@@ -1,4 +1,7 @@
-"""How long a test may take: more than ten seconds only when it is marked ``slow``, and none more than a minute."""
+"""How long a test may take: more than ten seconds only when it is marked ``slow``, and none more than a minute.
+
+The minute is that of a test that has a processor to itself.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ OPTION = "--refuse-above"
 class Durations:
     """A plugin: lists tests that take long and are not marked; fails those above *limit* seconds, if there is one.
 
-    What others do on the machine is no test's fault: the limit grows with the load.
+    What else the machine does is not the test's fault: the limit is multiplied by the load of each processor.
     """
 
     def __init__(self, limit: float | None, *, slow_seconds: float = SLOW_SECONDS) -> None:
@@ -29,9 +32,10 @@ class Durations:
         report = yield
         if call.when != "call" or not report.passed:
             return report
-        if self._limit is not None and call.duration > self._limit * crowding():
+        load = crowding()
+        if self._limit is not None and call.duration > self._limit * load:
             report.outcome = "failed"
-            report.longrepr = refusal(call.duration, self._limit)
+            report.longrepr = refusal(call.duration, self._limit, load)
         elif call.duration > self._slow_seconds and item.get_closest_marker("slow") is None:
             self._unmarked[item.nodeid] = call.duration
         return report
@@ -46,13 +50,14 @@ class Durations:
 
 
 def crowding() -> float:
-    """How many want each processor, the other lanes among them; at least 1."""
+    """How many programs want each processor, those of the other lanes among them; at least 1."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
-def refusal(seconds: float, limit: float) -> str:
-    """What is said of a test that takes too long."""
+def refusal(seconds: float, limit: float, load: float) -> str:
+    """The failure of a test that takes too long."""
     return (
-        f"It passed, but took {seconds:.0f} s, and no test may take more than {limit:g} s: split it, shorten what "
-        "it waits for (leases, intervals, polls are settings), or let it play fewer rounds."
+        f"It passed, but took {seconds:.0f} s. No test may take more than {limit:g} s ({limit * load:.0f} s while "
+        f"{load:.1f} programs want each processor, as now): split it, shorten what it waits for (leases, intervals, "
+        "polls are settings), or let it play fewer rounds."
     )
