@@ -6,6 +6,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from types import MappingProxyType
 
 from headrace.connect.partition import SourceOffset, SourcePartition
@@ -230,7 +231,7 @@ class MemoryChangeStore:
             del self._intents[intent.entry.id]
 
     def _forget(self, newest: HistoryEntry, keep: Retention) -> None:
-        oldest = keep.oldest_ms(newest.at_ms)
+        oldest = newest.at_ms - keep.max_age // timedelta(milliseconds=1)
         of_connector = [
             number for number, each in self._entries.items() if each.connector == newest.connector
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from typing import Protocol
 
@@ -174,14 +175,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How much history is kept: that many *entries* of each connector, none older than *days*."""
+    """How much history is kept: that many *entries* of each connector, none older than *max_age*."""
 
     entries: int = 100
-    days: int = 365
-
-    def oldest_ms(self, now_ms: int) -> int:
-        """The earliest time of a change that is kept."""
-        return now_ms - self.days * 86_400_000
+    max_age: timedelta = timedelta(days=365)
 
 
 class HistoryStore(Protocol):

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
+from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
@@ -161,7 +162,7 @@ class SqliteChangeStore:
         with self._numbering:
             entry = replace(intent.entry, id=self._last_number() + 1)
             numbered = replace(intent, entry=entry)
-            oldest = keep.oldest_ms(entry.at_ms)
+            oldest = entry.at_ms - keep.max_age // timedelta(milliseconds=1)
             self._file.write(
                 (f"insert into changes ({_ENTRY}) values (?, ?, ?, ?, ?, ?, ?, 0, ?)", _row(entry)),  # noqa: S608 (a constant)
                 ("insert into intents values (?, ?, ?, ?)", _intent_row(numbered)),

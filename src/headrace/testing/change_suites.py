@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
 
@@ -157,7 +158,7 @@ class ChangeStoreSuite:
 
     def test_history_is_bounded_by_age(self, storage: ChangeStorage) -> None:
         """Changes older than the retention are removed, of any connector."""
-        keep = Retention(days=30)
+        keep = Retention(max_age=timedelta(days=30))
         old = storage.changes.begin(intent("gone", at_ms=10 * _DAY_MS), keep)
         storage.changes.finish(old)
         storage.changes.begin(intent(at_ms=40 * _DAY_MS), keep)
