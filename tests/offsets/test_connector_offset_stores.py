@@ -12,7 +12,7 @@ from headrace.connect.connector import Plan
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.offsets.connector_stores import NamedConnector
-from headrace.offsets.connector_topic import KafkaOwnTopic
+from headrace.offsets.connector_topic import KafkaConnectorTopic
 from headrace.offsets.store import LockedOffsetStore
 from headrace.offsets.target import OffsetTopic
 from headrace.runtime.fencing import Ownership
@@ -88,7 +88,7 @@ def test_a_connector_that_takes_over_closes_the_reader_of_its_earlier_settings(
 
 def test_callers_of_a_closed_reader_are_asked_to_retry() -> None:
     """It is not opened again, where no one would close it."""
-    topic = KafkaOwnTopic(OWN, refresh_seconds=0.1)
+    topic = KafkaConnectorTopic(OWN, refresh_seconds=0.1)
     topic.close()
 
     for use in (topic.existing, topic.ensured):

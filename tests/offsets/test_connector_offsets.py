@@ -10,7 +10,7 @@ from headrace.connect.errors import RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
 from headrace.kafka.sender import OffsetEntry
-from headrace.offsets.secondary import OwnTopicOffsets, SecondaryOffsetWriter
+from headrace.offsets.secondary import ConnectorTopicOffsets, SecondaryOffsetWriter
 from headrace.offsets.store import LockedOffsetStore
 from headrace.storage.memory import MemoryOffsetStore
 
@@ -43,7 +43,9 @@ class Both:
         self.steps: list[tuple[str, Offsets]] = []
         self.fails = False
         self.copies = SecondaryOffsetWriter(self._copy, retry_seconds=0.01)
-        self.offsets = OwnTopicOffsets("c", self.topic, worker=self.worker, copies=self.copies)
+        self.offsets = ConnectorTopicOffsets(
+            "c", self.topic, worker=self.worker, copies=self.copies
+        )
 
     def _copy(self, connector: str, offsets: Offsets) -> None:
         if self.fails:

@@ -25,7 +25,7 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.observe.log_format import configure_logging
 from headrace.observe.secret_masking import Secrets, kept_secret
-from headrace.offsets.connector_topic import KafkaOwnTopic
+from headrace.offsets.connector_topic import KafkaConnectorTopic
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.secondary import OverlaidOffsets
 from headrace.offsets.store import OffsetSnapshot
@@ -123,7 +123,7 @@ def _overlaid(
     own: ConnectorOffsetsTopic, below: StoredOffsets, connector: str, seconds: float
 ) -> StoredOffsets:
     """The offsets in the connector's own topic, if it exists, over those of the worker."""
-    topic = KafkaOwnTopic(own, refresh_seconds=seconds)
+    topic = KafkaConnectorTopic(own, refresh_seconds=seconds)
     try:
         store = topic.existing()
         if store is None:

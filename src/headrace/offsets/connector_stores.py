@@ -10,7 +10,7 @@ from typing import Protocol
 from headrace.config.client_settings import ConnectorOffsetsTopic
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.task import Offsets
-from headrace.offsets.secondary import OwnTopic, OwnTopicOffsets, SecondaryOffsetWriter
+from headrace.offsets.secondary import ConnectorTopic, ConnectorTopicOffsets, SecondaryOffsetWriter
 from headrace.offsets.store import LockedOffsetStore, OffsetSnapshot, WriteEntries
 from headrace.offsets.target import OffsetTarget, OffsetTopic
 
@@ -91,7 +91,7 @@ class WorkerOffsets:
         return True
 
 
-class NamesakeOffsets:
+class SameNamedTopicOffsets:
     """For a topic named as the worker's: delegates to *worker* if *is_worker_topic*, and otherwise to *own*.
 
     That is asked at each call, which may block on brokers and raise errors: nothing is written before it is known.
@@ -166,7 +166,7 @@ class NamedConnector:
     offsets_topic: ConnectorOffsetsTopic | None = None
 
 
-class OpenedTopic(OwnTopic, Protocol):
+class OpenedConnectorTopic(ConnectorTopic, Protocol):
     """An own topic that must be closed."""
 
     def is_worker_topic(self) -> bool:
@@ -191,13 +191,13 @@ class ConnectorOffsetStores:
         worker: LockedOffsetStore,
         *,
         copies: SecondaryOffsetWriter | None = None,
-        open_topic: Callable[[ConnectorOffsetsTopic], OpenedTopic] | None = None,
+        open_topic: Callable[[ConnectorOffsetsTopic], OpenedConnectorTopic] | None = None,
     ) -> None:
         self.worker = worker
         self.copies = copies or SecondaryOffsetWriter(worker.put)
         self._open_topic = open_topic
         self._lock = threading.Lock()
-        self._topics: dict[_Location, OpenedTopic] = {}
+        self._topics: dict[_Location, OpenedConnectorTopic] = {}
         self._offsets: dict[tuple[str, _Location], ConnectorOffsets] = {}
 
     def of(self, connector: OffsetsOwner) -> ConnectorOffsets:
@@ -237,13 +237,13 @@ class ConnectorOffsetStores:
 
     def _opened(self, name: str, own: ConnectorOffsetsTopic) -> ConnectorOffsets:
         topic = self._topic(own)
-        both = OwnTopicOffsets(name, topic, worker=self.worker, copies=self.copies)
+        both = ConnectorTopicOffsets(name, topic, worker=self.worker, copies=self.copies)
         if own.namesake is None:
             return both
         worker_offsets = WorkerOffsets(self.worker, name, self.copies)
-        return NamesakeOffsets(topic.is_worker_topic, own=both, worker=worker_offsets)
+        return SameNamedTopicOffsets(topic.is_worker_topic, own=both, worker=worker_offsets)
 
-    def _topic(self, own: ConnectorOffsetsTopic) -> OpenedTopic:
+    def _topic(self, own: ConnectorOffsetsTopic) -> OpenedConnectorTopic:
         if self._open_topic is None:
             raise TaskFailedError(
                 f"This worker cannot open a connector's own offsets topic ({own.topic})."

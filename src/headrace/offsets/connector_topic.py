@@ -21,8 +21,8 @@ from headrace.offsets.store import (
 _PATIENCE_SECONDS = 15.0
 
 
-class KafkaOwnTopic:
-    """An :class:`~headrace.offsets.secondary.OwnTopic`. Any thread may call.
+class KafkaConnectorTopic:
+    """An :class:`~headrace.offsets.secondary.ConnectorTopic`. Any thread may call.
 
     Raises :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time,
     :class:`~headrace.connect.errors.ConfigError` for a topic that is not compacted, and

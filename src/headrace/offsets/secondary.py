@@ -282,7 +282,7 @@ _Known = Mapping[SourcePartition, SourceOffset]
 _NOTHING: _Known = MappingProxyType({})
 
 
-class OwnTopic(Protocol):
+class ConnectorTopic(Protocol):
     """A topic of source offsets besides the worker's."""
 
     def existing(self) -> LockedOffsetStore | None:
@@ -294,7 +294,7 @@ class OwnTopic(Protocol):
         ...
 
 
-class OwnTopicOffsets:
+class ConnectorTopicOffsets:
     """``ConnectorOffsets`` in a topic of the connector's own, over those in the worker's store (KIP-618).
 
     Offsets committed in the *topic* are copied to the *worker*'s store afterwards. Removals are written to the
@@ -304,7 +304,7 @@ class OwnTopicOffsets:
     def __init__(
         self,
         connector: str,
-        topic: OwnTopic,
+        topic: ConnectorTopic,
         *,
         worker: LockedOffsetStore,
         copies: SecondaryOffsetWriter,

@@ -24,7 +24,7 @@ from headrace.kafka.producer import Waiting
 from headrace.kafka.transaction_coordinator import ProducerIdentity, TransactionCoordinator
 from headrace.observe.events import Committed
 from headrace.offsets.store import OffsetSnapshot
-from headrace.runtime.services import Coordinator, CopyWriter, RunSpec, Services
+from headrace.runtime.services import Coordinator, RunSpec, SecondaryOffsetStore, Services
 from headrace.storage.protocols import TaskCount
 from headrace.task.slot_work import SlotWork
 
@@ -179,7 +179,7 @@ class Ownership:
             else None
         )
         self._has_taken_over = False
-        self._copies: CopyWriter | None = None
+        self._copies: SecondaryOffsetStore | None = None
         self._proven_at = clock()
         self.slots = min(spec.max_tasks, services.capacity.slots)
         # Without tasks.max.enforce a connector may have as many writers as there are slots.

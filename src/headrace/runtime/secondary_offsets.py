@@ -56,7 +56,7 @@ class SecondaryOffsetTopic:
         finally:
             coordinator.close()
 
-    def writer(self, connector: str, prove: Callable[[], None]) -> TransactionalCopyWriter:
+    def writer(self, connector: str, prove: Callable[[], None]) -> TransactionalSecondaryStore:
         """The writer of secondary offsets for a driver; *prove* raises unless it is the connector's driver."""
         name = secondary_id(self._group_id, connector)
         make = partial(
@@ -65,10 +65,10 @@ class SecondaryOffsetTopic:
             owner=f"the secondary offsets of connector {connector}",
             open_seconds=PATIENCE_SECONDS,
         )
-        return TransactionalCopyWriter(self._store, self._topic, make=make, prove=prove)
+        return TransactionalSecondaryStore(self._store, self._topic, make=make, prove=prove)
 
 
-class TransactionalCopyWriter:
+class TransactionalSecondaryStore:
     """Writes the secondary offsets of one connector for one driver. Any thread may call."""
 
     def __init__(

@@ -101,7 +101,7 @@ class Coordinator(Protocol):
         ...
 
 
-class CopyWriter(Protocol):
+class SecondaryOffsetStore(Protocol):
     """Writes one connector's secondary offsets to the worker's store, for one driver. Any thread may call."""
 
     def put(self, connector: str, offsets: Offsets) -> None:
@@ -124,7 +124,7 @@ class Secondary(Protocol):
         """
         ...
 
-    def writer(self, connector: str, prove: Callable[[], None]) -> CopyWriter:
+    def writer(self, connector: str, prove: Callable[[], None]) -> SecondaryOffsetStore:
         """The writer for a driver; *prove* raises unless it is the connector's driver."""
         ...
 

@@ -29,7 +29,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.observe.events import EventListener
 from headrace.observe.log_format import form_in_use
 from headrace.offsets.connector_stores import ConnectorOffsetStores
-from headrace.offsets.connector_topic import KafkaOwnTopic
+from headrace.offsets.connector_topic import KafkaConnectorTopic
 from headrace.offsets.java_file import OffsetsFileError, java_offsets
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.store import LockedOffsetStore, OffsetRecordStore
@@ -219,7 +219,8 @@ def _refuse_other_location(storage: SqliteStorage, location: str) -> None:
 def connector_offset_stores(worker_store: LockedOffsetStore) -> ConnectorOffsetStores:
     """The stores of connectors' offsets: *worker_store*, which is the worker's, and topics of their own."""
     return ConnectorOffsetStores(
-        worker_store, open_topic=lambda own: KafkaOwnTopic(own, refresh_seconds=_REFRESH_SECONDS)
+        worker_store,
+        open_topic=lambda own: KafkaConnectorTopic(own, refresh_seconds=_REFRESH_SECONDS),
     )
 
 
