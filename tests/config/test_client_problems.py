@@ -56,7 +56,7 @@ def test_only_a_connector_s_own_keys_are_reported():
 
 
 def test_refused_overrides_are_reported_once():
-    """What else is wrong with them does not matter; what is wrong with others is told as well."""
+    """What else is wrong with them does not matter; what is wrong with others is reported as well."""
     found = _found({"producer.override.acks": "some", "tasks.max": "0"}, {_POLICY: "None"})
 
     assert ["tasks.max", "producer.override.acks"] == list(found)

@@ -1,4 +1,4 @@
-"""How many tasks a local Spark runs at once, and what is told when they are too few."""
+"""How many tasks a local Spark runs at once, and what is reported when they are too few."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_the_worker_s_name_at_other_addresses_is_another_topic_unless_its_cluste
 
 
 def test_a_topic_of_another_name_has_no_namesake() -> None:
-    """Nobody has to be asked."""
+    """No one has to be asked."""
     own = _own(_config(offsets_storage_topic="mine", producer_override_bootstrap_servers="z:1"))
 
     assert own is not None

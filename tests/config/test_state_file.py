@@ -1,4 +1,4 @@
-"""The folder of a state file, and what is told when the file is new."""
+"""The folder of a state file, and what is logged when the file is new."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_named_state_file_in_no_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_folder_of_the_default_is_made(tmp_path: Path) -> None:
-    """Nobody named it, so no one can have meant another one."""
+    """No one named it, so no one can have meant another one."""
     path = tmp_path / "a" / "b" / "worker.db"
 
     make_folder(_worker(), path)

@@ -127,7 +127,7 @@ def test_prefixes_reach_their_clients():
 
 
 def test_what_reaches_kafka_is_one_list():
-    """Keys of librdkafka's own are understood without a prefix, too; a misspelt address is told."""
+    """Keys of librdkafka's own are understood without a prefix, too; a misspelt address is reported."""
     worker = _worker(broker_address_family="v4")
     assert {"bootstrap.servers": "localhost:9092", "broker.address.family": "v4"} == (
         worker.connection()
@@ -137,7 +137,7 @@ def test_what_reaches_kafka_is_one_list():
 
 
 def test_unknown_keys_are_warned_about():
-    """A misspelt key is told, a key that is passed on is not."""
+    """A misspelt key is reported, a key that is passed on is not."""
     props = {**_LEAST, "grup.id": "x", "spark.ui.enabled": "false", "sasl.mechanism": "PLAIN"}
     assert (
         "The configuration 'grup.id' was supplied but isn't a known config. Did you mean 'group.id'?",

@@ -28,7 +28,7 @@ def test_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_not_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A place that cannot be a folder is told with the variable that moves it."""
+    """The error names the variable that moves the folder."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "file"))
 

@@ -45,5 +45,5 @@ def test_other_jar(tmp_path: Path):
 
 
 def test_missing_jar(tmp_path: Path):
-    """A jar that is not there is told."""
+    """A jar that is not there is named."""
     assert ["thing-1.0.jar is missing."] == list(faults(tmp_path, [PIN]))

@@ -114,7 +114,7 @@ def test_other_bytes_of_a_partition_are_removed_with_it(
 
 
 def grow(bootstrap: str, topic: str, partitions: int) -> None:
-    """Give *topic* more partitions, and wait until the broker tells of them."""
+    """Give *topic* more partitions, and wait until the broker lists them."""
     client = AdminClient({"bootstrap.servers": bootstrap})
     client.create_partitions([NewPartitions(topic, partitions)])[topic].result()
     admin = KafkaAdmin(client_config({"bootstrap.servers": bootstrap}))

@@ -118,7 +118,7 @@ def test_bytes_come_back_as_text() -> None:
 
 
 def test_half_a_surrogate_pair_is_refused() -> None:
-    """Text that is not text is told before anything is written."""
+    """Text that is not UTF-8 is refused before anything is written."""
     with pytest.raises(ValueError, match="surrogate"):
         encoded_value({"v": "\ud800"})
 

@@ -76,7 +76,7 @@ def test_a_put_gives_up_and_may_be_tried_again(broker: Broker) -> None:
 
 
 def test_closing_does_not_wait_for_the_broker(broker: Broker) -> None:
-    """A worker that is told to stop during an outage ends."""
+    """A worker that is stopped during an outage ends."""
     store = opened_store(broker, "closed-in-an-outage")
     broker.pause()
     try:

@@ -67,7 +67,7 @@ def test_a_second_undo_names_the_first(stage: Stage):
 def test_offsets_that_came_back_by_themselves_are_left_alone(
     stage: Stage, *, force: bool, dry_run: bool
 ):
-    """No undo was made, so none is told of, and none is written."""
+    """No undo was made, so none is reported, and none is written."""
     number = altered(stage, 2)
     stage.put({A: {"position": 1}})
     before = stage.changes().history("c")

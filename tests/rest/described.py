@@ -71,7 +71,7 @@ def resolved(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def parameters(method: str, path: str, place: str) -> list[dict[str, Any]]:
-    """What an operation is told in its *place*, ``path`` or ``query``."""
+    """The parameters of an operation in its *place*, ``path`` or ``query``."""
     item = DESCRIBED["paths"][path]
     told = [*item.get("parameters", ()), *item[method].get("parameters", ())]
     return [each for each in map(resolved, told) if each["in"] == place]

@@ -145,7 +145,7 @@ def test_another_name_in_the_config_is_refused(client: httpx.Client):
 
 @pytest.mark.parametrize("word", ["STOPPED", "stopped", "Stopped"])
 def test_initial_state(client: httpx.Client, herder: FakeHerder, word: str):
-    """KIP-980's state is told to the herder, in any case."""
+    """KIP-980's state is passed to the herder, in upper or lower case."""
     created(client, initial_state=word)
 
     assert [TargetState.STOPPED] == [

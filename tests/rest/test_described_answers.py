@@ -1,4 +1,4 @@
-"""Whatever is sent, well-formed or not, every answer is one that the description of the API tells of."""
+"""Whatever is sent, well-formed or not, every answer is one that the description of the API has."""
 
 from __future__ import annotations
 

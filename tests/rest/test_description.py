@@ -1,4 +1,4 @@
-"""``/openapi.json`` tells of all that is answered, and of nothing else."""
+"""``/openapi.json`` describes everything that is answered, and nothing else."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_a_dry_creation_makes_nothing(client: httpx.Client, herder: FakeHerder):
 def test_dry_changes_of_offsets(
     client: httpx.Client, herder: FakeHerder, word: str | None, asked: str
 ):
-    """The herder is told so; without the parameter it is no dry run."""
+    """The herder gets the parameter; without it, it is no dry run."""
     query = "" if word is None else f"?dry_run={word}"
     client.patch(f"/connectors/c/offsets{query}", json=OFFSETS)
     client.delete(f"/connectors/c/offsets{query}")

@@ -71,7 +71,7 @@ def test_blanks_behind_a_password_are_part_of_it(tmp_path: Path):
     "content", [b"", b"# none", b"canary", b"=canary", b"canary=", b"canary= ", b"\xff=a"]
 )
 def test_wrong_credentials_files(tmp_path: Path, content: bytes):
-    """Refused with the file's name; a line is told by its number, never shown."""
+    """Refused with the file's name; a line is named by its number, never shown."""
     file = tmp_path / "users"
     file.write_bytes(content)
 
@@ -187,7 +187,7 @@ def test_wrong_tls(
     key: str,
     told: str,
 ):
-    """Each is told under its key as it was given, and no secret with it."""
+    """Each is reported under its key as it was given, without any secret."""
     forms = stores(tmp_path, ours)
     jks = tmp_path / "x.jks"
     jks.write_bytes(b"\xfe\xed\xfe\xed1234")

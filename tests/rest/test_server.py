@@ -200,7 +200,7 @@ def test_advertised_address(props: dict[str, str], worker_id: str, url: str):
     ],
 )
 def test_wrong_settings(key: str, value: str, told: str):
-    """Each is told under its key, with Kafka Connect's words where it has them."""
+    """Each is reported under its key, with Kafka Connect's words where it has them."""
     ((problem, sentence),) = RestConfig.problems({key: value})
 
     assert key == problem

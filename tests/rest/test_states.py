@@ -163,7 +163,7 @@ def test_resetting_offsets(client: httpx.Client, herder: FakeHerder):
 
 
 def test_plugins(client: httpx.Client, herder: FakeHerder):
-    """Connectors unless more is asked for; no version where there is none; a problem is told."""
+    """Connectors unless more is asked for; no version where there is none; a problem is reported."""
     herder.known_plugins = [
         *herder.known_plugins,
         Plugin(class_name="a.Broken", kind=PluginKind.CONVERTER, problem="No module named x"),

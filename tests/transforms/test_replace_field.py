@@ -141,5 +141,5 @@ def test_a_null_is_refused_where_there_has_to_be_a_value() -> None:
     ],
 )
 def test_settings_are_checked(config: Settings, problem: tuple[str, str]) -> None:
-    """What is wrong with the lists is told as Kafka Connect tells it."""
+    """Wrong lists are refused in Kafka Connect's words."""
     assert (problem,) == problems(NAME, config)
