@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 
 from headrace.connect.errors import RetriableError
 from headrace.jvm.class_archive import ClassArchive
+from headrace.jvm.java import find_java
 from headrace.spark import engine as engines
 from headrace.spark import java_process, start
 from headrace.spark.engine import SparkEngine
@@ -331,11 +333,29 @@ def test_a_process_that_is_killed_while_it_makes_an_archive_leaves_nothing_that_
 
 @pytest.fixture
 def made_archive(cache_of_tests: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The file of the archive of this machine's Spark, which takes up to a minute of a processor to make."""
+    """The file of the archive of this machine's Spark, which takes up to a minute of a processor to make.
+
+    The folders of Spark and Java, which may be read-only, are as they were before.
+    """
     monkeypatch.setenv("HEADRACE_CACHE", str(cache_of_tests))
+    before = installed()
     subprocess.run([sys.executable, "-c", _MAKING], check=True)
+    assert before == installed()
     [option, _] = class_archive().options()
     return option.partition("=")[2]
+
+
+def installed() -> set[tuple[Path, int, int]]:
+    """The files of PySpark and of Java, but for what Python compiles, with their sizes and times."""
+    spark = find_spec("pyspark")
+    assert spark is not None
+    assert spark.origin is not None
+    return {
+        (file, file.stat().st_size, file.stat().st_mtime_ns)
+        for home in (Path(spark.origin).parent, find_java().executable.parent.parent)
+        for file in home.rglob("*")
+        if file.is_file() and file.parent.name != "__pycache__"
+    }
 
 
 @pytest.mark.spark
