@@ -78,8 +78,6 @@ _HARMLESS: Final = frozenset(
 
 
 class AvroConverterConfig(Config):
-    """Settings of :class:`~headrace.converters.avro_converter.AvroConverter`."""
-
     schema_registry_url: tuple[str, ...] = setting(
         importance="high",
         non_empty=True,

@@ -143,7 +143,6 @@ class SimpleHeaderConverter:
     def encode_headers(
         self, topic: str, key: str, schema: Schema | None, values: pa.Array
     ) -> pa.BinaryArray:
-        """What :meth:`encode_header` gives for each value."""
         if pa.types.is_integer(values.type) or pa.types.is_string(values.type):
             return pc.cast(pc.cast(values, pa.string()), pa.binary())
         return pa.array(
@@ -162,7 +161,6 @@ class ColumnHeaderConverter:
         self._converter = converter
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Pass the settings to the converter."""
         self._converter.configure(config, is_key=False)
 
     def encode_header(self, topic: str, header: Header) -> bytes | None:
@@ -177,5 +175,4 @@ class ColumnHeaderConverter:
     def encode_headers(
         self, topic: str, key: str, schema: Schema | None, values: pa.Array
     ) -> pa.BinaryArray:
-        """The converter's bytes for the column."""
         return self._converter.encode(topic, schema, values)

@@ -118,8 +118,6 @@ _JAVA_UTF_16 = codecs.lookup("utf-16").name
 
 
 class StringConverterConfig(Config):
-    """Settings of :class:`StringConverter`."""
-
     encoding: str = setting(
         "converter.encoding",
         default="UTF-8",

@@ -41,7 +41,6 @@ class WholeCast:
     target: SchemaType
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with its operand cast."""
         value, schema = self.operand.value(record), self.operand.schema(record)
         if is_absent(value):
             return record
@@ -80,8 +79,6 @@ class WholeCast:
 
 
 class CastConfig(Config):
-    """Settings of :class:`Cast`."""
-
     spec: tuple[str, ...] = setting(
         importance="high",
         doc=(
@@ -109,7 +106,6 @@ class Cast:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take ``spec``."""
         settings = CastConfig.parse(config)
         self._defaults = settings.replace_null_with_default
         spec = parsed_spec(settings.spec)
@@ -126,7 +122,6 @@ class Cast:
         )
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with the cast fields or operand."""
         return self._change.apply(record)
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:

@@ -12,8 +12,6 @@ from headrace.connect.record import Headers, SourceRecord
 
 
 class DropHeadersConfig(Config):
-    """Settings of :class:`DropHeaders`."""
-
     headers: tuple[str, ...] = setting(
         importance="high", doc="The names of the headers to leave out, separated by commas."
     )
@@ -36,11 +34,9 @@ class DropHeaders:
     config_class = DropHeadersConfig
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take the names."""
         self._names = frozenset(DropHeadersConfig.parse(config).headers)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* without these headers."""
         return dataclasses.replace(record, headers=self._left(record.headers))
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch]:

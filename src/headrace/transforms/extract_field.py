@@ -25,8 +25,6 @@ _PURPOSE = "field extraction"
 
 
 class ExtractFieldConfig(Config):
-    """Settings of :class:`ExtractField`."""
-
     field: str = setting(importance="medium", doc="The field to extract.")
     replace_null_with_default: bool = setting(default=True, importance="medium", doc=NULLS_DOC)
     field_syntax_version: str = setting(
@@ -60,7 +58,6 @@ class ExtractField:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take the field."""
         settings = ExtractFieldConfig.parse(config)
         self._names = parsed_path(settings.field, settings.field_syntax_version)
         self._field_text = settings.field
@@ -68,7 +65,6 @@ class ExtractField:
         self._plans = Plans(self._plan)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with the field as its operand."""
         value, schema = self._operand.value(record), self._operand.schema(record)
         if schema is None:
             entry = None if is_absent(value) else self._of_map(required_map(value, _PURPOSE))

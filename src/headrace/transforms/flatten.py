@@ -29,8 +29,6 @@ _UNKNOWN: Final = (dt.date, dt.time)
 
 
 class FlattenConfig(Config):
-    """Settings of :class:`Flatten`."""
-
     delimiter: str = setting(
         default=".", importance="medium", doc="The text between the names that are joined."
     )
@@ -45,7 +43,6 @@ class Flatten:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take ``delimiter``."""
         self._delimiter = FlattenConfig.parse(config).delimiter
         self._change = StructChange(
             operand=self._operand,
@@ -55,7 +52,6 @@ class Flatten:
         )
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with its operand flat."""
         return self._change.apply(record)
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:

@@ -24,8 +24,6 @@ def _empty_problem(items: Sequence[str]) -> str | None:
 
 
 class HeaderFromConfig(Config):
-    """Settings of :class:`HeaderFrom`."""
-
     fields: tuple[str, ...] = setting(
         importance="high",
         valid=_empty_problem,
@@ -66,7 +64,6 @@ class HeaderFrom:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take which fields become which headers."""
         parsed = HeaderFromConfig.parse(config)
         self._pairs = tuple(zip(parsed.fields, parsed.headers, strict=True))
         self._fields = frozenset(parsed.fields)

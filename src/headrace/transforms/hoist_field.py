@@ -15,8 +15,6 @@ from headrace.transforms.struct_plan import fitting
 
 
 class HoistFieldConfig(Config):
-    """Settings of :class:`HoistField`."""
-
     field: str = setting(
         importance="medium",
         doc="The name of the field, or of the entry, that the key or value becomes.",
@@ -32,7 +30,6 @@ class HoistField:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take ``field``."""
         self._field = HoistFieldConfig.parse(config).field
 
     def apply(self, record: SourceRecord) -> SourceRecord:

@@ -35,8 +35,6 @@ def _refused_offset(_: str) -> str:
 
 
 class InsertFieldConfig(Config):
-    """Settings of :class:`InsertField`."""
-
     topic_field: str | None = setting(
         default=None, doc=f"The field that gets the name of the topic. {_SUFFIXES}"
     )
@@ -95,7 +93,6 @@ class InsertField:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take which fields to insert."""
         parsed = InsertFieldConfig.parse(config)
         self._defaults = parsed.replace_null_with_default
         self._insertions = tuple(_insertions(parsed))

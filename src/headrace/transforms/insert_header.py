@@ -22,8 +22,6 @@ def _literal_problem(text: str) -> str | None:
 
 
 class InsertHeaderConfig(Config):
-    """Settings of :class:`InsertHeader`."""
-
     header: str = setting(importance="high", doc="The name of the header.")
     value_literal: str = setting(
         importance="high",
@@ -38,16 +36,13 @@ class InsertHeader:
     config_class = InsertHeaderConfig
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take the name and the value."""
         parsed = InsertHeaderConfig.parse(config)
         schema, value = inferred(parsed.value_literal)
         self._header = Header(parsed.header, value, schema)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with the header."""
         return dataclasses.replace(record, headers=(*record.headers, self._header))
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch]:
-        """All rows at once."""
         key, value, schema = self._header.key, self._header.value, self._header.schema
         return [with_headers(batch, [HeaderColumn(key=key, value=value, schema=schema)])]

@@ -92,8 +92,6 @@ def _numeric(schema: Schema | None, value: object, number: Decimal) -> int | flo
 
 
 class MaskFieldConfig(Config):
-    """Settings of :class:`MaskField`."""
-
     fields: tuple[str, ...] = setting(importance="high", doc="The fields to mask.")
     replacement: str | None = setting(
         default=None,
@@ -120,7 +118,6 @@ class MaskField:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take the fields and their replacement."""
         settings = MaskFieldConfig.parse(config)
         self._fields = settings.fields
         self._mask = Mask(settings.replacement)
@@ -134,7 +131,6 @@ class MaskField:
         )
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with its fields masked."""
         return self._change.apply(record)
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:

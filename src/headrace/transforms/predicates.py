@@ -16,8 +16,6 @@ from headrace.java.regex import java_regex, regex_problem
 
 
 class TopicNameMatchesConfig(Config):
-    """Settings of :class:`TopicNameMatches`."""
-
     pattern: str = setting(
         importance="medium",
         non_empty=True,
@@ -32,7 +30,6 @@ class TopicNameMatches:
     config_class = TopicNameMatchesConfig
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take ``pattern``."""
         self._pattern: re.Pattern[str] = java_regex(TopicNameMatchesConfig.parse(config).pattern)
 
     def test(self, record: SourceRecord) -> bool:
@@ -45,8 +42,6 @@ class TopicNameMatches:
 
 
 class HasHeaderKeyConfig(Config):
-    """Settings of :class:`HasHeaderKey`."""
-
     name: str = setting(importance="medium", non_empty=True, doc="The name of the header.")
 
 
@@ -56,7 +51,6 @@ class HasHeaderKey:
     config_class = HasHeaderKeyConfig
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take ``name``."""
         self._name = HasHeaderKeyConfig.parse(config).name
 
     def test(self, record: SourceRecord) -> bool:

@@ -12,8 +12,6 @@ from headrace.java.regex import java_regex, java_replacement, regex_problem
 
 
 class RegexRouterConfig(Config):
-    """Settings of :class:`RegexRouter`."""
-
     regex: str = setting(
         importance="high",
         valid=regex_problem,
@@ -39,13 +37,11 @@ class RegexRouter:
     config_class = RegexRouterConfig
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take the expression and the replacement."""
         parsed = RegexRouterConfig.parse(config)
         self._regex = java_regex(parsed.regex)
         self._replacement = java_replacement(parsed.replacement, self._regex)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with its topic renamed."""
         return dataclasses.replace(record, topic=self._renamed(record.topic))
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch]:

@@ -22,8 +22,6 @@ from headrace.transforms.struct_plan import (
 
 
 class ReplaceFieldConfig(Config):
-    """Settings of :class:`ReplaceField`."""
-
     exclude: tuple[str, ...] = setting(
         default=(),
         importance="medium",
@@ -56,7 +54,6 @@ class ReplaceField:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take which fields stay, and their new names."""
         settings = ReplaceFieldConfig.parse(config)
         self._names = _Names(
             exclude=frozenset(settings.exclude),
@@ -72,7 +69,6 @@ class ReplaceField:
         )
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with the fields that stay."""
         return self._change.apply(record)
 
     def apply_batch(self, batch: SourceBatch) -> Sequence[SourceBatch] | None:

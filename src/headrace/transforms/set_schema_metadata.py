@@ -18,8 +18,6 @@ _PURPOSE = "updating schema metadata"
 
 
 class SetSchemaMetadataConfig(Config):
-    """Settings of :class:`SetSchemaMetadata`."""
-
     schema_name: str | None = setting(default=None, importance="high", doc="The schema's new name.")
     schema_version: int | None = setting(
         default=None, importance="high", doc="The schema's new version."
@@ -41,14 +39,12 @@ class SetSchemaMetadata:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take the name and the version."""
         settings = SetSchemaMetadataConfig.parse(config)
         self._name, self._version = settings.schema_name, settings.schema_version
         self._defaults = settings.replace_null_with_default
         self._plans = Plans(self._plan)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with the schema of its operand renamed."""
         value, schema = self._operand.value(record), self._operand.schema(record)
         if schema is None:
             return _unchanged(record, value)

@@ -72,8 +72,6 @@ _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*[.:][^\W\d]\w*")
 
 
 class SparkSqlConfig(Config):
-    """Settings of :class:`SparkSql`."""
-
     select: str | None = setting(
         default=None,
         importance="high",

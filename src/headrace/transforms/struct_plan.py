@@ -182,7 +182,6 @@ class StructChange:
     refuses_null: bool = False
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with its operand changed."""
         value, schema = self.operand.value(record), self.operand.schema(record)
         if is_absent(value) and not self.refuses_null:
             return record

@@ -109,8 +109,6 @@ _PURPOSE: Final = "converting timestamp formats"
 
 
 class TimestampConverterConfig(Config):
-    """Settings of :class:`TimestampConverter`."""
-
     field: str = setting(
         default="",
         importance="high",
@@ -155,7 +153,6 @@ class TimestampConverter:
         self._operand = operand
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take the field, the target and how times are written."""
         parsed = TimestampConverterConfig.parse(config)
         self._field = parsed.field
         self._target = TimeForm(parsed.target_type)

@@ -15,8 +15,6 @@ from headrace.transforms.operand import runs
 
 
 class TimestampRouterConfig(Config):
-    """Settings of :class:`TimestampRouter`."""
-
     topic_format: str = setting(
         default="${topic}-${timestamp}",
         importance="high",
@@ -36,14 +34,12 @@ class TimestampRouter:
     config_class = TimestampRouterConfig
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take both formats."""
         parsed = TimestampRouterConfig.parse(config)
         self._format = parsed.topic_format
         self._pattern = tokens(parsed.timestamp_format)
         self._unchanging = unchanging_millis(self._pattern)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with its topic renamed by its timestamp."""
         if record.timestamp is None:
             raise _without_timestamp(record.topic)
         return dataclasses.replace(record, topic=self._topic(record.topic, record.timestamp))

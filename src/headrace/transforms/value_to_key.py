@@ -18,8 +18,6 @@ _PURPOSE = "copying fields from value to key"
 
 
 class ValueToKeyConfig(Config):
-    """Settings of :class:`ValueToKey`."""
-
     fields: tuple[str, ...] = setting(
         importance="high", doc="The fields of the value that form the key."
     )
@@ -36,14 +34,12 @@ class ValueToKey:
     config_class = ValueToKeyConfig
 
     def configure(self, config: Mapping[str, str]) -> None:
-        """Take the fields."""
         settings = ValueToKeyConfig.parse(config)
         self._fields = settings.fields
         self._defaults = settings.replace_null_with_default
         self._plans = Plans(self._plan)
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        """*record* with its new key."""
         schema = record.value_schema
         if schema is None:
             entries = required_map(record.value, _PURPOSE)

@@ -87,7 +87,6 @@ class ReaderTask:
             yield Failed(failure, abandons=True)
 
     def close(self) -> None:
-        """Stop the task."""
         if self._task is None:
             return
         self._progress.stopping_task = True
