@@ -12,7 +12,7 @@ from pyspark.sql import types as t
 
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
-from headrace.spark.sql_check import operators, refused_of, sql_problems
+from headrace.spark.sql_check import operators, refusal_of_plan, sql_problems
 from headrace.spark.sql_step import unsupported_fields
 from headrace.task.sql.step import FrameTypes, SqlStage, SqlStep
 from spark.sql_frames import FIELDS, frame_schema, spark_schema
@@ -259,7 +259,7 @@ def test_operators_are_read_from_a_plan() -> None:
 )
 def test_only_projections_are_taken(plan: str, expected: str | None) -> None:
     """What is not known is refused by Spark's own name."""
-    found = refused_of(plan)
+    found = refusal_of_plan(plan)
 
     assert expected == (found and found[: len(expected or "")])
 

@@ -22,7 +22,7 @@ _KILLED = (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.
 
 
 def end(*, seconds: float) -> None:
-    """Ask it to end, and wait for at most *seconds*; called when no session is left.
+    """Let it end, and wait for at most *seconds*; called when no session is left.
 
     Otherwise it would end only when a pipe is closed, shortly after the end of this program.
     """

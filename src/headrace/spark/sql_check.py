@@ -45,7 +45,7 @@ _ROW_BY_ROW: Final = ("Project",)
 _SOURCE: Final = ["MapInArrow", "Range"]
 _TITLE: Final = "== Physical Plan =="
 
-# What the user asked for, by parts of the names of Spark's operators; the first match is reported.
+# What the operators mean to a user, by parts of the names of Spark's operators; the first match is reported.
 _MEANINGS: Final = (
     ("Join|CartesianProduct", "a join or a subquery"),
     ("Window", "a window function"),
@@ -70,7 +70,7 @@ def refusal(frame: DataFrame) -> str | None:
 
     For example "a sort". Asks Spark for the plan, which runs nothing.
     """
-    return refused_of(physical_plan(frame))
+    return refusal_of_plan(physical_plan(frame))
 
 
 def physical_plan(frame: DataFrame) -> str:
@@ -79,21 +79,21 @@ def physical_plan(frame: DataFrame) -> str:
     return str(row[0])
 
 
-def refused_of(plan: str) -> str | None:
+def refusal_of_plan(plan: str) -> str | None:
     """See :func:`refusal`; *plan* is what EXPLAIN shows, or why there is none. Pure."""
     if _TITLE not in plan:
         reason = next(filter(None, map(str.strip, plan.splitlines())), "no reason given")
         return f"nothing that Spark can plan ({reason})"
     found = [each for each in operators(plan) if each not in _ROW_BY_ROW]
-    asked = found[: -len(_SOURCE)] if found[-len(_SOURCE) :] == _SOURCE else found
-    if not asked:
+    others = found[: -len(_SOURCE)] if found[-len(_SOURCE) :] == _SOURCE else found
+    if not others:
         return None
-    return next(filter(None, (_meaning(each, asked) for each in _MEANINGS)), ", ".join(asked))
+    return next(filter(None, (_meaning(each, others) for each in _MEANINGS)), ", ".join(others))
 
 
-def _meaning(of: tuple[str, str], asked: Sequence[str]) -> str | None:
+def _meaning(of: tuple[str, str], found: Sequence[str]) -> str | None:
     pattern, meaning = of
-    return meaning if any(re.search(pattern, each) for each in asked) else None
+    return meaning if any(re.search(pattern, each) for each in found) else None
 
 
 def operators(plan: str) -> Iterator[str]:

@@ -21,7 +21,7 @@ from headrace.task.sql.step import SqlStep
 RECORD: Final = "record"
 """The column with all parts of a record, including those whose names are also names of fields."""
 ROW: Final = "_headrace"
-"""The column that carries the whole row of a frame."""
+"""The column with the whole row of a frame."""
 RESERVED: Final = (RECORD, ROW)
 _PARTS: Final = ("key", "value", "headers", "timestamp", "topic", "partition")
 
@@ -103,7 +103,7 @@ def condition(text: str) -> Column:
 
 
 def is_open(row: str = "") -> Column:
-    """Whether the row is a record that was not dropped yet; *row* is the column that carries the row, if one does.
+    """Whether the row is a record that was not dropped yet; *row* is the column with the row, if there is one.
 
     Expressions are evaluated only for such rows: for others they would fail on missing values.
     """
@@ -116,7 +116,7 @@ def has_value(row: str = "") -> Column:
 
 
 def with_fields(rows: DataFrame, *others: str) -> DataFrame:
-    """The frame that :data:`ROW` carries, with the columns of *rows*, except *others* and the row, as value fields."""
+    """The frame in :data:`ROW`, with the columns of *rows*, except *others* and the row, as value fields."""
     return put_back(rows, {"value": F.when(is_open(ROW) & has_value(ROW), value_of(rows, *others))})
 
 
@@ -127,7 +127,7 @@ def value_of(rows: DataFrame, *others: str) -> Column:
 
 
 def put_back(rows: DataFrame, changed: Mapping[str, Column]) -> DataFrame:
-    """The frame that :data:`ROW` carries, with the *changed* columns replaced. Asks Spark for the schema."""
+    """The frame in :data:`ROW`, with the *changed* columns replaced. Asks Spark for the schema."""
     names = rows.schema[ROW].dataType.names  # pyright: ignore[reportAttributeAccessIssue]
     return rows.select(*(changed.get(name, F.col(f"{ROW}.{name}")).alias(name) for name in names))
 

@@ -300,7 +300,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the library's name)
-        """Say nothing."""
+        """Log nothing."""
 
     @property
     def _registry(self) -> SchemaRegistry:

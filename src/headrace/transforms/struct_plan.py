@@ -146,7 +146,7 @@ _KEPT = 16
 class Plans(Generic[_Plan]):
     """The plans of the most recent schemas, each made when its schema appears.
 
-    Told apart by identity: a batch and its rows share one schema object, and comparing two schemas can cost
+    Schemas are compared by identity: a batch and its rows share one schema object, and comparing two schemas can cost
     more than a row does.
     """
 

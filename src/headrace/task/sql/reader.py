@@ -92,7 +92,7 @@ class ReaderTask:
         self._progress.stopping_task = True
         try:
             self._task.stop()
-        except Exception as error:  # noqa: BLE001 (everything that it has read is handed over already)
+        except Exception as error:  # noqa: BLE001 (everything that it has read is on its way already)
             _log.warning("Error while closing a slot of %s: %s", self._work.spec.name, error)
         self._progress.stopping_task = False
 
@@ -179,7 +179,7 @@ class FlushedRows:
     def rows(self, frames: Iterable[Frame | None]) -> Iterator[pa.RecordBatch]:
         """The rows of *frames*; if a frame cannot be encoded, the last rows hold the error.
 
-        Each ``None`` among the frames says that none has come for :data:`FLUSH_SECONDS`.
+        Each ``None`` among the frames means that none has come for :data:`FLUSH_SECONDS`.
         """
         at: Place | None = None
         before: Frame | None = None

@@ -35,7 +35,7 @@ _PLAIN: tuple[tuple[_Is, pa.DataType], ...] = (
 
 
 def spark_type(kind: pa.DataType, *, as_required: bool = False) -> pa.DataType:
-    """The type in which Spark carries values of *kind*: every field nullable, instants in microseconds.
+    """The type that values of *kind* have in Spark: every field nullable, instants in microseconds.
 
     A type of Spark's is mapped to itself, whatever Spark calls its parts. A time of day is a number. *as_required*
     keeps fields that are not nullable; such a type must not be declared to Spark, which would read a null there as
