@@ -22,6 +22,7 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _REQUIRED = "required"
 DEFAULT_INTERVAL_MS: Final = 1_000
 _OWN: Final = "headrace."
+CONNECTOR_CLASS: Final = "connector.class"
 TRANSFORMS: Final = "transforms"
 PREDICATES: Final = "predicates"
 KEYS: Final = (TRANSFORMS, PREDICATES)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from headrace.config.connector_config import KEYS, aliases
+from headrace.config.connector_config import CONNECTOR_CLASS, KEYS, aliases
 from headrace.config.secret_values import is_secret_key
 from headrace.connect.setting import HIDDEN, SettingType
 from headrace.herder.answers import (
@@ -30,9 +30,8 @@ from headrace.storage.protocols import (
 
 _NOTHING: Final = Secrets()
 
-_CLASS: Final = "connector.class"
 # Every key of an unknown class may be a password, except these.
-_NEVER_SECRET: Final = frozenset({"name", _CLASS, "tasks.max", "task.class"})
+_NEVER_SECRET: Final = frozenset({"name", CONNECTOR_CLASS, "tasks.max", "task.class"})
 
 
 class Passwords:
@@ -79,7 +78,7 @@ class Passwords:
 
     def _secret_keys(self, connector: Config, config: Config) -> frozenset[str]:
         try:
-            settings = self._validator.plugin_settings(connector.get(_CLASS) or "")
+            settings = self._validator.plugin_settings(connector.get(CONNECTOR_CLASS) or "")
         except RequestError:
             return frozenset(config) - _NEVER_SECRET
         types = {each.name: each.type for each in settings} | dict(self._of_aliases(connector))
@@ -220,7 +219,7 @@ class ConnectorQueries:
         )
 
     def _type(self, stored: StoredConnector) -> str:
-        named = stored.config.get("connector.class") or ""
+        named = stored.config.get(CONNECTOR_CLASS) or ""
         if named not in self._sources:
             try:
                 self._local.validator.plugin_settings(named)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from headrace.config.connector_config import CONNECTOR_CLASS
 from headrace.herder.answers import State
 from headrace.herder.services import LocalServices
 from headrace.storage.protocols import Status
@@ -62,5 +63,5 @@ class HerderStatuses:
 
     def _version(self, name: str) -> str | None:
         stored = self._local.configs.connector(name)
-        named = None if stored is None else stored.config.get("connector.class")
+        named = None if stored is None else stored.config.get(CONNECTOR_CLASS)
         return None if named is None else self._local.validator.connector_version(named)

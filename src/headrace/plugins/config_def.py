@@ -6,7 +6,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from headrace.config.connector_config import PREDICATES, TRANSFORMS, ConnectorConfig
+from headrace.config.connector_config import (
+    CONNECTOR_CLASS,
+    PREDICATES,
+    TRANSFORMS,
+    ConnectorConfig,
+)
 from headrace.config.worker_config import OVERRIDES, ROLES, Role, WorkerConfig
 from headrace.connect.config import Problem, under
 from headrace.connect.setting import Setting
@@ -23,7 +28,7 @@ _PLACES: Mapping[str, int] = {
 }
 _ORDER = (
     "name",
-    "connector.class",
+    CONNECTOR_CLASS,
     "connector.plugin.version",
     "tasks.max",
     "tasks.max.enforce",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from headrace.config.aliases import JAVA_ALIASES, UnknownConnectorError
-from headrace.config.connector_config import connector_version
+from headrace.config.connector_config import CONNECTOR_CLASS, connector_version
 from headrace.config.providers import Resolution, resolved_in
 from headrace.config.secret_values import is_secret_key
 from headrace.config.worker_config import WorkerConfig
@@ -24,7 +24,6 @@ from headrace.plugins.versions import check_version, version_ranges
 from headrace.runtime.services import RunSpec
 
 _log = logging.getLogger(__name__)
-_CLASS: Final = "connector.class"
 _JAVA: Final = frozenset(JAVA_ALIASES)
 _WRAPPED: Final = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException"
 
@@ -114,7 +113,7 @@ class PluginConnectorValidator:
 
     def _validated(self, config: Mapping[str, str | None]) -> ConfigInfos:
         submitted = self.resolved(config)
-        named = submitted.resolved.get(_CLASS)
+        named = submitted.resolved.get(CONNECTOR_CLASS)
         if named is None:
             raise BadRequestError(f"Connector config {_shown(config)} contains no connector type")
         try:
@@ -141,7 +140,7 @@ class PluginConnectorValidator:
         return NotFoundError(f"Unknown plugin {name}.")
 
     def _refuse_mismatch(self, config: Mapping[str, str | None], plugin: str) -> None:
-        named = config.get(_CLASS)
+        named = config.get(CONNECTOR_CLASS)
         if named is None or _normal(named).endswith(_normal(plugin)):
             return
         # Kafka Connect has no short names, and no packages with colons.

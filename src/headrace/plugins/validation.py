@@ -10,7 +10,12 @@ from typing import Final
 
 from headrace.config.aliases import UnknownConnectorError
 from headrace.config.config_files import config_texts
-from headrace.config.connector_config import ConnectorConfig, aliases, connector_version
+from headrace.config.connector_config import (
+    CONNECTOR_CLASS,
+    ConnectorConfig,
+    aliases,
+    connector_version,
+)
 from headrace.config.providers import Resolution, resolved_in
 from headrace.config.rules import connector_problems, connector_warnings
 from headrace.config.topic_settings import DEFAULT, GROUPS
@@ -53,14 +58,8 @@ from headrace.plugins.versions import connector_version_problems, version_key
 
 _log = logging.getLogger(__name__)
 
-_CLASS = "connector.class"
 _NAME = "name"
-_PASSED_ON = (
-    "key.converter.",
-    "value.converter.",
-    "header.converter.",
-    *OVERRIDES,
-)
+_PASSED_ON = (*(f"{role}.converter." for role in ROLES), *OVERRIDES)
 
 
 class _Needs(Enum):
@@ -233,7 +232,7 @@ class _Validation:
         )
         groups = dict.fromkeys(each.group for each in shown if each.group)
         return ConfigInfos(
-            name=str(self._submitted.given.get(_CLASS)),
+            name=str(self._submitted.given.get(CONNECTOR_CLASS)),
             error_count=sum(len(each.value.errors) for each in own)
             # Kafka Connect counts keys here, not messages.
             + sum(1 for each in appended if each.value.errors),
@@ -279,7 +278,7 @@ class _Validation:
     def _check_versions(self) -> None:
         """Report at the class, too, that it is not available in the required version."""
         classes = (key for key, each in self._settings.items() if each.type is SettingType.CLASS)
-        for key in (*classes, _CLASS):
+        for key in (*classes, CONNECTOR_CLASS):
             for message in self._errors.of(version_key(key)):
                 # Kafka Connect reports a range that cannot be read at the class of a transformation, not of a converter.
                 if not key.endswith(".converter") or message.startswith("Plugin "):
@@ -316,7 +315,7 @@ class _Validation:
             if key not in wrong and not in_chains(key, self._chains)
         }
         # Placeholders: these two only have to be present.
-        return {_NAME: "it", _CLASS: "its", **usable}
+        return {_NAME: "it", CONNECTOR_CLASS: "its", **usable}
 
     def _undefined(self) -> Iterator[CheckedKey]:
         prefixes = tuple(part.prefix for part in self._sections)
@@ -457,9 +456,9 @@ def _for_start(
     """The connector, if there is one, and everything that is wrong with its configuration."""
     connector, no_class = None, list[Problem]()
     try:
-        connector = plugins.connector(props.get(_CLASS, ""))
+        connector = plugins.connector(props.get(CONNECTOR_CLASS, ""))
     except UnknownConnectorError as error:
-        no_class.append((_CLASS, str(error)))
+        no_class.append((CONNECTOR_CLASS, str(error)))
     candidate = _Candidate(
         made=connector,
         props=props,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from headrace.config.aliases import connector_name
-from headrace.config.connector_config import connector_version
+from headrace.config.connector_config import CONNECTOR_CLASS, connector_version
 from headrace.connect.config import Problem
 from headrace.connect.connector import SourceConnector
 from headrace.herder.errors import BadRequestError
@@ -174,6 +174,6 @@ def check_version(name: str, wanted: str | None, available: str | None) -> None:
 
 def version_key(class_key: str) -> str:
     """The key that requires a version of the class at *class_key*. Pure."""
-    if class_key == "connector.class":
+    if class_key == CONNECTOR_CLASS:
         return _OF_CONNECTOR
     return f"{class_key.removesuffix('.type')}.plugin.version"
