@@ -18,11 +18,11 @@ from stage import Stage, stage
 from telling import Teller
 
 from headrace.connect.errors import ConnectError
+from headrace.herder.standalone import StandaloneHerder
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
 from headrace.plugins import checked_worker, validated_connector
-from headrace.runtime.runs import Worker
-from headrace.worker import standalone
+from headrace.worker import running
 
 _LOOK_SECONDS = 0.2
 FAILED = 1
@@ -71,24 +71,22 @@ def _sent(
     props = connectors()
     with (
         Landing(ready.bootstrap, props) as landing,
-        standalone(
+        running(
             config,
             [validated_connector(each, config) for each in props.values()],
             state_file=FOLDER / "state.db",
             emit=to_all(killer, Teller(screen), EventLog()),
             once=True,
             engine=ready.engine,
-        ) as made,
+        ) as herder,
     ):
-        made.worker.start(made.specs)
-        _watch(
-            made.worker, landing, screen, killer=killer, files=files, leave_if_asked=leave_if_asked
-        )
+        herder.ready()
+        _watch(herder, landing, screen, killer=killer, files=files, leave_if_asked=leave_if_asked)
         return landing.landed
 
 
 def _watch(
-    worker: Worker,
+    herder: StandaloneHerder,
     landing: Landing,
     screen: Screen,
     *,
@@ -96,11 +94,11 @@ def _watch(
     files: Mapping[str, Counter[str]],
     leave_if_asked: Callable[[], None],
 ) -> None:
-    """Show progress until the worker is through, and kill one of its tasks half way."""
+    """Show progress until everything has been read, and kill one of its tasks half way."""
     progress = Progress(sum(records.total() for records in files.values()))
     half = sum(each.total() for name, each in files.items() if name.startswith("flights")) / 2
     with ThreadPoolExecutor(max_workers=1) as pool:
-        ending = pool.submit(worker.wait)
+        ending = pool.submit(herder.wait_for_end)
         try:
             while not ending.done():
                 leave_if_asked()
@@ -109,7 +107,7 @@ def _watch(
                     _kill(killer, screen)
                 wait([ending], timeout=_LOOK_SECONDS)
         finally:
-            worker.ask_to_stop()
+            herder.ask_to_stop()
         failures = ending.result()
     landing.settle()
     screen.end_progress(progress.line(landing.landed, time.monotonic()))

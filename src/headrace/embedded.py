@@ -11,7 +11,7 @@ from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
 from headrace.observe.summary import ConnectorSummary, Summaries
 from headrace.plugins import checked_worker, validated_connectors
-from headrace.worker import spark_engine, standalone
+from headrace.worker import running, spark_engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,16 +36,16 @@ def run_once(
     )
     engine = spark_engine(config, ready, spark)
     summaries = Summaries()
-    with standalone(
+    with running(
         config,
         ready,
         state_file=state_file,
         emit=to_all(EventLog(), summaries),
         once=True,
         engine=engine,
-    ) as made:
-        made.worker.start(made.specs)
-        failures = made.worker.wait()
+    ) as herder:
+        herder.ready()
+        failures = herder.wait_for_end()
     for failure in failures.values():
         raise failure
     return summaries.by_connector()

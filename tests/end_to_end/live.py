@@ -16,7 +16,7 @@ from headrace.observe.events import ConnectorFailed, Waiting
 from headrace.plugins import checked_worker, validated_connector
 from headrace.runtime.engine import Engine, Processes
 from headrace.testing.judge import committed_records
-from headrace.worker import standalone
+from headrace.worker import running
 
 _numbers = itertools.count()
 
@@ -68,7 +68,7 @@ class Life:
     def running(self, *, once: bool = False) -> Iterator[Callable[[], Mapping[str, Exception]]]:
         """Run the connectors until the end of the block; the result waits for their own end."""
         config = checked_worker(self.worker_props())
-        with standalone(
+        with running(
             config,
             [validated_connector(each, config) for each in self.connectors],
             state_file=self.folder / "state.db",
@@ -76,13 +76,13 @@ class Life:
             once=once,
             engine=KeptEngine(self.engine),
             processes=self.processes,
-        ) as ready:
-            ready.worker.start(ready.specs)
+        ) as herder:
+            herder.ready()
             try:
-                yield ready.worker.wait
+                yield herder.wait_for_end
             finally:
-                ready.worker.ask_to_stop()
-                ready.worker.wait()
+                herder.ask_to_stop()
+                herder.wait_for_end()
 
     def run_once(self) -> Mapping[str, Exception]:
         """Run until all there is has been read; the failures."""

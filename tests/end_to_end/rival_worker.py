@@ -18,7 +18,7 @@ from headrace.cli.main import outcome
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
 from headrace.testing.waiting import until
-from headrace.worker import serving, standalone
+from headrace.worker import running, serving
 
 # A program finds the doubles of the tests only when it is told where they are.
 sys.path.append(str(Path(__file__).parents[1]))
@@ -54,7 +54,7 @@ def main() -> int:
     """Run the command line."""
     if not os.environ.get(ON_SPARK):
         engine = LateEngine(Path(os.environ[HOLD]))
-        run.standalone = partial(standalone, engine=engine)
+        run.running = partial(running, engine=engine)
         run.serving = partial(serving, engine=engine)
     return outcome(sys.argv[1:])
 

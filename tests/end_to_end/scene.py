@@ -20,7 +20,7 @@ from headrace.runtime.micro_batch import SlotState
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
 from headrace.testing.judge import Verdict, judged
-from headrace.worker import standalone
+from headrace.worker import running
 
 # A round is long enough for several transactions before and after a kill, short enough to have many.
 RECORDS_PER_SECOND = 8_000
@@ -179,7 +179,7 @@ class Scene:
     ) -> Iterator[Callable[[], dict[str, Exception]]]:
         """Run the connector in this process; the result waits for its end."""
         config = checked_worker(self.worker_props())
-        with standalone(
+        with running(
             config,
             [validated_connector(self.connector_props(), config)],
             state_file=self.folder / "state.db",
@@ -187,13 +187,13 @@ class Scene:
             once=once,
             engine=KeptEngine(engine),
             processes=self.processes,
-        ) as ready:
-            ready.worker.start(ready.specs)
+        ) as herder:
+            herder.ready()
             try:
-                yield ready.worker.wait
+                yield herder.wait_for_end
             finally:
-                ready.worker.ask_to_stop()
-                ready.worker.wait()
+                herder.ask_to_stop()
+                herder.wait_for_end()
 
     def write_configs(self) -> list[str]:
         """Both configurations as files, for the command line."""

@@ -30,8 +30,8 @@ from headrace.herder.standalone import StandaloneHerder
 from headrace.offsets.administration import OffsetChanges
 from headrace.plugins import checked_worker
 from headrace.runtime.connector_run import ConnectorRun
+from headrace.runtime.runs import RunWatcher
 from headrace.runtime.services import RunSpec, Services, Timing
-from headrace.runtime.task_status import RunWatcher
 from headrace.storage.protocols import Retention
 from headrace.storage.sqlite import SqliteStorage
 from headrace.task.slot_report import Outcome, SlotReport
@@ -118,7 +118,6 @@ def played(path: Path, runs: Runs) -> Generator[StandaloneHerder]:
         topics=storage.topics,
         validator=Making(PlannedPuppet),
         worker_id="w",
-        slots=2,
         grace=5.0,
     )
     herder = StandaloneHerder(

@@ -10,7 +10,7 @@ import first_connector
 
 from doubles.process_engine import ProcessEngine
 from headrace.plugins import checked_worker, validated_connector
-from headrace.worker import standalone
+from headrace.worker import running
 
 EXAMPLES = Path(first_connector.__file__).parent
 
@@ -36,13 +36,13 @@ def run_once(
     props = json.loads((EXAMPLES / connector).read_text())
     props |= {key: str(folder / name) for key, name in place.items()}
     props["topic"] = topic
-    with standalone(
+    with running(
         config,
         [validated_connector(props, config)],
         state_file=folder / "state.db",
         emit=lambda _event: None,
         once=True,
         engine=ProcessEngine(slots=slots, python_path=[str(EXAMPLES)]),
-    ) as ready:
-        ready.worker.start(ready.specs)
-        assert {} == ready.worker.wait()
+    ) as herder:
+        herder.ready()
+        assert {} == herder.wait_for_end()

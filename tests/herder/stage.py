@@ -23,8 +23,8 @@ from headrace.herder.requests import CreateRequest, OffsetChange
 from headrace.herder.services import ConnectorValidator, KafkaServices, LocalServices
 from headrace.herder.standalone import StandaloneHerder
 from headrace.observe.events import Event
+from headrace.runtime.runs import RunWatcher
 from headrace.runtime.services import RunSpec, Services
-from headrace.runtime.task_status import RunWatcher
 from headrace.storage.memory import MemoryConfigStore, MemoryStatusStore, MemoryTopicStore
 from headrace.storage.protocols import (
     ConfigStore,
@@ -239,6 +239,7 @@ class Stage:
     changing: Callable[[], None] = lambda: None
     unsettled: Sequence[str] = ()
     grace: float = 0.0
+    once: bool = False
     judge: ConnectorValidator = field(default_factory=Judge)
     masks_passwords: bool = False
     look_seconds: float = 60.0
@@ -254,9 +255,7 @@ class Stage:
         """A started herder, closed at the end; without *kafka* the test lets it come."""
         if kafka:
             self.kafka.set()
-        made = StandaloneHerder(
-            self._local(), self._opening, new_run=self._new_run, look_seconds=self.look_seconds
-        )
+        made = self.new_herder()
         made.start(only=only)
         made.ready()
         until(lambda: not kafka or made.is_open or made.failure)
@@ -266,6 +265,12 @@ class Stage:
             self.holds = False
             self.kafka.set()
             made.close()
+
+    def new_herder(self) -> StandaloneHerder:
+        """A herder that has not been started; the test closes it."""
+        return StandaloneHerder(
+            self._local(), self._opening, new_run=self._new_run, look_seconds=self.look_seconds
+        )
 
     def the_run(self, name: str = "c") -> FakeRun:
         """The one that runs now."""
@@ -285,8 +290,8 @@ class Stage:
             validator=self.judge,
             masks_passwords=self.masks_passwords,
             worker_id="w",
-            slots=2,
             grace=self.grace,
+            once=self.once,
             unsettled=lambda: self.unsettled,
         )
 

@@ -108,7 +108,6 @@ class Watch:
             topics=storage.topics,
             validator=PluginConnectorValidator(config, "g"),
             worker_id="w",
-            slots=2,
             grace=0.5,
         )
         changes = OffsetChanges(services, storage.changes)

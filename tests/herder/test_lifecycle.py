@@ -37,6 +37,10 @@ TABLE = {
     (Phase.FAILED, PAUSED): Act.NOTHING,
     (Phase.FAILED, STOPPED): Act.SHOW_STOPPED,
     (Phase.FAILED, None): Act.FORGET,
+    (Phase.COMPLETED, RUNNING): Act.NOTHING,
+    (Phase.COMPLETED, PAUSED): Act.SHOW_PAUSED,
+    (Phase.COMPLETED, STOPPED): Act.SHOW_STOPPED,
+    (Phase.COMPLETED, None): Act.FORGET,
     (Phase.PAUSED, RUNNING): Act.START,
     (Phase.PAUSED, PAUSED): Act.NOTHING,
     (Phase.PAUSED, STOPPED): Act.SHOW_STOPPED,
@@ -51,6 +55,7 @@ ANEW = {
     (Phase.RUNNING, RUNNING): Act.ASK_TO_STOP,
     (Phase.FAILED, RUNNING): Act.START,
     (Phase.FAILED, PAUSED): Act.SHOW_PAUSED,
+    (Phase.COMPLETED, RUNNING): Act.START,
 }
 
 
@@ -92,6 +97,14 @@ def test_a_failure_counts_unless_the_run_was_asked_to_end() -> None:
 
     assert Phase.FAILED is ended(running, failed=True).phase
     assert Phase.NOTHING is ended(done(running, Act.ASK_TO_STOP), failed=True).phase
+
+
+def test_a_run_that_has_read_everything_is_not_followed_by_another() -> None:
+    """It has ended by itself."""
+    running = done(Lifecycle(target=RUNNING), Act.START)
+
+    assert Phase.COMPLETED is ended(running, failed=False).phase
+    assert Act.NOTHING is next_act(ended(running, failed=False))
 
 
 def test_a_run_that_is_wanted_again_while_it_ends_is_followed_by_another() -> None:

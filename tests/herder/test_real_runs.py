@@ -76,7 +76,6 @@ def worker(
         topics=storage.topics,
         validator=Making(made),
         worker_id="w",
-        slots=2,
         grace=0.5,
     )
     herder = StandaloneHerder(

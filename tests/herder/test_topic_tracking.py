@@ -13,7 +13,7 @@ from headrace.herder.standalone import StandaloneHerder
 from headrace.plugins import checked_worker
 from headrace.storage.protocols import StoredConnector
 from headrace.storage.sqlite import SqliteStorage
-from headrace.worker.serving import serving
+from headrace.worker import serving
 
 WORKER = {"key.converter": "string", "value.converter": "string", "group.id": "g"}
 

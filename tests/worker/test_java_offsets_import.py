@@ -14,12 +14,13 @@ from headrace.connect.connector import Plan
 from headrace.connect.errors import ConfigError, ConnectorFencedError, RetriableError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
+from headrace.offsets.java_import import import_java_offsets
 from headrace.offsets.store import OffsetStore
 from headrace.plugins import checked_worker
 from headrace.runtime.services import RunSpec
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.sqlite import SqliteStorage
-from headrace.worker.services import import_java_offsets, opened_services
+from headrace.worker.services import opened_services
 from runtime.desk import SPEC, Desk, FakeEngine
 
 FILE = SourcePartition(filename="a")

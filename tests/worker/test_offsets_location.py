@@ -12,7 +12,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.plugins import checked_worker
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.worker import standalone
+from headrace.worker import running
 
 pytestmark = pytest.mark.broker
 
@@ -42,7 +42,7 @@ def start(bootstrap: str, state_file: Path, topic: str, replicas: int = 1) -> No
             "offset.storage.replication.factor": str(replicas),
         }
     )
-    with standalone(config, [], state_file=state_file, emit=lambda _: None, engine=NoEngine()):
+    with running(config, [], state_file=state_file, emit=lambda _: None, engine=NoEngine()):
         pass
 
 

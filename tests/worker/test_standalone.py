@@ -16,8 +16,8 @@ from headrace.offsets.store import LockedOffsetStore
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.waiting import until
+from headrace.worker import running, serving
 from headrace.worker import services as foundation
-from headrace.worker import serving, standalone
 
 NOWHERE = {
     "bootstrap.servers": "127.0.0.1:9",
@@ -33,7 +33,7 @@ def _started(state_file: Path, **settings: str) -> str:
     config = WorkerConfig.parse(NOWHERE | given)
     with (
         pytest.raises(ConnectError) as caught,
-        standalone(config, [], state_file=state_file, emit=lambda _: None),
+        running(config, [], state_file=state_file, emit=lambda _: None),
     ):
         pass
     return str(caught.value)

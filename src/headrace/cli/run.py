@@ -39,7 +39,7 @@ from headrace.rest.config import RestConfig, rest_problems
 from headrace.rest.listeners import Binding
 from headrace.rest.server import RestServer
 from headrace.storage.sqlite import SqliteStorage
-from headrace.worker import serving, standalone
+from headrace.worker import running, serving
 
 _log = logging.getLogger(__name__)
 
@@ -197,12 +197,12 @@ def run(
 def _run_once(config: WorkerConfig, paths: Sequence[Path], state_file: Path) -> int:
     connectors = validated_connectors([partial(connector_config, path) for path in paths], config)
     make_folder(config, state_file)
-    with standalone(
+    with running(
         config, connectors, state_file=state_file, emit=to_all(EventLog()), once=True
-    ) as ready:
-        signals = Signals(ready.worker.ask_to_stop)
-        ready.worker.start(ready.specs)
-        failures = ready.worker.wait()
+    ) as herder:
+        signals = Signals(herder.ask_to_stop)
+        herder.ready()
+        failures = herder.wait_for_end()
     return FAILED if failures else signals.code()
 
 

@@ -95,6 +95,17 @@ class ConnectorRequests:
             if created is not None:
                 return created
 
+    def put_validated(self, connectors: Sequence[StoredConnector]) -> None:
+        """Store and run *connectors*, whose configurations have been validated, in place of any of their names."""
+
+        def act() -> None:
+            with self._local.together():
+                for each in connectors:
+                    self._local.configs.put_connector(each)
+                    self.run_stored(each)
+
+        self._queue.ask("writing the configs of connectors to the state file", act)
+
     def patch_config(self, name: str, changes: Config) -> Created:
         """Merge *changes* into the configuration, whatever others do to it meanwhile."""
         return self._changed(name, lambda before: patched(before, changes))

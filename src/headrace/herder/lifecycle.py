@@ -17,6 +17,8 @@ class Phase(Enum):
     ENDING = auto()
     """Its run was asked to stop and has not ended yet."""
     FAILED = auto()
+    COMPLETED = auto()
+    """Its run has ended by itself: everything has been read."""
     PAUSED = auto()
     STOPPED = auto()
     GONE = auto()
@@ -77,8 +79,9 @@ def renewed(lifecycle: Lifecycle) -> Lifecycle:
 
 def ended(lifecycle: Lifecycle, *, failed: bool) -> Lifecycle:
     """The run has ended. A run that was asked to stop has not failed, even if it ended with an error."""
-    has_failed = failed and lifecycle.phase is Phase.RUNNING
-    return replace(lifecycle, phase=Phase.FAILED if has_failed else Phase.NOTHING)
+    if lifecycle.phase is not Phase.RUNNING:
+        return replace(lifecycle, phase=Phase.NOTHING)
+    return replace(lifecycle, phase=Phase.FAILED if failed else Phase.COMPLETED)
 
 
 def next_act(lifecycle: Lifecycle, *, can_start: bool = True) -> Act:
@@ -108,6 +111,8 @@ def _is_as_wanted(lifecycle: Lifecycle) -> bool:
 
 
 def _is_settled(lifecycle: Lifecycle) -> bool:
+    if lifecycle.phase is Phase.COMPLETED:
+        return _is_as_wanted(lifecycle)
     if lifecycle.phase is Phase.FAILED:
         # As in Kafka Connect: pause and resume leave a failed connector failed, until it is restarted.
         is_same = lifecycle.running == lifecycle.revision

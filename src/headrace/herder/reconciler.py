@@ -50,6 +50,10 @@ class Reconciler:
         self._restarting: dict[str, Future[Exception | None]] = {}
         self._automatic = AutomaticRestarts()
         self._begun: dict[str, Resolution] = {}
+        self._failures: dict[str, Exception] = {}
+        self._may_start = False
+        self.all_have_ended = threading.Event()
+        """Set while connectors may run, and none does."""
         self._acts = {
             Act.START: self._start,
             Act.ASK_TO_STOP: self._ask_to_stop,
@@ -61,8 +65,15 @@ class Reconciler:
     def opened(self, kafka: KafkaServices) -> None:
         """Runs may be started from now on."""
         self._kafka = kafka
+        self._may_start = True
         for name in list(self._lifecycles):
             self._advance(name)
+        self._note_end()
+
+    def close(self) -> Sequence[Run]:
+        """Start nothing from now on; returns the runs that have not ended."""
+        self._may_start = False
+        return self.runs()
 
     def want(self, name: str, target: TargetState | None, *, again: bool = False) -> None:
         """Set the connector's target, ``None`` for deleted; *again* for a new configuration."""
@@ -97,9 +108,13 @@ class Reconciler:
             self._waiting.setdefault(name, []).append(answer)
         return answer
 
-    def failures(self) -> Sequence[str]:
-        """The connectors that have failed and are not restarted."""
-        return [name for name, each in self._lifecycles.items() if each.phase is Phase.FAILED]
+    def failures(self) -> Mapping[str, Exception]:
+        """Why connectors have failed, of those that are not restarted."""
+        return {
+            name: self._failures[name]
+            for name, each in self._lifecycles.items()
+            if each.phase is Phase.FAILED
+        }
 
     def runs(self) -> Sequence[Run]:
         """The runs that have not ended, for the end of the process."""
@@ -145,9 +160,7 @@ class Reconciler:
         if watched.is_of(self._lifecycles[name]):
             self._settle(name, failure)
         self._runs.pop(name, None)
-        lifecycle = self._lifecycles[name] = ended(
-            self._lifecycles[name], failed=failure is not None
-        )
+        lifecycle = self._ended(name, failure)
         if isinstance(failure, ConnectorFencedError):
             # Two workers would take it from each other forever, so changed files do not restart it either.
             self._begun.pop(name, None)
@@ -156,8 +169,24 @@ class Reconciler:
         for answer in self._waiting.pop(name, ()):
             answer.set_result(None)
         self._advance(name)
+        self._note_end()
+
+    def _ended(self, name: str, failure: Exception | None) -> Lifecycle:
+        lifecycle = ended(self._lifecycles[name], failed=failure is not None)
+        if failure is not None and lifecycle.phase is Phase.FAILED:
+            self._failures[name] = failure
+        self._lifecycles[name] = lifecycle
+        return lifecycle
+
+    def _note_end(self) -> None:
+        if self._kafka is not None and not self._runs:
+            self.all_have_ended.set()
+        else:
+            self.all_have_ended.clear()
 
     def _plan_restart(self, name: str, revision: int) -> None:
+        if self._local.once:
+            return
         seconds = self._automatic.pause_after_failure(name)
         if seconds is None:
             self._log_no_restart(name)
@@ -212,12 +241,13 @@ class Reconciler:
         lifecycle = self._lifecycles.get(name)
         if lifecycle is None:
             return Act.NOTHING
-        return next_act(lifecycle, can_start=self._kafka is not None)
+        return next_act(lifecycle, can_start=self._may_start)
 
     def _start(self, name: str) -> None:
         stored = self._local.configs.connector(name)
         assert stored is not None
         assert self._kafka is not None
+        self._failures.pop(name, None)
         try:
             began = self._begun[name] = self._local.validator.resolved(stored.config)
             spec = self._local.validator.run_spec(began)
@@ -241,7 +271,7 @@ class Reconciler:
         if self._kafka is not None:
             reason = f"It could not be started: {error}"
             self._kafka.services.emit(ConnectorFailed(connector=name, reason=reason))
-        self._lifecycles[name] = ended(self._lifecycles[name], failed=True)
+        self._ended(name, error)
         self._settle(name, error)
         trace = "".join(traceback.format_exception(error))
         # A restart may have set tasks to RESTARTING.
@@ -263,6 +293,7 @@ class Reconciler:
         self._statuses.forget(name)
         self._lifecycles.pop(name)
         self._begun.pop(name, None)
+        self._failures.pop(name, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

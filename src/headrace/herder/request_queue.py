@@ -230,6 +230,12 @@ class KafkaReadiness:
         """Why Kafka will not be reached."""
         return self._failure
 
+    def wait(self) -> None:
+        """Return once Kafka has been reached; raises why it will not be, as it was raised there."""
+        self._settled.wait()
+        if self._failure is not None:
+            raise self._failure
+
     def peek(self) -> KafkaServices | None:
         """The services, if Kafka has been reached."""
         return self._kafka

@@ -61,8 +61,8 @@ class ConnectorValidator(Protocol):
 class LocalServices:
     """What a herder has before Kafka is reached.
 
-    *slots* is how many tasks may run at once, *grace* how long one may take to end, in seconds. *unsettled* returns
-    the connectors whose offsets were being changed when the last process ended. *masks_passwords* hides
+    *grace* is how long a task may take to end, in seconds. *once* means that connectors end when everything has
+    been read, and are never restarted. *unsettled* returns the connectors whose offsets were being changed when the last process ended. *masks_passwords* hides
     connectors' passwords in answers. *tracks_topics* says whether active topics are answered, *may_reset_topics*
     whether they may be reset. Writes of a thread within *together* are durable at the end of the block.
     """
@@ -72,8 +72,8 @@ class LocalServices:
     topics: TopicStore
     validator: ConnectorValidator
     worker_id: str
-    slots: int
     grace: float
+    once: bool = False
     unsettled: Callable[[], Sequence[str]] = tuple
     masks_passwords: bool = False
     tracks_topics: bool = True

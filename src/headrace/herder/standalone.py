@@ -36,11 +36,12 @@ from headrace.herder.startup import Startup
 from headrace.herder.topics import TopicRequests
 from headrace.offsets.connector_stores import NamedConnector
 from headrace.runtime.connector_run import ConnectorRun
-from headrace.runtime.runs import NewRun, Run, stop_all
+from headrace.runtime.runs import NewRun, Run, RunWatcher, stop_all
 from headrace.runtime.services import RunSpec, Services
-from headrace.runtime.task_status import RunWatcher
+from headrace.storage.protocols import StoredConnector
 
 _HEALTH_SECONDS = 10.0
+_LOOK_SECONDS = 0.2
 _READY = "Worker has completed startup and is ready to handle requests."
 _STARTING = "Worker is still starting up. {}"
 _UNHEALTHY = (
@@ -72,6 +73,7 @@ class StandaloneHerder:
     ) -> None:
         self._local = local
         self._health_seconds = health_seconds
+        self._is_stopping = False
         self._stages = Stages()
         self._kafka_readiness = KafkaReadiness()
         self._queue = RequestQueue(self._stages)
@@ -112,11 +114,42 @@ class StandaloneHerder:
         """
         self._queue.start()
         self._startup.begin(only)
-        self._reloads.start()
+        if not self._local.once:
+            self._reloads.start()
+
+    def start_only(self, connectors: Sequence[StoredConnector]) -> None:
+        """Start with *connectors* alone, whose configurations have been validated; returns once Kafka has been reached.
+
+        Each then replaces the stored connector of its name. Other stored connectors are left alone. Raises what keeps
+        connectors from running, such as ``ConnectError`` when Kafka is not reached in time.
+        """
+        self.start(only=())
+        self._kafka_readiness.wait()
+        self._connectors.put_validated(connectors)
 
     def ready(self) -> None:
         """Let connectors run, as soon as Kafka has been reached; called once by the owner."""
         self._startup.ready()
+
+    def ask_to_stop(self) -> None:
+        """Make :meth:`wait_for_end` stop everything and return, within moments.
+
+        Any thread may call it, and a signal handler, which may interrupt the waiting thread while that holds a lock.
+        So it takes none.
+        """
+        self._is_stopping = True
+
+    def wait_for_end(self) -> Mapping[str, Exception]:
+        """Wait until no connector runs any more, each ended by itself, or by :meth:`ask_to_stop`.
+
+        Returns the failures by connector. Connectors that do not end in time are left to their leases: they cannot write
+        once their process is gone.
+        """
+        while not self._is_stopping and not self._reconciler.all_have_ended.wait(_LOOK_SECONDS):
+            pass
+        runs = self._queue.ask(None, self._reconciler.close)
+        stop_all(runs, grace=self._local.grace)
+        return self._queue.ask(None, self._reconciler.failures)
 
     def refuse_waiting(self) -> None:
         """Answer requests that wait for Kafka with an error. Called before REST is closed."""
@@ -141,7 +174,7 @@ class StandaloneHerder:
 
     def failed(self) -> Sequence[str]:
         """The connectors that have failed and are not restarted; for the owner, at the end."""
-        return self._reconciler.failures()
+        return list(self._reconciler.failures())
 
     def _begun(self) -> Mapping[str, Resolution]:
         return self._queue.ask(None, self._reconciler.begun)

@@ -17,7 +17,7 @@ from headrace.herder.answers import ConfigInfos, Plugin
 from headrace.herder.errors import BadRequestError, NotFoundError, RequestError, ServerError
 from headrace.plugins.config_def import framework_settings
 from headrace.plugins.connector_plugins import Plugins
-from headrace.plugins.connector_spec import run_spec
+from headrace.plugins.connector_spec import ValidatedConnector, run_spec
 from headrace.plugins.sql_step import SqlCheck, no_sql_check
 from headrace.plugins.validation import checked_connector, validation
 from headrace.plugins.versions import check_version, version_ranges
@@ -31,7 +31,8 @@ _WRAPPED: Final = "org.apache.kafka.connect.runtime.rest.errors.BadRequestExcept
 class PluginConnectorValidator:
     """See :class:`~headrace.herder.services.ConnectorValidator`. Any thread may call.
 
-    *group_id* is the worker's name in Kafka, which specifications need. *sql* checks expressions of Spark SQL, as far
+    *group_id* is the worker's name in Kafka, which specifications need. *validated* are connectors that have been
+    validated, with their warnings logged, and are used at their first start. *sql* checks expressions of Spark SQL, as far
     as that is possible without waiting for Spark.
     """
 
@@ -41,13 +42,15 @@ class PluginConnectorValidator:
         group_id: str,
         *,
         plugins: Plugins | None = None,
+        validated: Sequence[ValidatedConnector] = (),
         sql: SqlCheck = no_sql_check,
     ) -> None:
         self._worker = worker
         self._group_id = group_id
         self._sql = sql
         self._plugins = plugins or Plugins(worker)
-        self._warned = dict[str, tuple[str, ...]]()
+        self._warned = {each.name: each.warnings for each in validated}
+        self._ready = {each.name: each for each in validated}
 
     def plugins(self) -> Sequence[Plugin]:
         """See :class:`~headrace.herder.services.ConnectorValidator`."""
@@ -104,7 +107,9 @@ class PluginConnectorValidator:
 
         Warnings about settings without effect are logged once, and again only when they change.
         """
-        made = checked_connector(submitted, self._worker, self._plugins)
+        made = self._ready.pop(submitted.resolved.get("name") or "", None)
+        if made is None or made.given != submitted.given or made.props != submitted.props():
+            made = checked_connector(submitted, self._worker, self._plugins)
         if self._warned.get(made.name) != made.warnings:
             self._warned[made.name] = made.warnings
             for warning in made.warnings:

@@ -20,8 +20,9 @@ from headrace.runtime.backoff import Backoff
 from headrace.runtime.fencing import Ownership
 from headrace.runtime.rounds import Rounds
 from headrace.runtime.run_context import DriverContext, RunContext
+from headrace.runtime.runs import NoRunWatcher, RunWatcher
 from headrace.runtime.services import RunSpec, Services
-from headrace.runtime.task_status import NoRunWatcher, RunWatcher, StatusBoard, TaskList
+from headrace.runtime.task_status import StatusBoard, TaskList
 
 _log = logging.getLogger(__name__)
 

@@ -1,20 +1,45 @@
-"""The interface of connector runs for those who start and stop them, one by one or together."""
+"""What a herder knows of a connector's run: how it is started and stopped, and what it reports."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from headrace.kafka.deadline import Deadline
-from headrace.runtime.connector_run import ConnectorRun
 from headrace.runtime.services import RunSpec, Services
-from headrace.runtime.task_status import RunWatcher
 
 LEAVE_SECONDS: Final = 15.0
 """How long a run may take after its tasks' grace period, to withdraw tokens, to fence and to write the status."""
 
-_LOOK_SECONDS = 0.2
+
+class RunWatcher(Protocol):
+    """Is notified by one run, on the run's thread; returns soon and never raises."""
+
+    def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
+        """The connector has these tasks now, each with its configuration with secrets resolved."""
+        ...
+
+    def has_begun(self) -> None:
+        """The connector has started, or its start failed with a retriable error. May be called repeatedly."""
+        ...
+
+    def has_ended(self, failure: Exception | None) -> None:
+        """The run is over: nothing of it writes any more. Called once, as the last call."""
+        ...
+
+
+class NoRunWatcher:
+    """A :class:`RunWatcher` for runs that are joined; does nothing."""
+
+    def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
+        """Do nothing."""
+
+    def has_begun(self) -> None:
+        """Do nothing."""
+
+    def has_ended(self, failure: Exception | None) -> None:
+        """Do nothing."""
 
 
 class Run(Protocol):
@@ -53,44 +78,3 @@ def stop_all(
     deadline = Deadline.after(grace + LEAVE_SECONDS, clock)
     for run in runs:
         run.join(deadline.remaining())
-
-
-class Worker:
-    """The connectors of one process. One thread owns it.
-
-    ``ask_to_stop`` may be called from any thread, and from a signal handler, which may interrupt the owner
-    while it holds a lock. So it takes none.
-    """
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._runs: list[ConnectorRun] = []
-        self._stopping = False
-
-    def start(self, specs: Iterable[RunSpec]) -> None:
-        """Start a thread per connector; returns at once."""
-        for spec in specs:
-            run = ConnectorRun(spec, self._services)
-            self._runs.append(run)
-            run.start()
-
-    def ask_to_stop(self) -> None:
-        """Make :meth:`wait` stop everything and return; noticed within moments."""
-        self._stopping = True
-
-    def stop(self) -> None:
-        """Stop everything and wait until it has ended; does nothing if it has already."""
-        self.ask_to_stop()
-        self.wait()
-
-    def wait(self) -> dict[str, Exception]:
-        """Wait until every connector has ended, by itself or after :meth:`ask_to_stop`.
-
-        Returns the failures by connector, empty if there are none. Connectors that do not end in time are left to
-        their leases: they cannot write once their process is gone.
-        """
-        for run in self._runs:
-            while not self._stopping and not run.join(_LOOK_SECONDS):
-                pass
-        stop_all(self._runs, grace=self._services.timing.grace)
-        return {run.name: run.failure for run in self._runs if run.failure is not None}

@@ -1,4 +1,4 @@
-"""The statuses of a connector and its tasks in the store, and the watcher of a run."""
+"""The statuses of a run's connector and its tasks, in the store, and the list of its tasks."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import logging
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Protocol
 
 from headrace.config.aliases import task_name
 from headrace.connect.connector import SourceConnector
 from headrace.herder.answers import State
 from headrace.observe.secret_masking import Secrets
 from headrace.runtime.assignment import task_path, too_many_tasks
+from headrace.runtime.runs import RunWatcher
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import Status
 from headrace.task.slot_report import SlotReport
@@ -91,35 +91,6 @@ class StatusBoard:
         for task in self._services.statuses.statuses(self._connector):
             if task is not None and task not in self._failed:
                 self.put(task, State.UNASSIGNED)
-
-
-class RunWatcher(Protocol):
-    """Is notified by one run, on the run's thread; returns soon and never raises."""
-
-    def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
-        """The connector has these tasks now, each with its configuration with secrets resolved."""
-        ...
-
-    def has_begun(self) -> None:
-        """The connector has started, or its start failed with a retriable error. May be called repeatedly."""
-        ...
-
-    def has_ended(self, failure: Exception | None) -> None:
-        """The run is over: nothing of it writes any more. Called once, as the last call."""
-        ...
-
-
-class NoRunWatcher:
-    """A :class:`RunWatcher` for runs that are joined; does nothing."""
-
-    def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
-        """Do nothing."""
-
-    def has_begun(self) -> None:
-        """Do nothing."""
-
-    def has_ended(self, failure: Exception | None) -> None:
-        """Do nothing."""
 
 
 class TaskList:

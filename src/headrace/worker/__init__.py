@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headrace.worker.data_plane import spark_engine
-from headrace.worker.run import Standalone, standalone
-from headrace.worker.serving import serving
+from headrace.worker.standalone import running, serving
 
-__all__ = ["Standalone", "serving", "spark_engine", "standalone"]
+__all__ = ["running", "serving", "spark_engine"]

@@ -9,20 +9,11 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
-from typing import Final
 
 from headrace.config.state_file import new_identity
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import SourceConnector
-from headrace.connect.errors import (
-    ConfigError,
-    ConnectError,
-    ReplanError,
-    RetriableError,
-    TaskFailedError,
-)
-from headrace.connect.partition import SourceOffset, SourcePartition
+from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.kafka.admin import CompactedTopic, KafkaAdmin, wait_for_kafka
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
@@ -30,14 +21,14 @@ from headrace.observe.events import EventListener
 from headrace.observe.log_format import form_in_use
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.connector_topic import KafkaConnectorTopic
-from headrace.offsets.java_file import OffsetsFileError, java_offsets
+from headrace.offsets.java_import import import_java_offsets
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.store import LockedOffsetStore, OffsetRecordStore
 from headrace.offsets.target import DriverStore, OffsetTopic
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.driver_offsets import DriverOffsetCommitter
 from headrace.runtime.engine import Capacity, Engine
-from headrace.runtime.fencing import Ownership, coordinator_of
+from headrace.runtime.fencing import coordinator_of
 from headrace.runtime.secondary_offsets import SecondaryOffsetTopic
 from headrace.runtime.services import RunSpec, Services, Timing
 from headrace.storage.sqlite import SqliteStorage
@@ -47,94 +38,8 @@ _OFFSETS_LOCATION = "offsets.home"
 _GROUP_ID = "group.id"
 # A late read is reported, and later resumed where it was; this is how soon it is reported.
 _REFRESH_SECONDS = 10.0
-# A late answer is reported, and the request retried.
-_PATIENCE_SECONDS = 15.0
-_PARTITIONS = 1
 
 _log = logging.getLogger(__name__)
-_KEY: Final = "offset.storage.file.filename"
-_IMPORT: Final = "offsets.import"
-_BEGUN, _DONE = "begun", "done"
-
-
-def import_java_offsets(
-    file_name: str, services: Services, spec_of: Callable[[str], RunSpec]
-) -> None:
-    """Import the offsets of a Java worker's file, if this worker has none yet and this was not done before.
-
-    This is recorded in the worker's settings, also when there were offsets: offsets that are reset later do not come
-    back. An interrupted import is continued at the next start. A file that is missing or empty has no offsets, as in
-    Kafka Connect, and is tried again at the next start.
-
-    Called once at a worker's start, before anything runs. *spec_of* returns settings to write with, also for a connector
-    that does not exist. Raises :class:`~headrace.connect.errors.ConfigError` for a file that cannot be read,
-    :class:`~headrace.connect.errors.ConnectorFencedError` when another worker takes over one of the connectors meanwhile,
-    and what the store raises.
-    """
-    settings = services.configs
-    progress = settings.setting(_IMPORT)
-    if progress == _DONE:
-        return
-    # After an interrupted import the store may have some of its offsets.
-    if services.offsets.worker.has_any() and progress is None:
-        _log.info(
-            "The offsets in %s (%s) are not imported: this worker already has offsets. Import those of a single "
-            "connector with: headrace offsets import.",
-            file_name,
-            _KEY,
-        )
-        settings.put_setting(_IMPORT, _DONE)
-        return
-    found = _read(Path(file_name))
-    if not found:
-        _log.info("There are no offsets to import in %s (%s).", file_name, _KEY)
-        return
-    settings.put_setting(_IMPORT, _BEGUN)
-    for connector, offsets in found.items():
-        _add_missing(spec_of(connector), offsets, services)
-    settings.put_setting(_IMPORT, _DONE)
-    names = ", ".join(sorted(found))
-    _log.info("The offsets of %s were imported from %s (%s).", names, file_name, _KEY)
-
-
-def _add_missing(
-    spec: RunSpec, offsets: Mapping[SourcePartition, SourceOffset], services: Services
-) -> None:
-    """Commit those of *offsets* whose partitions have none, as the connector's driver.
-
-    Another worker may have delivered records since this one has found no offsets: overwriting its offsets would send
-    these records again.
-    """
-    stored = services.offsets.of(spec)
-    # A connector without missing offsets is not taken from a worker that may run it.
-    if offsets.keys() <= stored.current().known().keys():
-        return
-    ownership = Ownership(spec, services)
-    try:
-        while True:
-            ownership.fence(give_up=lambda: False)
-            read = stored.current()
-            missing = {each: offsets[each] for each in offsets if read.offset(each) is None}
-            try:
-                if missing:
-                    ownership.commit(missing, planned_from=read)
-            except ReplanError as error:
-                _log.info("%s", error)
-            else:
-                return
-    finally:
-        ownership.close()
-
-
-def _read(path: Path) -> Mapping[str, Mapping[SourcePartition, SourceOffset]]:
-    try:
-        return java_offsets(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, OffsetsFileError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        sentence = f"{path} cannot be read: {(reason or '').rstrip('.')}."
-        raise ConfigError([(_KEY, sentence)], where="The worker's configuration") from error
 
 
 def own_worker_id() -> str:
@@ -331,27 +236,3 @@ def _secondary(
     return SecondaryOffsetTopic(
         worker_store, topic, producer=config.connection(), group_id=group_id
     )
-
-
-def ensure_dead_letters(spec: RunSpec) -> None:
-    """Create the connector's topic of dead letters, with one partition, if it is configured and missing.
-
-    Called on the driver at each start of the connector. Raises
-    :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time.
-    """
-    topic = spec.errors.dead_letters
-    if topic is None or not spec.errors.tolerate:
-        return
-    try:
-        KafkaAdmin(client_config(spec.admin)).ensure_topic(
-            topic,
-            Deadline.after(_PATIENCE_SECONDS, time.monotonic),
-            partitions=_PARTITIONS,
-            replication=spec.errors.replication,
-        )
-    except TaskFailedError as error:
-        raise TaskFailedError(
-            f"The topic of dead letters of connector {spec.name} cannot be created: {error} Create topic {topic!r} "
-            "yourself, or set errors.deadletterqueue.topic.replication.factor to a value that the brokers allow "
-            f"(now {spec.errors.replication})."
-        ) from error

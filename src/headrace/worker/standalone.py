@@ -1,0 +1,277 @@
+"""A standalone worker's herder, put together: to answer requests, or to run given connectors to their end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from headrace.config.worker_config import WorkerConfig
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.herder.services import KafkaServices, LocalServices
+from headrace.herder.standalone import StandaloneHerder
+from headrace.herder.topics import ActiveTopics
+from headrace.kafka.admin import KafkaAdmin
+from headrace.kafka.client_config import client_config
+from headrace.kafka.deadline import Deadline
+from headrace.observe.events import EventListener, to_all
+from headrace.offsets.administration import OffsetChanges
+from headrace.plugins import PluginConnectorValidator, SqlCheck, ValidatedConnector, no_sql_check
+from headrace.runtime.engine import Engine, LocalProcesses, Processes
+from headrace.runtime.services import RunSpec
+from headrace.storage.protocols import StoredConnector
+from headrace.storage.sqlite import SqliteStorage
+from headrace.worker.data_plane import LazyEngine, foreign_modules, spark_engine
+from headrace.worker.services import (
+    identity,
+    keep_identity,
+    opened_services,
+    own_worker_id,
+    reach_kafka,
+    timing,
+)
+
+# A late answer is reported, and the request retried.
+_PATIENCE_SECONDS = 15.0
+_DEAD_LETTER_PARTITIONS = 1
+
+
+@contextmanager
+def serving(
+    config: WorkerConfig,
+    *,
+    state_file: Path,
+    emit: EventListener,
+    storage: SqliteStorage | None = None,
+    worker_id: str | None = None,
+    engine: Engine | None = None,
+    processes: Processes | None = None,
+) -> Generator[StandaloneHerder]:
+    """A herder over *state_file* that has not been started; closed at the end, with everything that it opened.
+
+    Nothing waits for Kafka here, and no JVM is started before a connector runs. Without *engine*, connectors run
+    on Spark. *worker_id* is the worker's name in statuses. *storage* is the state file if the caller has already
+    opened it; the caller then closes it. Raises :class:`~headrace.connect.errors.ConfigError` when another process
+    has the state file.
+    """
+    with ExitStack() as opened:
+        if storage is None:
+            storage = SqliteStorage(state_file)
+            opened.callback(storage.close)
+        yield _Worker(
+            config=config,
+            storage=storage,
+            worker_id=worker_id or own_worker_id(),
+            emit=emit,
+            engine=engine or LazyEngine(lambda: spark_engine(config, ()), slots=config.slots),
+            processes=processes or LocalProcesses(),
+        ).herder(opened)
+
+
+@contextmanager
+def running(
+    config: WorkerConfig,
+    connectors: Sequence[ValidatedConnector],
+    *,
+    state_file: Path,
+    emit: EventListener,
+    once: bool = False,
+    engine: Engine | None = None,
+    processes: Processes | None = None,
+) -> Generator[StandaloneHerder]:
+    """A herder of *connectors* alone, which run once its caller calls ``ready``; otherwise as :func:`serving`.
+
+    Kafka has been reached by then, and the connectors are stored. With *once*, they end when everything has been read.
+    Raises :class:`~headrace.connect.errors.ConnectError` when Kafka cannot be reached before the start's deadline, or
+    another process has the state file.
+    """
+    with ExitStack() as opened:
+        storage = SqliteStorage(state_file)
+        opened.callback(storage.close)
+        herder = _Worker(
+            config=config,
+            storage=storage,
+            worker_id=own_worker_id(),
+            emit=emit,
+            # One session, with the modules of all connectors from its start.
+            engine=engine
+            or LazyEngine(lambda: spark_engine(config, connectors), slots=config.slots),
+            processes=processes or LocalProcesses(),
+            validated=connectors,
+            once=once,
+        ).herder(opened)
+        herder.start_only(
+            [StoredConnector(name=each.name, config=each.given) for each in connectors]
+        )
+        yield herder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Worker:
+    """What a herder is made of."""
+
+    config: WorkerConfig
+    storage: SqliteStorage
+    worker_id: str
+    emit: EventListener
+    engine: Engine
+    processes: Processes
+    validated: Sequence[ValidatedConnector] = ()
+    once: bool = False
+
+    def herder(self, opened: ExitStack) -> StandaloneHerder:
+        """The herder; *opened* closes it, and what it opens."""
+        group_id = identity(self.config, self.storage)
+        local = self._local_services(group_id)
+        kafka = KafkaOpening(
+            self.config,
+            local,
+            self.storage,
+            group_id=group_id,
+            emit=to_all(self.emit, *_topic_listeners(self.config, self.storage)),
+            engine=self.engine,
+            processes=self.processes,
+        )
+        opened.callback(kafka.close)
+        herder = StandaloneHerder(local, kafka.open)
+        opened.callback(herder.close)
+        return herder
+
+    def _local_services(self, group_id: str) -> LocalServices:
+        config, storage = self.config, self.storage
+        return LocalServices(
+            configs=storage.configs,
+            statuses=storage.statuses,
+            topics=storage.topics,
+            validator=PluginConnectorValidator(
+                config, group_id, validated=self.validated, sql=_sql_check(self.engine)
+            ),
+            worker_id=self.worker_id,
+            grace=timing(config).grace,
+            once=self.once,
+            masks_passwords=config.rest_mask_passwords,
+            tracks_topics=config.topic_tracking_enable,
+            may_reset_topics=config.topic_tracking_allow_reset,
+            together=storage.together,
+            unsettled=partial(_unsettled, storage),
+        )
+
+
+def _sql_check(data_plane: Engine) -> SqlCheck:
+    """Validation of SQL by Spark, as soon as it runs; none with another data plane."""
+    return data_plane.sql_problems if isinstance(data_plane, LazyEngine) else no_sql_check
+
+
+def _topic_listeners(config: WorkerConfig, storage: SqliteStorage) -> list[EventListener]:
+    if not config.topic_tracking_enable:
+        return []
+    return [ActiveTopics(storage.topics, storage.configs)]
+
+
+def _unsettled(storage: SqliteStorage) -> list[str]:
+    return [each.entry.connector for each in storage.changes.open_intents()]
+
+
+class KafkaOpening:
+    """Opens the services that need Kafka, on a thread that waits for it; closed by the thread that ends the worker."""
+
+    def __init__(
+        self,
+        config: WorkerConfig,
+        local: LocalServices,
+        storage: SqliteStorage,
+        *,
+        group_id: str,
+        emit: EventListener,
+        engine: Engine,
+        processes: Processes,
+    ) -> None:
+        self._config = config
+        self._local = local
+        self._storage = storage
+        self._group_id = group_id
+        self._emit = emit
+        self._engine = engine
+        self._processes = processes
+        # Services that are opened after the end are closed at once.
+        self._lock = threading.Lock()
+        self._opened = ExitStack()
+        self._is_closed = False
+
+    def open(self) -> KafkaServices:
+        """Wait for Kafka, and open everything; raises ``ConnectError`` when Kafka is not reached in time."""
+        cluster_id = reach_kafka(self._config)
+        keep_identity(self._config, self._storage, self._group_id)
+        services = opened_services(
+            self._config,
+            self._storage,
+            group_id=self._group_id,
+            worker_id=self._local.worker_id,
+            emit=self._emit,
+            engine=lambda: self._engine,
+            close_later=self._close_later,
+        )
+        changes = OffsetChanges(services, self._storage.changes)
+        ready = replace(
+            services,
+            processes=self._processes,
+            prepare=_preparing(changes, services.engine),
+            once=self._local.once,
+        )
+        return KafkaServices(services=ready, changes=changes, cluster_id=cluster_id)
+
+    def close(self) -> None:
+        """Close what was opened, in reverse order; called when nothing runs any more."""
+        with self._lock:
+            self._is_closed = True
+        self._opened.close()
+
+    def _close_later(self, close: Callable[[], None]) -> None:
+        with self._lock:
+            if not self._is_closed:
+                self._opened.callback(close)
+                return
+        close()
+        raise RetriableError("The worker is shutting down.")
+
+
+def _preparing(changes: OffsetChanges, engine: Engine) -> Callable[[RunSpec], None]:
+    """The steps before each start of a connector, on its run's thread."""
+
+    def prepare(spec: RunSpec) -> None:
+        # A separate instance, because it cannot be used again after its hook.
+        changes.settle(replace(spec, connector=type(spec.connector)()))
+        ensure_dead_letters(spec)
+        if isinstance(engine, LazyEngine):
+            names = (each.class_name for each in spec.plugins)
+            engine.require(foreign_modules(spec.connector, names), sql=spec.sql_stage is not None)
+
+    return prepare
+
+
+def ensure_dead_letters(spec: RunSpec) -> None:
+    """Create the connector's topic of dead letters, with one partition, if it is configured and missing.
+
+    Called on the driver at each start of the connector. Raises
+    :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time.
+    """
+    topic = spec.errors.dead_letters
+    if topic is None or not spec.errors.tolerate:
+        return
+    try:
+        KafkaAdmin(client_config(spec.admin)).ensure_topic(
+            topic,
+            Deadline.after(_PATIENCE_SECONDS, time.monotonic),
+            partitions=_DEAD_LETTER_PARTITIONS,
+            replication=spec.errors.replication,
+        )
+    except TaskFailedError as error:
+        raise TaskFailedError(
+            f"The topic of dead letters of connector {spec.name} cannot be created: {error} Create topic {topic!r} "
+            "yourself, or set errors.deadletterqueue.topic.replication.factor to a value that the brokers allow "
+            f"(now {spec.errors.replication})."
+        ) from error
