@@ -53,7 +53,7 @@ def _introduce(screen: Screen, files: Mapping[str, Counter[str]]) -> None:
         f"Sending {total:,} records of {len(files)} files in examples/data, with 2 connectors:",
         f"  flights  JSON lines, plain and gzip, 2 tasks, held to {FLIGHTS_PER_SECOND:,} records/s each",
         f"  weather  CSV, 2 tasks, held to {WEATHER_PER_SECOND:,} records/s each",
-        "Held back so that you can watch; docs/performance.md tells the real speed.",
+        "Held back so that you can watch; docs/performance.md has the real speed.",
         "",
     )
 

@@ -178,7 +178,7 @@ class WorkerSettings(Config):
         kind=SettingType.LONG,
         importance="low",
         at_least=0,
-        doc="How long tasks may take to end when they are asked to stop.",
+        doc="How long tasks may take to end when they have to stop.",
     )
     slots: int = setting(
         "headrace.slots",
@@ -220,8 +220,8 @@ class WorkerSettings(Config):
         default=1_000,
         kind=SettingType.LONG,
         at_least=10,
-        doc="How often an idle connector is asked for new work: a planned one for a plan, a polled one whether "
-        "it has work, if it can tell.",
+        doc="How often an idle connector is checked for new work: a planned one makes a plan, a polled one is "
+        "probed with has_work, if it has that.",
     )
     poll_linger_ms: int = setting(
         default=1_000,
