@@ -47,7 +47,7 @@ def ended(*, committed: bool, producer: int = 7, landed: int = 9) -> Batch:
 
 
 def test_header_fields():
-    """A stored batch tells its size with the bytes before it, its records, time and producer."""
+    """A stored batch has its size with the bytes before it, its records, time and producer."""
     stored = log_batch(records=12, landed=77, attributes=0x10)
 
     batch = parsed_batch(stored)

@@ -1,4 +1,4 @@
-"""The benchmark of the chain measures what it says."""
+"""The benchmark of the chain measures what its rows name."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ def test_more_values_make_it_narrower():
 
 
 def test_too_few_values_say_how_little_they_cover():
-    """Three values cannot cover 95 %; what they do cover is told."""
+    """Three values cannot cover 95 %; what they do cover is shown."""
     assert 0.75 == median_interval([1, 2, 3]).coverage
 
 
 def test_one_value_covers_nothing():
-    """One value is its own median and says nothing of the spread."""
+    """One value is its own median and has no spread."""
     found = median_interval([2.0])
 
     assert (2.0, 2.0, 2.0, 0.0) == (found.median, found.low, found.high, found.coverage)

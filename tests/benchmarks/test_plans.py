@@ -1,4 +1,4 @@
-"""How plans are measured and told."""
+"""How plans are measured and reported."""
 
 from __future__ import annotations
 

@@ -118,17 +118,17 @@ def test_report_of_little():
 
 
 def test_memory_over_sizes():
-    """Both peaks are told with the files' sizes, and whether the bounds hold."""
+    """Both peaks are shown with the files' sizes, and whether the bounds hold."""
     small = {"jsonl-eos-1-small": [run_at(1e5, slot_mib=180)]}
 
-    def told(slot_mib: int) -> str:
+    def shown(slot_mib: int) -> str:
         return report(Results({**small, "jsonl-eos-1": [run_at(1e5, slot_mib=slot_mib)]}))
 
-    assert "at most 180 MiB with a file of 1,000,000 records" in told(181)
-    assert "181 MiB with one of 1,000,000. Wanted: less than 10% more, and" in told(181)
-    assert told(181).endswith("under 300 MiB; reached.")
-    assert told(200).endswith("under 300 MiB; missed.")
-    assert told(301).endswith("under 300 MiB; missed.")
+    assert "at most 180 MiB with a file of 1,000,000 records" in shown(181)
+    assert "181 MiB with one of 1,000,000. Wanted: less than 10% more, and" in shown(181)
+    assert shown(181).endswith("under 300 MiB; reached.")
+    assert shown(200).endswith("under 300 MiB; missed.")
+    assert shown(301).endswith("under 300 MiB; missed.")
 
 
 @pytest.mark.parametrize(

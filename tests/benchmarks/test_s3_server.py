@@ -22,7 +22,7 @@ def store_at(url: str) -> Store:
 
 
 def test_files_are_listed_and_read_from_any_byte(tmp_path: Path):
-    """With the identity that the listing told."""
+    """With the identity in the listing."""
     (tmp_path / "a.txt").write_bytes(b"0123456789")
     (tmp_path / "b.txt").write_bytes(b"")
     with s3_server(tmp_path) as url:
@@ -48,7 +48,7 @@ def test_as_many_keys_as_wanted_are_listed():
 
 
 def test_ranges():
-    """An end behind the object is the object's end."""
+    """An end after the object's is the object's end."""
     assert range(10) == ranged(None, 10)
     assert range(3, 10) == ranged("bytes=3-", 10)
     assert range(3, 5) == ranged("bytes=3-4", 10)

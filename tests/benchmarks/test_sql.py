@@ -1,4 +1,4 @@
-"""Both ways of the benchmark of Spark SQL ask for the same."""
+"""Both ways of the benchmark of Spark SQL request the same."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def test_descendants_of_roots():
 
 
 def test_ended_processes_keep_their_share():
-    """A sum that drops, because a process ended, goes on from where it was."""
+    """A sum that drops, because a process ended, continues from where it was."""
     cpu = NeverBack()
 
     assert [5.0, 5.0, 6.0] == [cpu.total(seen) for seen in (5.0, 2.0, 3.0)]

@@ -41,7 +41,7 @@ def test_killed_and_started_again(broker: Broker):
 
 
 def test_paused(broker: Broker):
-    """A paused broker answers nothing until it goes on."""
+    """A paused broker answers nothing until it is resumed."""
     broker.pause()
     try:
         # It may still answer in the moment before the signal reaches all its threads.
@@ -69,7 +69,7 @@ def test_fresh_while_running(broker: Broker):
 
 
 def test_port_in_use(tmp_path: Path):
-    """A port that another program has is told, and nothing is started."""
+    """A port that another program has is reported, and nothing is started."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 

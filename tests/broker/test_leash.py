@@ -13,7 +13,7 @@ from headrace.broker import leash
 from headrace.broker.broker import until
 from headrace.pids import identity_of
 
-# Starts a sleeping program on a leash, tells its pid, and waits to be killed.
+# Starts a sleeping program on a leash, prints its pid, and waits to be killed.
 OWNER = """
 import os, subprocess, sys
 reading, writing = os.pipe()

@@ -9,7 +9,7 @@ from headrace.broker import broker as ports
 
 
 def test_taken_port_is_not_free():
-    """A port that somebody listens on is not free, and no broker answers there."""
+    """A port that another program listens on is not free, and no broker answers there."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         taken = not ports.is_free(port)

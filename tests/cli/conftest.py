@@ -78,7 +78,7 @@ class Shell:
         return ended.out
 
     def failed(self, *arguments: object, code: int = 1) -> str:
-        """What it says when it does not."""
+        """What it prints when it does not."""
         ended = self(*arguments)
         assert (code, "") == (ended.code, ended.out)
         return ended.err

@@ -20,7 +20,7 @@ def typed(*arguments: str) -> Result:
 
 
 def test_status_of_nothing(tmp_path: Path):
-    """Where nothing runs, status says so and exits with 3, and stop is no error."""
+    """Where nothing runs, status reports that and exits with 3, and stop is no error."""
     status = typed("broker", "status", "--data", str(tmp_path))
     stop = typed("broker", "stop", "--data", str(tmp_path))
 
@@ -42,7 +42,7 @@ def test_property_without_value():
 def test_a_folder_keeps_its_port(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], port: int
 ):
-    """Unless another one is asked for, so that a start is repeated without it."""
+    """Unless another one is given, so that a start is repeated without it."""
     before = BrokerState(pid=0, identity="", port=27_689, controller_port=1, log_file="")
     write_state(tmp_path, before)
     made: list[int] = []
@@ -54,7 +54,7 @@ def test_a_folder_keeps_its_port(
 
 
 def test_a_new_folder_has_the_usual_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Where clients look without being told."""
+    """Where clients look by default."""
     made: list[int] = []
     monkeypatch.setattr(Broker, "start", lambda self, **_: made.append(self._wanted_port))
 
@@ -64,14 +64,14 @@ def test_a_new_folder_has_the_usual_port(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def outside(*arguments: str) -> str:
-    """What the command prints as a program of its own, which ends while the broker goes on."""
+    """What the command prints as a program of its own, which ends while the broker keeps running."""
     command = [sys.executable, "-m", "headrace", "broker", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.broker
 def test_start_and_stop(tmp_path: Path):
-    """It goes on after start has returned, is found again, and stops."""
+    """It keeps running after start has returned, is found again, and stops."""
     folder = tmp_path / "a broker"
     try:
         outside("start", "--data", str(folder), "--port", "0")

@@ -1,4 +1,4 @@
-"""`headrace connectors`: what it prints, what it asks of a worker behind a socket, and how it ends."""
+"""`headrace connectors`: what it prints, what it requests from a worker, and how it ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_connectors_are_listed(shell: Shell, worker: Worker):
 
 
 def test_a_connector_is_created(shell: Shell, worker: Worker, tmp_path: Path):
-    """As its file says, once."""
+    """As in its file, once."""
     file = written(tmp_path, initial_state="PAUSED")
 
     assert "Connector d is created.\n" == shell.done("connectors", "create", file)
@@ -44,17 +44,17 @@ def test_a_connector_is_created(shell: Shell, worker: Worker, tmp_path: Path):
 
 
 def test_a_creation_is_tried(shell: Shell, worker: Worker, tmp_path: Path):
-    """What is wrong is told; what is right is not made."""
-    told = shell.done("connectors", "create", written(tmp_path), "--dry-run")
+    """What is wrong is reported; what is right is not created."""
+    shown = shell.done("connectors", "create", written(tmp_path), "--dry-run")
 
-    assert "Dry run: connector d would be created; its configuration is valid.\n" == told
+    assert "Dry run: connector d would be created; its configuration is valid.\n" == shown
     wrong = written(tmp_path, config={"wrong": "x"})
     assert "it is wrong" in shell.failed("connectors", "create", wrong, "--dry-run")
     assert ["c"] == list(worker.herder.connectors())
 
 
 def test_a_connector_is_created_with_offsets(shell: Shell, worker: Worker, tmp_path: Path):
-    """From an export; a dry run tells them and makes nothing."""
+    """From an export; a dry run shows them and creates nothing."""
     worker.put(a=5)
     export = tmp_path / "c.offsets"
     shell.done("offsets", "export", "c", export)
@@ -71,11 +71,11 @@ def test_a_status_reports_why_something_failed(shell: Shell, worker: Worker):
     """With the lines of the trace, and no other colour of the terminal than its own."""
     until(lambda: len(worker.stage.states()) == 3)
     worker.stage.the_run().end(TaskFailedError("line one\n\x1b[31mline two"))
-    told = shell.done("connectors", "status", "c").splitlines()
+    shown = shell.done("connectors", "status", "c").splitlines()
 
-    assert "c is FAILED on w." == told[0]
-    assert ["task  state    worker", "0     RUNNING  w", "1     RUNNING  w"] == told[2:5]
-    assert ["connector:", "line one", "\\x1b[31mline two"] == told[6:]
+    assert "c is FAILED on w." == shown[0]
+    assert ["task  state    worker", "0     RUNNING  w", "1     RUNNING  w"] == shown[2:5]
+    assert ["connector:", "line one", "\\x1b[31mline two"] == shown[6:]
     assert "FAILED" == shell("connectors", "status", "c", "--json").json["connector"]["state"]
 
 
@@ -84,8 +84,8 @@ def test_a_connector_is_paused_stopped_and_resumed(shell: Shell, worker: Worker)
     for word, state in (("pause", "PAUSED"), ("stop", "STOPPED"), ("resume", "RUNNING")):
         assert f"Target state of connector c: {state}.\n" == shell.done("connectors", word, "c")
         assert state == worker.stage.configs.connectors()["c"].target_state
-        told = shell.failed("connectors", word, "x")
-        assert told.startswith("headrace: Unknown connector x. At http://")
+        shown = shell.failed("connectors", word, "x")
+        assert shown.startswith("headrace: Unknown connector x. At http://")
 
 
 def test_a_connector_is_restarted(shell: Shell, worker: Worker):
@@ -118,12 +118,12 @@ def test_a_restart_of_what_is_not_to_run_says_so(
     shell.done("connectors", word, "c")
     until(lambda: worker.stage.states()[None] == state)
 
-    told = (
+    shown = (
         f"Connector c stays {state}: it is not restarted. "
         "Start it with 'headrace connectors resume c'.\n"
     )
-    assert told == shell.done("connectors", "restart", "c")
-    assert shell.done("connectors", "restart", "c", "--only-failed").endswith(told)
+    assert shown == shell.done("connectors", "restart", "c")
+    assert shell.done("connectors", "restart", "c", "--only-failed").endswith(shown)
 
 
 def test_a_configuration_is_shown_and_changed(shell: Shell, tmp_path: Path):

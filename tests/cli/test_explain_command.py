@@ -126,7 +126,7 @@ def test_offsets_of_the_state_file_count(scene: Scene):
 
 
 def test_what_would_fail_the_connector_is_shown_and_ends_with_one(scene: Scene):
-    """Before all the rest, of which nothing is said to be read."""
+    """Before all the rest, of which nothing would be read."""
     path = scene.folder / "in" / "c.xyz"
     path.write_text("one\n")
 
@@ -188,7 +188,7 @@ def test_names_stay_on_one_line():
 
 @pytest.mark.parametrize("path", ["canary", "x/../canary-4711/", "./canary-4711"])
 def test_an_error_shows_no_secret(scene: Scene, monkeypatch: pytest.MonkeyPatch, path: str):
-    """The connector may tell all that it was given, and does not know where it came from."""
+    """The connector may print all that it was given, and does not know where it came from."""
     monkeypatch.setenv("HEADRACE_TEST_PATH", f"{scene.folder}/{path}")
     providers = {"config.providers": "env", "config.providers.env.class": "env"}
     result = scene.explained(providers, files_path="${env:HEADRACE_TEST_PATH}")
@@ -198,7 +198,7 @@ def test_an_error_shows_no_secret(scene: Scene, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_what_a_connector_does_not_know_is_not_counted():
-    """No bytes where it tells none; and of nothing, that it is."""
+    """No bytes where it knows none; and a line for nothing at all."""
     read = Explained(name="a", slots=(0,))
 
     summary, *_ = explained_lines("c", [read], slots=2)

@@ -53,6 +53,6 @@ def test_no_offsets_are_a_file_too():
     ],
 )
 def test_another_file_is_refused(text: str):
-    """Before anything is asked of a worker."""
+    """Before any request to a worker."""
     with pytest.raises(DocumentError):
         imported(text)

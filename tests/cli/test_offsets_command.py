@@ -1,4 +1,4 @@
-"""`headrace offsets`: what it prints, what it changes in a worker behind a socket, and how it ends."""
+"""`headrace offsets`: what it prints, what it changes in a worker over HTTP, and how it ends."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_no_offsets_are_a_sentence(shell: Shell):
 
 def test_an_unknown_connector_is_reported_with_those_that_there_are(shell: Shell, worker: Worker):
     """In the worker's words, with exit code 1."""
-    told = f"headrace: Connector x/y not found. At {worker.url.rstrip('/')} there is the connector c.\n"
-    assert told == shell.failed("offsets", "show", "x/y")
+    shown = f"headrace: Connector x/y not found. At {worker.url.rstrip('/')} there is the connector c.\n"
+    assert shown == shell.failed("offsets", "show", "x/y")
 
 
 def test_a_name_is_not_empty(shell: Shell):
@@ -85,11 +85,11 @@ def test_one_offset_is_forgotten(shell: Shell, worker: Worker):
 def test_offsets_of_a_running_connector_stay(shell: Shell, worker: Worker):
     """Exit code 1, with the command that stops it, and not the request that the worker tells of."""
     worker.put(a=1)
-    told = shell.failed("offsets", "set", "c", '{"file":"a"}', '{"at":9}')
+    shown = shell.failed("offsets", "set", "c", '{"file":"a"}', '{"at":9}')
 
-    assert told.startswith("headrace: The offsets of connector c can be changed only while")
-    assert "'headrace connectors stop c'" in told
-    assert "PUT" not in told
+    assert shown.startswith("headrace: The offsets of connector c can be changed only while")
+    assert "'headrace connectors stop c'" in shown
+    assert "PUT" not in shown
     assert {"a": 1} == worker.known()
 
 
@@ -101,17 +101,17 @@ def test_a_partition_that_is_no_object_is_wrong_usage(shell: Shell, given: str):
 
 def test_json_whose_quotes_the_shell_has_removed_is_explained(shell: Shell):
     """What reaches the command is not what was typed."""
-    told = shell.failed("offsets", "set", "c", '{"file":"a"}', "{at:1}", code=2)
-    assert "{at:1} is not JSON" in told
-    assert "in single quotes" in told
+    shown = shell.failed("offsets", "set", "c", '{"file":"a"}', "{at:1}", code=2)
+    assert "{at:1} is not JSON" in shown
+    assert "in single quotes" in shown
 
 
 def test_a_dry_run_changes_nothing(shell: Shell, worker: Worker):
     """It tells what would change, also while the connector runs."""
     worker.put(a=1)
-    told = shell.done("offsets", "set", "c", '{"file":"a"}', '{"at":9}', "--dry-run")
+    shown = shell.done("offsets", "set", "c", '{"file":"a"}', '{"at":9}', "--dry-run")
 
-    assert 'Dry run: these offsets would change: {"file":"a"} from {"at":1} to {"at":9}' in told
+    assert 'Dry run: these offsets would change: {"file":"a"} from {"at":1} to {"at":9}' in shown
     assert "would change" in shell.done("offsets", "reset", "c", "--dry-run")
     assert {"a": 1} == worker.known()
     assert [] == shell("offsets", "history", "c", "--json").json["history"]
@@ -153,16 +153,16 @@ def test_history_outlives_its_connector(shell: Shell, worker: Worker):
     shell.done("offsets", "reset", "c")
     shell.done("connectors", "delete", "c")
 
-    told = shell.done("offsets", "history", "c").splitlines()
+    shown = shell.done("offsets", "history", "c").splitlines()
     assert (
-        "1       2023-11-14 22:13:20+00:00  127.0.0.1  reset, of a deleted connector  1" == told[1]
+        "1       2023-11-14 22:13:20+00:00  127.0.0.1  reset, of a deleted connector  1" == shown[1]
     )
     (kept,) = shell("offsets", "history", "c", "--json").json["history"]
     assert kept["of_deleted"]
-    told = (
+    shown = (
         f"headrace: Connector d not found. At {worker.url.rstrip('/')} there are no connectors.\n"
     )
-    assert told == shell.failed("offsets", "history", "d")
+    assert shown == shell.failed("offsets", "history", "d")
 
 
 def test_the_last_change_is_undone(shell: Shell, worker: Worker):
@@ -183,9 +183,9 @@ def test_undoing_is_tried(shell: Shell, worker: Worker):
     worker.put(a=1)
     worker.stop()
     shell.done("offsets", "reset", "c")
-    told = shell.done("offsets", "undo", "c", "--dry-run")
+    shown = shell.done("offsets", "undo", "c", "--dry-run")
 
-    assert 'from null to {"at":1}' in told
+    assert 'from null to {"at":1}' in shown
     assert {} == worker.known()
 
 
@@ -226,11 +226,11 @@ def test_an_export_is_imported(shell: Shell, worker: Worker, tmp_path: Path):
     worker.put(a=1, b=2)
     worker.stop()
     file = tmp_path / "c.json"
-    told = shell.done("offsets", "export", "c", file)
+    shown = shell.done("offsets", "export", "c", file)
     worker.put(a=5, d=6)
     shell.done("offsets", "import", "c", file)
 
-    assert f"2 offsets of connector c are in {file}.\n" == told
+    assert f"2 offsets of connector c are in {file}.\n" == shown
     assert {"a": 1, "b": 2, "d": 6} == worker.known()
     assert f"{file} already exists" in shell.failed("offsets", "export", "c", file)
 
@@ -255,11 +255,11 @@ def test_an_import_of_nothing_is_reported(shell: Shell, worker: Worker, tmp_path
     file = tmp_path / "c.json"
     shell.done("offsets", "export", "c", file)
 
-    told = f"headrace: {file} has no offsets, so there is nothing to change: "
-    assert f"{told}'headrace offsets reset' deletes all.\n" == shell.failed(
+    shown = f"headrace: {file} has no offsets, so there is nothing to change: "
+    assert f"{shown}'headrace offsets reset' deletes all.\n" == shell.failed(
         "offsets", "import", "c", file
     )
-    assert f"{told}connector c has none, either.\n" == shell.failed(
+    assert f"{shown}connector c has none, either.\n" == shell.failed(
         "offsets", "import", "c", file, "--replace"
     )
 
@@ -293,7 +293,7 @@ def test_a_file_of_a_java_worker_is_imported(shell: Shell, worker: Worker, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "shown"),
     [
         (b"", "It is not JSON"),
         (b"[" * 100_000, "It is nested deeper than 100 levels"),
@@ -304,14 +304,14 @@ def test_a_file_of_a_java_worker_is_imported(shell: Shell, worker: Worker, tmp_p
     ],
 )
 def test_a_file_without_offsets_is_reported(
-    shell: Shell, tmp_path: Path, content: bytes, told: str
+    shell: Shell, tmp_path: Path, content: bytes, shown: str
 ):
     """By its name and what is wrong with it."""
     file = tmp_path / "c.json"
     file.write_bytes(content)
 
     assert f"headrace: {file}: " in shell.failed("offsets", "import", "c", file)
-    assert told in shell.failed("offsets", "import", "c", file)
+    assert shown in shell.failed("offsets", "import", "c", file)
 
 
 def test_a_file_that_is_not_there_is_reported(shell: Shell, tmp_path: Path):

@@ -1,4 +1,4 @@
-"""`headrace run` imports its plugins before somebody asks for them, and no one waits for that."""
+"""`headrace run` imports its plugins before they are requested, and no one waits for that."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from headrace.testing.waiting import until
 
 def test_plugins_are_imported_on_a_thread_that_nothing_waits_for() -> None:
     """A daemon, so that the process may end meanwhile."""
-    asked, may_end = list[threading.Thread](), threading.Event()
+    calls, may_end = list[threading.Thread](), threading.Event()
 
     def plugins() -> None:
-        asked.append(threading.current_thread())
+        calls.append(threading.current_thread())
         assert may_end.wait(10)
 
     import_ahead(plugins, after_seconds=0)
 
-    until(lambda: asked)
-    assert asked[0].daemon
-    assert asked[0] is not threading.current_thread()
+    until(lambda: calls)
+    assert calls[0].daemon
+    assert calls[0] is not threading.current_thread()
     may_end.set()
 
 
 def test_plugins_that_cannot_be_listed_are_reported(caplog: pytest.LogCaptureFixture) -> None:
-    """As a warning; the worker goes on."""
+    """As a warning; the worker continues."""
 
     def plugins() -> None:
         raise OSError("no disk")
@@ -41,10 +41,10 @@ def test_plugins_that_cannot_be_listed_are_reported(caplog: pytest.LogCaptureFix
 
 def test_a_worker_imports_its_plugins_once_connectors_may_run() -> None:
     """Not before: the first of them have imports of their own."""
-    asked = list[str]()
+    calls = list[str]()
 
     class Herder:
-        """Notes what is asked of it."""
+        """Notes its calls."""
 
         def connectors(self) -> tuple[()]:
             """None are stored."""
@@ -52,15 +52,15 @@ def test_a_worker_imports_its_plugins_once_connectors_may_run() -> None:
 
         def ready(self) -> None:
             """Connectors may run."""
-            asked.append("ready")
+            calls.append("ready")
 
         def plugins(self) -> tuple[()]:
             """None."""
-            asked.append("plugins")
+            calls.append("plugins")
             return ()
 
     herder: Any = Herder()
     Loading((), herder, ahead=lambda plugins: plugins()).start()
 
-    until(lambda: "plugins" in asked)
-    assert ["ready", "plugins"] == asked
+    until(lambda: "plugins" in calls)
+    assert ["ready", "plugins"] == calls

@@ -33,14 +33,14 @@ def _started(folder: Path, worker: dict[str, str], *connectors: dict[str, str]) 
 
 
 @pytest.mark.parametrize(
-    ("number", "code", "said"),
+    ("number", "code", "output"),
     [
         (signal.SIGTERM, 143, "headrace: terminated."),
         (signal.SIGINT, 130, "headrace: interrupted."),
     ],
 )
 def test_a_signal_ends_the_wait_for_the_broker(
-    tmp_path: Path, number: signal.Signals, code: int, said: str
+    tmp_path: Path, number: signal.Signals, code: int, output: str
 ) -> None:
     """At once, with a line and no traceback, when there is no one to answer meanwhile."""
     log = tmp_path / "log"
@@ -60,7 +60,7 @@ def test_a_signal_ends_the_wait_for_the_broker(
         worker.wait()
 
     assert code == ended
-    assert said == log.read_text().splitlines()[-1]
+    assert output == log.read_text().splitlines()[-1]
     assert "Traceback" not in log.read_text()
 
 
@@ -95,14 +95,14 @@ def test_a_signal_ends_the_import_of_a_plugin(
     try:
         until((tmp_path / "importing").exists, seconds=30)
         process.send_signal(number)
-        _, said = process.communicate(timeout=30)
+        _, output = process.communicate(timeout=30)
     finally:
         process.kill()
         process.wait()
 
-    assert code == process.returncode, said
-    assert "could not be loaded" not in said
-    assert "Traceback" not in said
+    assert code == process.returncode, output
+    assert "could not be loaded" not in output
+    assert "Traceback" not in output
 
 
 def test_everything_wrong_is_reported_at_once(tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ def test_everything_wrong_is_reported_at_once(tmp_path: Path) -> None:
     )
 
     assert 1 == ended.returncode
-    for told in ("connector c has", "connector d has", f"{tmp_path}/nothing.json has 1 problem"):
-        assert told in ended.stderr
+    for shown in ("connector c has", "connector d has", f"{tmp_path}/nothing.json has 1 problem"):
+        assert shown in ended.stderr
 
 
 def test_all_that_is_wrong_with_the_worker_s_file_is_reported_at_once(tmp_path: Path) -> None:

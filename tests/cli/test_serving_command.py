@@ -1,4 +1,4 @@
-"""`headrace run` as a service, while its broker is away: what is asked for is kept, and nothing runs."""
+"""`headrace run` as a service, while its broker is away: what is requested is kept, and nothing runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Worker:
     log: Path
     url: str
 
-    def ask(self, method: str, path: str, body: object = None) -> httpx.Response:
+    def request(self, method: str, path: str, body: object = None) -> httpx.Response:
         """Send a request."""
         return httpx.request(method, f"{self.url}{path}", json=body, timeout=60)
 
@@ -72,14 +72,14 @@ def connector_file(folder: Path, name: str, **more: object) -> str:
 
 
 def test_requests_are_answered_while_the_broker_is_away(tmp_path: Path) -> None:
-    """The health says that the worker is starting; SIGTERM ends it all the same."""
+    """The health shows that the worker is starting; SIGTERM ends it all the same."""
     with worker(tmp_path) as one:
-        health = one.ask("GET", "/health")
+        health = one.request("GET", "/health")
         assert (503, "starting") == (health.status_code, health.json()["status"])
-        assert one.ask("GET", "/").json()["kafka_cluster_id"] is None
-        created = one.ask("POST", "/connectors", {"name": "c", "config": CONFIG})
+        assert one.request("GET", "/").json()["kafka_cluster_id"] is None
+        created = one.request("POST", "/connectors", {"name": "c", "config": CONFIG})
         assert 201 == created.status_code
-        status = one.ask("GET", "/connectors/c/status").json()
+        status = one.request("GET", "/connectors/c/status").json()
         assert "UNASSIGNED" == status["connector"]["state"]
         assert one.url == f"http://{status['connector']['worker_id']}"
 
@@ -93,10 +93,10 @@ def test_every_listener_is_reported_with_its_port(tmp_path: Path) -> None:
         "listeners": "http://127.0.0.1:0,http://127.0.0.2:0",
         "admin_listeners": "http://127.0.0.3:0",
     }
-    told = re.compile(r"are answered at (http://127\.0\.0\.\d:\d+/) ")
+    shown = re.compile(r"are answered at (http://127\.0\.0\.\d:\d+/) ")
     with worker(tmp_path, **free) as one:
-        until(lambda: len(told.findall(one.log.read_text())) == 3)
-        first, second, admin = told.findall(one.log.read_text())
+        until(lambda: len(shown.findall(one.log.read_text())) == 3)
+        first, second, admin = shown.findall(one.log.read_text())
 
         assert 200 == httpx.get(f"{first}connectors").status_code
         assert 200 == httpx.get(f"{second}connectors").status_code
@@ -107,15 +107,17 @@ def test_what_was_asked_for_survives_a_kill(tmp_path: Path) -> None:
     """Files that are given again change configurations only, and say what they leave alone."""
     given = connector_file(tmp_path, "c", initial_state="STOPPED")
     with worker(tmp_path, given) as first:
-        until(lambda: ["c"] == first.ask("GET", "/connectors").json())
-        first.ask("POST", "/connectors", {"name": "d", "config": CONFIG, "initial_state": "PAUSED"})
-        first.ask("PUT", "/connectors/c/pause")
+        until(lambda: ["c"] == first.request("GET", "/connectors").json())
+        first.request(
+            "POST", "/connectors", {"name": "d", "config": CONFIG, "initial_state": "PAUSED"}
+        )
+        first.request("PUT", "/connectors/c/pause")
         first.end(signal.SIGKILL)
     with worker(tmp_path, given, "--only-files") as second:
         until(lambda: "is already stored" in second.log.read_text())
-        asked = second.ask("GET", "/connectors?expand=status").json()
+        answer = second.request("GET", "/connectors?expand=status").json()
 
-        states = {name: each["status"]["connector"]["state"] for name, each in asked.items()}
+        states = {name: each["status"]["connector"]["state"] for name, each in answer.items()}
         assert {"c": "PAUSED", "d": "PAUSED"} == states
 
 
@@ -141,7 +143,7 @@ def test_a_broker_that_never_comes_ends_the_worker(tmp_path: Path) -> None:
 
 
 def test_once_needs_connectors(tmp_path: Path) -> None:
-    """There is no one who could ask for one."""
+    """There is no one who could request one."""
     path = tmp_path / "worker.json"
     path.write_text(json.dumps(WORKER))
     command = [sys.executable, "-m", "headrace", "run", "--once", str(path)]

@@ -26,8 +26,8 @@ def test_spark_finds_java_python_and_itself():
     """Java is one that Spark's start does not fail on, whatever the machine has."""
     found = exported()
 
-    asked = [f"{found['JAVA_HOME']}/bin/java", "--add-modules=jdk.incubator.vector", "-version"]
-    assert 0 == subprocess.run(asked, capture_output=True).returncode
+    command = [f"{found['JAVA_HOME']}/bin/java", "--add-modules=jdk.incubator.vector", "-version"]
+    assert 0 == subprocess.run(command, capture_output=True).returncode
     assert sys.executable == found["PYSPARK_PYTHON"]
     assert (Path(found["SPARK_HOME"]) / "sbin" / "start-connect-server.sh").is_file()
 

@@ -106,9 +106,9 @@ main()
 
 def said_by(program: str) -> str:
     """What a fresh interpreter prints."""
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert said.returncode == 0, said.stderr
-    return said.stdout
+    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert output.returncode == 0, output.stderr
+    return output.stdout
 
 
 def processor_seconds() -> float:

@@ -16,7 +16,7 @@ def test_columns_are_as_wide_as_a_terminal_shows_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "shown"),
     [
         ([], "there are no connectors"),
         (["a"], "there is the connector a"),
@@ -25,6 +25,6 @@ def test_columns_are_as_wide_as_a_terminal_shows_them() -> None:
         ([*map(str, range(9))], "connectors: 9 of them"),
     ],
 )
-def test_a_mistyped_name_is_answered_with_those_that_exist(names: list[str], told: str) -> None:
+def test_a_mistyped_name_is_answered_with_those_that_exist(names: list[str], shown: str) -> None:
     """All names while they are few, otherwise those that look like it."""
-    assert known_names(names, "ordres").endswith(told)
+    assert known_names(names, "ordres").endswith(shown)

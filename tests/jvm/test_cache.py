@@ -11,7 +11,7 @@ from headrace.jvm.cache import cache_folder
 
 
 def test_named_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """HEADRACE_CACHE names the folder, and what is asked for in it is made."""
+    """HEADRACE_CACHE names the folder, and folders in it are made when they are needed."""
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "a cache"))
 
     assert tmp_path / "a cache" / "jars" == cache_folder("jars")

@@ -1,4 +1,4 @@
-"""What Apache Ivy is asked for."""
+"""What Apache Ivy has to fetch."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def test_proxies():
 
 
 def test_no_proxy():
-    """Without one nothing is said."""
+    """Without one there are no options."""
     assert [] == list(proxy_options({}))

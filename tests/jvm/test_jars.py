@@ -25,7 +25,7 @@ def copied_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_cached_set(copied_cache: Path):
-    """A whole set is taken as it is, whichever Java asks."""
+    """A whole set is taken as it is, whichever Java uses it."""
     jars = class_path("broker", java=find_java()).split(os.pathsep)
 
     assert {copied_cache} == {Path(jar).parent for jar in jars}
@@ -43,7 +43,7 @@ def test_changed_jar(copied_cache: Path):
 
 
 def test_failing_fetch(copied_cache: Path, tmp_path: Path):
-    """When fetching fails twice the error says what to check, and the old folder is as it was."""
+    """When fetching fails twice the error has what to check, and the old folder is as it was."""
     (copied_cache / "kafka-clients-4.3.1.jar").unlink()
     false = Java(home=tmp_path, executable=Path(shutil.which("false") or ""), major=17, origin="")
 

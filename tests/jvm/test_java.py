@@ -28,7 +28,7 @@ def asked_again() -> Iterator[None]:
 
 
 def fake_java(home: Path, *, version: str) -> Path:
-    """A program that tells the settings of a Java of that version."""
+    """A program that prints the settings of a Java of that version."""
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
     reported = TOLD.format(home=home, version=version)
@@ -43,7 +43,7 @@ def test_old_version_is_read():
 
 
 def test_noise_is_no_java():
-    """A program that says something else is not taken for Java."""
+    """A program that prints something else is not taken for Java."""
     assert settings_of("usage: java FILE") is None
 
 
@@ -93,7 +93,7 @@ def test_packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """When there is none at all the error tells what was looked at and what to install."""
+    """When there is none at all the error names what was looked at and what to install."""
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "old", version="1.8")))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)

@@ -36,7 +36,7 @@ def test_pinned_jar(tmp_path: Path):
 
 
 def test_other_jar(tmp_path: Path):
-    """Other bytes under the same name are told with their digest."""
+    """Other bytes under the same name are reported with their digest."""
     (tmp_path / "thing-1.0.jar").write_bytes(b"another jar")
 
     (fault,) = faults(tmp_path, [PIN])

@@ -26,9 +26,9 @@ def test_what_java_would_warn_of_is_dropped(
 
     java = home_for_spark(real.parent.parent, major, apart=apart) / "bin" / "java"
     arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", OPENS, "a b"]
-    said = subprocess.run([java, *arguments], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run([java, *arguments], capture_output=True, text=True, check=True).stdout
 
-    assert f"[-Xmx1g]{left}[a b]" == said
+    assert f"[-Xmx1g]{left}[a b]" == output
 
 
 def test_a_program_that_people_start_themselves_stays_with_their_terminal(

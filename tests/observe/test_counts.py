@@ -43,7 +43,7 @@ def counted(*events: Event, clock_seconds: float = 0) -> Counts:
 
 
 def test_totals_go_on_over_micro_batches():
-    """Each one begins at 0, and tells its own progress again and again."""
+    """Each one begins at 0, and reports its own progress again and again."""
     begun = MicroBatchStarted(connector="c", slots=1)
     counts = counted(
         begun,

@@ -59,19 +59,19 @@ def logged_lines(request: pytest.FixtureRequest) -> Lines:
 
 def test_a_healthy_idle_system_logs_nothing(logged_lines: Lines):
     """Neither looking for work nor working at it is news."""
-    tell = EventLog()
+    log_event = EventLog()
     for event in (
         ConnectorIdle(connector="c"),
         MicroBatchStarted(connector="c", slots=1),
         SlotClaimed(connector="c", task=0, pid=1, host="h"),
         SlotProgress(connector="c", records=1, bytes=1, committed_records=0, committed_bytes=0),
     ):
-        tell(event)
+        log_event(event)
     assert [] == logged_lines()
 
 
 def test_what_only_metrics_need_is_not_logged(caplog: pytest.LogCaptureFixture):
-    """A line of progress tells all tasks together."""
+    """A line of progress has the sums of all tasks."""
     caplog.set_level(logging.DEBUG)
     counts = {"records": 7, "bytes": 1, "committed_records": 0, "committed_bytes": 0}
 
@@ -84,20 +84,20 @@ def test_what_only_metrics_need_is_not_logged(caplog: pytest.LogCaptureFixture):
 
 def test_waiting_is_reported_once_per_reason(logged_lines: Lines):
     """The same reason again is silent until work went on in between."""
-    tell = EventLog()
+    log_event = EventLog()
     other = Waiting(connector="c", reason="no broker")
     for event in (_WAITING, _WAITING, other, ConnectorIdle(connector="c"), other):
-        tell(event)
+        log_event(event)
     assert 3 == len([line for line in logged_lines() if "has to wait" in line])
 
 
 def test_that_connectors_take_turns_is_reported_once(caplog: pytest.LogCaptureFixture):
     """More connectors than slots are no fault: not a warning, and not a line for each of them."""
     caplog.set_level(logging.INFO)
-    tell = EventLog()
+    log_event = EventLog()
     for name in "abcba":
-        tell(Queued(connector=name, slots=1))
-        tell(MicroBatchStarted(connector=name, slots=1))
+        log_event(Queued(connector=name, slots=1))
+        log_event(MicroBatchStarted(connector=name, slots=1))
     (line,) = caplog.records
     assert logging.INFO == line.levelno
     assert "take turns" in line.getMessage()
@@ -114,9 +114,9 @@ def test_that_connectors_take_turns_is_reported_once(caplog: pytest.LogCaptureFi
 )
 def test_the_end_of_a_wait_is_reported_once(logged_lines: Lines, event: Event):
     """And nothing where no one waited."""
-    tell = EventLog()
+    log_event = EventLog()
     for each in (event, Waiting(connector="d", reason="no slots"), _WAITING, event, event):
-        tell(each)
+        log_event(each)
     (line,) = (line for line in logged_lines() if "connector resumes" in line)
     assert "connector=c" in line or '"connector": "c"' in line
 
@@ -144,7 +144,7 @@ def test_a_micro_batch_that_brought_nothing_is_reported_at_debug_level_only(
 
 
 def test_what_was_passed_over_is_shown(caplog: pytest.LogCaptureFixture):
-    """Whatever errors.log.enable says, how many there were is in the log."""
+    """Whatever errors.log.enable is, their number is in the log."""
     caplog.set_level(logging.INFO)
     EventLog()(MicroBatchEnded(connector="c", committed_records=5, dead_lettered=2))
     EventLog()(MicroBatchEnded(connector="c", committed_records=5, skipped=3))
@@ -204,15 +204,15 @@ def test_other_loggers_come_out_in_the_same_form(logged_lines: Lines):
 
 
 def test_every_event_has_a_line():
-    """Whatever is told can be logged."""
+    """Every event can be logged."""
     assert set(get_args(Event)) == set(event_log._LINES)
 
 
 def test_listeners_are_reported_in_order():
     """One event goes to all."""
     heard: list[tuple[str, Event]] = []
-    tell = to_all(lambda e: heard.append(("first", e)), lambda e: heard.append(("second", e)))
-    tell(_WAITING)
+    log_event = to_all(lambda e: heard.append(("first", e)), lambda e: heard.append(("second", e)))
+    log_event(_WAITING)
     assert [("first", _WAITING), ("second", _WAITING)] == heard
 
 
@@ -245,16 +245,16 @@ def test_a_long_value_is_cut_and_its_length_reported(field: str, logged_lines: L
         texts = {"reason": "", field: value}
         EventLog()(TaskFailed(connector="c", task=0, **texts))
 
-    told = "\n".join(logged_lines())
-    assert len(told) < 20_000
-    assert " characters are left out" in told
-    assert "begin ..." in told
-    assert "... end" in told
-    assert "Gehe1mnis" not in told
+    shown = "\n".join(logged_lines())
+    assert len(shown) < 20_000
+    assert " characters are left out" in shown
+    assert "begin ..." in shown
+    assert "... end" in shown
+    assert "Gehe1mnis" not in shown
 
 
 class Terminal(io.StringIO):
-    """What is printed for somebody who looks at it."""
+    """What is printed for people."""
 
     def isatty(self) -> bool:
         """It is one."""
@@ -265,7 +265,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_without_colours_gets_none(
     monkeypatch: pytest.MonkeyPatch, wish: str, *, is_coloured: bool
 ):
-    """The variable NO_COLOR says so, as for other programs; an empty one says nothing."""
+    """Without colours if the variable NO_COLOR is set, as in other programs; an empty one has no effect."""
     monkeypatch.setenv("NO_COLOR", wish)
     terminal = Terminal()
     configure_logging(stream=terminal)

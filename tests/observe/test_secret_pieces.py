@@ -26,9 +26,9 @@ def masked(secret: str, text: str) -> str:
 def test_no_segment_of_a_path_shows(steps: list[tuple[str, str]], end: str):
     """Not by itself, and not in the path as it is written again."""
     path = "".join(map("".join, steps)) + end
-    told = masked(path, f"{path} {posixpath.normpath(path)} {' '.join(name for _, name in steps)}")
+    shown = masked(path, f"{path} {posixpath.normpath(path)} {' '.join(name for _, name in steps)}")
 
-    assert not [name for _, name in steps if name in told]
+    assert not [name for _, name in steps if name in shown]
 
 
 @given(user=NAMES, password=NAMES, host=NAMES, folder=NAMES, query=NAMES)
@@ -38,10 +38,10 @@ def test_no_part_of_an_address_shows(
     """As clients take it apart: the host in small letters, the rest encoded or decoded."""
     address = f"https://{user}:{quote(password + '@')}@{host}.x/{folder}/?a={query}"
     split = urlsplit(address)
-    told = masked(address, f"{split} {split.hostname} no login of {user} with {password}@")
+    shown = masked(address, f"{split} {split.hostname} no login of {user} with {password}@")
 
     parts = (user, password, host, host.lower(), folder, query)
-    assert not [part for part in parts if part in told]
+    assert not [part for part in parts if part in shown]
 
 
 @pytest.mark.parametrize(

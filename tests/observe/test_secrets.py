@@ -45,7 +45,7 @@ def _own_logging() -> Iterator[None]:
     ],
 )
 def test_a_secret_is_found_however_it_is_quoted(text: str):
-    """And in its lines, which somebody may print one by one."""
+    """And in its lines, which may be printed one by one."""
     masked = HIDDEN.masked(text)
 
     assert "${a:b}" in masked
@@ -140,10 +140,10 @@ def test_an_error_keeps_its_type_and_loses_the_secret():
 def test_an_error_that_cannot_lose_the_secret_is_reported_by_another():
     """A file's name is more than the words of its error."""
     hidden = Secrets(values={"hunter2": "${a:b}"})
-    told = without_secrets(hidden, FileNotFoundError(2, "No such file", "/hunter2"))
+    shown = without_secrets(hidden, FileNotFoundError(2, "No such file", "/hunter2"))
 
-    assert isinstance(told, TaskFailedError)
-    assert "[Errno 2] No such file: '/${a:b}'" == str(told)
+    assert isinstance(shown, TaskFailedError)
+    assert "[Errno 2] No such file: '/${a:b}'" == str(shown)
 
 
 def test_an_error_without_secrets_is_left_alone():
@@ -157,9 +157,9 @@ def test_an_error_without_secrets_is_left_alone():
 def test_listeners_get_no_secret_and_work_with_names():
     """A topic's name stays, because records are in it."""
     heard = list[Event]()
-    tell = hiding(heard.append, Secrets(values={"hunter2": "${a:b}"}))
-    tell(ConnectorFailed(connector="hunter2", reason="hunter2!", trace="x hunter2"))
-    tell(TopicsWritten(connector="c", topics=("hunter2",)))
+    log_event = hiding(heard.append, Secrets(values={"hunter2": "${a:b}"}))
+    log_event(ConnectorFailed(connector="hunter2", reason="hunter2!", trace="x hunter2"))
+    log_event(TopicsWritten(connector="c", topics=("hunter2",)))
 
     assert [
         ConnectorFailed(connector="hunter2", reason="${a:b}!", trace="x ${a:b}"),

@@ -24,7 +24,7 @@ def begun(*objects: str) -> events.MicroBatchStarted:
 
 
 def test_micro_batches_are_added_up() -> None:
-    """What is told again of the open one counts once, and so does a file that two of them have read."""
+    """What is reported again of the open one counts once, and so does a file that two of them have read."""
     now = iter([10.0, 14.5])
     summaries = Summaries(clock=lambda: next(now, 99.0))
     for event in (

@@ -73,12 +73,12 @@ def resolved(part: dict[str, Any]) -> dict[str, Any]:
 def parameters(method: str, path: str, place: str) -> list[dict[str, Any]]:
     """The parameters of an operation in its *place*, ``path`` or ``query``."""
     item = DESCRIBED["paths"][path]
-    told = [*item.get("parameters", ()), *item[method].get("parameters", ())]
-    return [each for each in map(resolved, told) if each["in"] == place]
+    shown = [*item.get("parameters", ()), *item[method].get("parameters", ())]
+    return [each for each in map(resolved, shown) if each["in"] == place]
 
 
 def own_levels() -> Levels:
-    """Of loggers that no one else has: any level may be asked for."""
+    """Of loggers that no one else has: any level may be requested."""
     root = logging.RootLogger(logging.WARNING)
     root.manager = logging.Manager(root)
     return Levels(root)

@@ -1,4 +1,4 @@
-"""A herder for tests of the REST interface: a dictionary of connectors, and what it was asked."""
+"""A herder for tests of the REST interface: a dictionary of connectors, and the calls that it got."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FakeHerder:
     """Answers at once; *trouble*, if set, is called first by every method and may raise or wait."""
 
     configs: dict[str, dict[str, str | None]] = field(default_factory=dict)
-    asked: list[object] = field(default_factory=list)
+    calls: list[object] = field(default_factory=list)
     trouble: Callable[[], None] = lambda: None
     found_health: WorkerHealth = HEALTHY
     found_stage: str | None = None
@@ -217,7 +217,7 @@ class FakeHerder:
 
     def _note(self, what: str, of: object) -> None:
         self.trouble()
-        self.asked.append((what, of))
+        self.calls.append((what, of))
 
     def _known(self, name: str) -> None:
         self.trouble()
@@ -226,5 +226,5 @@ class FakeHerder:
 
 
 def offset(partition: Mapping[str, str], position: float) -> ConnectorOffset:
-    """An offset as a herder tells it."""
+    """An offset as a herder returns it."""
     return ConnectorOffset(partition=SourcePartition(partition), offset={"position": position})

@@ -174,7 +174,7 @@ def test_silent_connections_make_room(serve: Serve, caplog: pytest.LogCaptureFix
 def test_health_is_answered_when_all_connections_are_busy(
     serve: Serve, herder: FakeHerder, monkeypatch: pytest.MonkeyPatch
 ):
-    """Others are asked to come back."""
+    """Others should retry later."""
     server = serve()
     release = threading.Event()
     stuck_requests = threading.Semaphore(0)
@@ -295,7 +295,7 @@ def test_a_body_that_says_that_it_is_too_large_is_not_asked_for(serve: Serve):
 
 
 def test_each_cause_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture):
-    """The next line says how many were left out."""
+    """The next line has the number of suppressed ones."""
     now = 0.0
     seldom = OncePerMinute(logging.getLogger("a.test"), lambda: now)
     for text in "aaab":
@@ -364,9 +364,9 @@ def test_causes_that_are_remembered_have_a_bound(caplog: pytest.LogCaptureFixtur
 def test_what_is_nested_too_deeply_is_refused(client: httpx.Client, path: str, depth: int):
     """In the same words however deep it is."""
     body = b'{"offsets":' + b"[" * depth + b"]" * depth + b"}"
-    ask = client.post if path == "/connectors" else client.patch
+    request = client.post if path == "/connectors" else client.patch
 
-    answer = ask(path, content=body, headers={"Content-Type": "application/json"})
+    answer = request(path, content=body, headers={"Content-Type": "application/json"})
 
     assert 400 == answer.status_code
     assert "nested deeper than 100 levels" in answer.json()["message"]
@@ -374,7 +374,7 @@ def test_what_is_nested_too_deeply_is_refused(client: httpx.Client, path: str, d
 
 @pytest.mark.parametrize("character", ["n", "%", "ü", "😀"])
 def test_a_name_is_as_long_as_a_url_takes(client: httpx.Client, character: str):
-    """Up to the bound whatever is created can be asked for and deleted; beyond it nothing is created."""
+    """Up to the bound whatever is created can be requested and deleted; beyond it nothing is created."""
     size = len(quote(character, safe=""))
     longest = character * (MOST_NAME_BYTES // size)
     config = {"connector.class": "FileStreamSource", "file": "x", "topic": "t"}

@@ -137,10 +137,10 @@ def test_name_of_a_creation_is_trimmed_as_in_java(client: httpx.Client, herder: 
 def test_another_name_in_the_config_is_refused(client: httpx.Client):
     """Of creation and PUT config alike."""
     other = {**CONFIG, "name": "other"}
-    told = "Connector name configuration (other) doesn't match connector name in the URL (n)"
+    shown = "Connector name configuration (other) doesn't match connector name in the URL (n)"
 
     for answer in (created(client, config=other), client.put("/connectors/n/config", json=other)):
-        assert (400, {"error_code": 400, "message": told}) == (answer.status_code, answer.json())
+        assert (400, {"error_code": 400, "message": shown}) == (answer.status_code, answer.json())
 
 
 @pytest.mark.parametrize("word", ["STOPPED", "stopped", "Stopped"])
@@ -149,7 +149,7 @@ def test_initial_state(client: httpx.Client, herder: FakeHerder, word: str):
     created(client, initial_state=word)
 
     assert [TargetState.STOPPED] == [
-        each.initial_state for _, each in herder.asked if isinstance(each, CreateRequest)
+        each.initial_state for _, each in herder.calls if isinstance(each, CreateRequest)
     ]
 
 
@@ -166,7 +166,7 @@ def test_offsets_of_a_creation(client: httpx.Client, herder: FakeHerder):
     assert 200 == answer.status_code
     assert answer.text.endswith('"type":"source","initial_offsets_response":"Set."}')
     assert answer.headers["location"].endswith("/connectors/n")
-    _, request = herder.asked[0]
+    _, request = herder.calls[0]
     assert (
         OffsetChange(partition={"f": "a"}, offset={"p": 3, "q": 1e10}),
         OffsetChange(partition={}, offset=None),
@@ -199,9 +199,9 @@ def test_null_offsets_are_none(client: httpx.Client):
     ],
 )
 def test_malformed_offsets_of_a_creation(client: httpx.Client, herder: FakeHerder, offsets: object):
-    """A wrong form is 400, and nothing is asked of the herder."""
+    """A wrong form is 400, and the herder is not called."""
     assert 400 == created(client, initial_offsets=offsets).status_code
-    assert [] == herder.asked
+    assert [] == herder.calls
 
 
 def test_reading_one(client: httpx.Client):
@@ -245,7 +245,7 @@ def test_patch_config(client: httpx.Client, herder: FakeHerder):
 
     assert 200 == answer.status_code
     changes = {"a": None, "b": "1.50", "c": "true", "d": "1E5", "e": "x"}
-    assert [("patch_config", changes)] == herder.asked
+    assert [("patch_config", changes)] == herder.calls
 
 
 def test_deletion(client: httpx.Client):
@@ -261,7 +261,7 @@ def test_deletion(client: httpx.Client):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_path_takes_any_name(client: httpx.Client, herder: FakeHerder, name: str):
-    """A connector is created, found in every path by what ``Location`` says, and deleted."""
+    """A connector is created, found in every path by its ``Location``, and deleted."""
     answer = created(client, name=name)
     place = answer.headers["location"].removeprefix(str(client.base_url))
     assert 201 == answer.status_code

@@ -77,7 +77,7 @@ def requests_of(operation: APIOperation, mode: str) -> st.SearchStrategy[Case]:
 
 
 def statuses(operation: APIOperation, mode: str, caplog: pytest.LogCaptureFixture) -> set[int]:
-    """Ask what *operation* may be asked, see that each answer is as described, and tell their statuses."""
+    """Send requests that *operation* allows, check that each answer is as described, and return the statuses."""
     import requests
 
     seen = set[int]()

@@ -41,7 +41,7 @@ def references(part: object) -> Iterator[str]:
 
 
 class Noting(dict[str, list[str]]):
-    """A query without parameters, which notes for which of them it is asked."""
+    """A query without parameters, which notes the names that are looked up."""
 
     def __init__(self) -> None:
         self.asked_for = set[str]()
@@ -67,12 +67,12 @@ def test_every_parameter_is_described(herder: FakeHerder, method: str, path: str
     found = [each["name"] for each in parameters(method, path, "path")]
     example = body_of(method, path)["example"] if (method, path) in BODIES else None
     query = Noting()
-    asked = ApiRequest(
+    api_request = ApiRequest(
         names=[names[e] for e in found], query=query, body=json.dumps(example).encode()
     )
     assert re.findall(r"\{(\w+)\}", path) == found
 
-    route.handler(method.upper())(asked)
+    route.handler(method.upper())(api_request)
 
     assert query.asked_for == {each["name"] for each in parameters(method, path, "query")}
 

@@ -23,23 +23,25 @@ def test_a_dry_creation_makes_nothing(client: httpx.Client, herder: FakeHerder):
         answer.headers.get("location"),
     )
     assert "n" not in herder.configs
-    told = "Dry run: nothing was created. The configuration is valid."
-    assert told == answer.json()["message"]
+    shown = "Dry run: nothing was created. The configuration is valid."
+    assert shown == answer.json()["message"]
     assert "message" not in client.post("/connectors", json={"name": "n", "config": {}}).json()
 
 
 @pytest.mark.parametrize(
-    ("word", "asked"), [("true", "try_"), ("TRUE", "try_"), ("false", ""), (None, "")]
+    ("word", "prefix"), [("true", "try_"), ("TRUE", "try_"), ("false", ""), (None, "")]
 )
 def test_dry_changes_of_offsets(
-    client: httpx.Client, herder: FakeHerder, word: str | None, asked: str
+    client: httpx.Client, herder: FakeHerder, word: str | None, prefix: str
 ):
     """The herder gets the parameter; without it, it is no dry run."""
     query = "" if word is None else f"?dry_run={word}"
     client.patch(f"/connectors/c/offsets{query}", json=OFFSETS)
     client.delete(f"/connectors/c/offsets{query}")
 
-    assert [f"{asked}alter_offsets", f"{asked}reset_offsets"] == [what for what, _ in herder.asked]
+    assert [f"{prefix}alter_offsets", f"{prefix}reset_offsets"] == [
+        what for what, _ in herder.calls
+    ]
 
 
 @pytest.mark.parametrize("word", ["", "1", "yes", "treu"])
@@ -54,7 +56,7 @@ def test_a_misspelt_dry_run_changes_nothing(client: httpx.Client, herder: FakeHe
     ]
 
     assert [400] * 4 == [each.status_code for each in answers]
-    assert [] == herder.asked
+    assert [] == herder.calls
 
 
 def test_history(client: httpx.Client, herder: FakeHerder):
@@ -73,14 +75,14 @@ def test_history(client: httpx.Client, herder: FakeHerder):
 
 
 def test_undo(client: httpx.Client, herder: FakeHerder):
-    """By the change's number, with force and as a dry run if that is said."""
+    """By the change's number, with force and as a dry run if these are given."""
     client.post("/connectors/c/offsets/undo", json={"change": 7})
     client.post("/connectors/c/offsets/undo?dry_run=true", json={"change": 8, "force": True})
 
     assert [
         ("undo_offsets", UndoRequest(name="c", change=7)),
         ("undo_offsets", UndoRequest(name="c", change=8, force=True, dry_run=True)),
-    ] == herder.asked
+    ] == herder.calls
 
 
 @pytest.mark.parametrize(
@@ -99,4 +101,4 @@ def test_malformed_undo(client: httpx.Client, herder: FakeHerder, body: object, 
     """Nothing is guessed."""
     answer = client.post("/connectors/c/offsets/undo", json=body)
 
-    assert (status, []) == (answer.status_code, herder.asked)
+    assert (status, []) == (answer.status_code, herder.calls)

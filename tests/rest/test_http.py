@@ -125,7 +125,7 @@ def test_wrong_methods(client: httpx.Client, method: str, path: str, allow: str)
 
 
 def test_options_and_head(client: httpx.Client):
-    """OPTIONS tells the methods as text; HEAD is GET without its body."""
+    """OPTIONS lists the methods as text; HEAD is GET without its body."""
     options, head = client.options("/connectors"), client.head("/connectors")
 
     assert (200, "HEAD, POST, GET, OPTIONS") == (options.status_code, options.text)
@@ -161,7 +161,7 @@ def test_accept(client: httpx.Client, accept: str, status: int):
 def test_wrong_content_types(
     client: httpx.Client, method: str, path: str, content_type: str | None
 ):
-    """415 for a body that is not said to be JSON."""
+    """415 for a body that is not declared as JSON."""
     headers = {} if content_type is None else {"Content-Type": content_type}
     answer = client.request(method, path, content=b"{}", headers=headers)
 
@@ -189,7 +189,7 @@ def test_bodies_that_are_no_object(
 
     assert is_error(answer, 500)
     assert answer.json()["message"]
-    assert [] == herder.asked
+    assert [] == herder.calls
 
 
 @pytest.mark.parametrize(("method", "path"), TAKES_BODY)
@@ -236,7 +236,7 @@ def test_wrong_fields_of_a_creation(
 
     assert is_error(answer, 500)
     assert answer.json()["message"].startswith(begins)
-    assert [] == herder.asked
+    assert [] == herder.calls
 
 
 def test_huge_bodies(serve: Serve, herder: FakeHerder):
@@ -252,7 +252,7 @@ def test_huge_bodies(serve: Serve, herder: FakeHerder):
     for answer in answers:
         assert is_error(answer, 413)
         assert "headrace.rest.max.body.bytes" in answer.json()["message"]
-    assert [] == herder.asked
+    assert [] == herder.calls
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_errors_that_no_one_foresaw(
     error: Exception,
     message: str | None,
 ):
-    """500 with the error's message or null, and a line in the log; the server goes on."""
+    """500 with the error's message or null, and a line in the log; the server continues."""
 
     def trouble() -> None:
         raise error
@@ -344,14 +344,14 @@ def test_many_requests_at_one_time(serve: Serve, herder: FakeHerder):
         statuses.append(connection.getresponse().status)
         connection.close()
 
-    asking = [threading.Thread(target=ask) for _ in range(130)]
-    for each in asking:
+    clients = [threading.Thread(target=ask) for _ in range(130)]
+    for each in clients:
         each.start()
     until(lambda: sum(t.name == "headrace-request" for t in threading.enumerate()) >= 100)
 
     assert 200 == client.get("/health").status_code
     go_on.set()
-    for each in asking:
+    for each in clients:
         each.join()
     assert [200] * 130 == statuses
 

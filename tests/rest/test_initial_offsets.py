@@ -35,7 +35,7 @@ SET = "The offsets for this connector have been set successfully"
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """A worker behind a real socket. Offsets and their changes are real; a connector only says that it runs."""
+    """A worker behind a real socket. Offsets and their changes are real; a connector only reports that it runs."""
 
     http: httpx.Client
     stage: Stage
@@ -52,7 +52,7 @@ class Scene:
 
     @property
     def connector(self) -> Asked:
-        """Whose hooks are asked."""
+        """Its hooks are called."""
         assert isinstance(self.stage.judge, Asking)
         return self.stage.judge.connector
 
@@ -79,7 +79,7 @@ class Asking(Judge):
 
 @pytest.fixture
 def scene() -> Iterator[Scene]:
-    """A worker without connectors; an earlier ``c`` has left offsets behind."""
+    """A worker without connectors; an earlier ``c`` has left offsets."""
     configs, offsets = MemoryConfigStore(), MemoryOffsetStore()
     stage = Stage(judge=Asking(), configs=configs)
     kept = changing.Stage(
@@ -103,9 +103,9 @@ def test_create_connector_with_initial_offsets_in_standalone_mode(scene: Scene):
 
     assert 200 == answer.status_code
     assert answer.headers["location"].endswith("/connectors/c")
-    told = answer.json()
-    assert ("c", SET) == (told["name"], told["initial_offsets_response"])
-    assert {**CONFIG, "name": "c"} == told["config"]
+    shown = answer.json()
+    assert ("c", SET) == (shown["name"], shown["initial_offsets_response"])
+    assert {**CONFIG, "name": "c"} == shown["config"]
     assert {"offsets": INITIAL[:1]} == scene.get("/connectors/c/offsets")
     until(lambda: "RUNNING" == scene.get("/connectors/c/status")["connector"]["state"])
 
@@ -125,9 +125,9 @@ def test_create_connector_with_initial_state_and_initial_offsets_in_standalone_m
 def test_a_connector_that_keeps_offsets_elsewhere_is_reported_so(scene: Scene):
     """The other of the seed's two sentences."""
     scene.connector.answer = False
-    told = scene.create().json()["initial_offsets_response"]
+    shown = scene.create().json()["initial_offsets_response"]
 
-    assert told == (
+    assert shown == (
         "The framework-managed offsets for this connector have been set successfully. However, if this "
         "connector manages offsets externally, they will need to be manually set in the system that the "
         "connector uses."
@@ -160,7 +160,7 @@ def test_failure_while_creating_connector_with_initial_offsets_will_clean_up_and
 
     Offsets of an earlier connector stay up to step 4; step 5 wipes, and the history has what was there.
     """
-    point, status, told = FAILURES[step]
+    point, status, shown = FAILURES[step]
     config = {**CONFIG, "wrong": "yes"} if step.startswith("1") else CONFIG
     if step.startswith("2"):
         scene.connector.refusal = OffsetsError("not these")
@@ -170,7 +170,7 @@ def test_failure_while_creating_connector_with_initial_offsets_will_clean_up_and
 
     message = answer.json()["message"]
     assert (status, status) == (answer.status_code, answer.json()["error_code"])
-    assert message.startswith(told)
+    assert message.startswith(shown)
     assert message.endswith(f" (creating connector c failed at step {step})")
     assert [] == scene.get("/connectors")
     assert {} == scene.stage.states()

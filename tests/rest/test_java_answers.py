@@ -38,7 +38,7 @@ def client(stage: Stage) -> Iterator[httpx.Client]:
         server.close()
 
 
-def told(answer: httpx.Response) -> tuple[int, str]:
+def status_and_message(answer: httpx.Response) -> tuple[int, str]:
     """The status and the sentence of an error."""
     return answer.status_code, answer.json()["message"]
 
@@ -48,7 +48,7 @@ def test_a_patch_cannot_take_the_name_out(client: httpx.Client) -> None:
     answer = client.patch("/connectors/c/config", json={"name": None})
 
     missing = 'Missing required configuration "name" which has no default value.'
-    assert (400, "\n".join((INVALID.format(1), missing, SEE))) == told(answer)
+    assert (400, "\n".join((INVALID.format(1), missing, SEE))) == status_and_message(answer)
     assert client.get("/connectors/c/config").json() == {**CONFIG, "name": "c"}
 
 
@@ -59,8 +59,12 @@ def test_a_restart_of_what_is_not_there_is_reported_with_a_colon(
     client: httpx.Client, path: str
 ) -> None:
     """As a distributed worker; other requests have none."""
-    assert (404, "Unknown connector: none") == told(client.post(f"/connectors/none/{path}"))
-    assert (404, "Unknown connector none") == told(client.put("/connectors/none/pause"))
+    assert (404, "Unknown connector: none") == status_and_message(
+        client.post(f"/connectors/none/{path}")
+    )
+    assert (404, "Unknown connector none") == status_and_message(
+        client.put("/connectors/none/pause")
+    )
 
 
 @pytest.mark.parametrize("query", ["", "=", "=TRUE", "=no", "=%20true"])
@@ -79,7 +83,7 @@ def test_a_logger_s_level_is_trimmed(client: httpx.Client) -> None:
     assert "DEBUG" == client.get(path).json()["level"]
     for word in (" ", "nope ", "\u00a0INFO"):
         answer = client.put(path, json={"level": word})
-        assert (404, f"invalid log level '{word}'.") == told(answer)
+        assert (404, f"invalid log level '{word}'.") == status_and_message(answer)
 
 
 def test_plugins_are_named_as_java_names_them(client: httpx.Client) -> None:
@@ -213,14 +217,14 @@ def test_a_null_stands_for_an_optional_setting_of_the_connector(
 
 @pytest.mark.parametrize("key", ["topic", "name", "errors.log.enable", "no one.knows"])
 def test_another_null_is_refused_by_the_name_of_its_key(client: httpx.Client, key: str) -> None:
-    """Kafka Connect's sentence is the same for all keys, and its answer to a creation does not tell which."""
+    """Kafka Connect's sentence is the same for all keys, and its answer to a creation does not name it."""
     assert {key: [f"Invalid value null for configuration {key}: {NULL}"]} == errors(
         validated(client, **{key: None})
     )
 
 
 @pytest.mark.parametrize(
-    ("changes", "key", "told"),
+    ("changes", "key", "status_and_message"),
     [
         (
             {"transforms": "a", "transforms.a.type": CONVERTER},
@@ -271,15 +275,15 @@ def test_another_null_is_refused_by_the_name_of_its_key(client: httpx.Client, ke
     ],
 )
 def test_a_class_of_the_wrong_kind_is_reported_without_a_prefix(
-    client: httpx.Client, changes: dict[str, str], key: str, told: str
+    client: httpx.Client, changes: dict[str, str], key: str, status_and_message: str
 ) -> None:
     """By the class's full name, whatever it was called; one that is not there has the usual prefix."""
-    assert {key: [told]} == errors(validated(client, **changes))
+    assert {key: [status_and_message]} == errors(validated(client, **changes))
 
 
 @pytest.mark.parametrize("key", ["batch.size", "errors.retry.timeout", "errors.retry.delay.max.ms"])
 def test_a_number_that_cannot_be_read_is_one_error(client: httpx.Client, key: str) -> None:
-    """Two only for ``tasks.max``, whose limits Kafka Connect asks about nothing, too."""
+    """Two only for ``tasks.max``, whose limits Kafka Connect does not check at all."""
     [sentence] = errors(validated(client, **{key: "x"}))[key]
     first, second = errors(validated(client, tasks__max="NaN"))["tasks.max"]
 
@@ -289,7 +293,7 @@ def test_a_number_that_cannot_be_read_is_one_error(client: httpx.Client, key: st
 
 
 def test_converters_list_their_role(client: httpx.Client) -> None:
-    """Required of a plugin alone; a worker says it."""
+    """Required of a plugin alone; a worker reports it."""
     listed = client.get(f"/connector-plugins/{CONVERTER}/config").json()
     assert [
         ("converter.type", True, None),
@@ -330,10 +334,12 @@ def test_a_validation_lists_converters_in_the_order_of_java_s_hash_table(
 def test_words_for_exactly_once_are_reported_in_upper_case(client: httpx.Client) -> None:
     """They may be written in any."""
     wrong = {"exactly.once.support": "maybe", "transaction.boundary": "never"}
-    told = "Invalid value {} for configuration {}: String must be one of (case insensitive): {}"
+    status_and_message = (
+        "Invalid value {} for configuration {}: String must be one of (case insensitive): {}"
+    )
 
     assert {
-        key: [told.format(wrong[key], key, words)]
+        key: [status_and_message.format(wrong[key], key, words)]
         for key, words in (
             ("exactly.once.support", "REQUIRED, REQUESTED"),
             ("transaction.boundary", "INTERVAL, POLL, CONNECTOR"),
@@ -351,8 +357,8 @@ def test_a_version_that_is_not_there_is_reported_at_the_class_too(client: httpx.
     assert {"connector.class": [sentence], "connector.plugin.version": [sentence]} == errors(
         validated(client, connector__plugin__version="9.9")
     )
-    asked = client.get("/connector-plugins/FileStreamSource/config?version=9.9")
-    assert (400, sentence) == told(asked)
+    answer_of_version = client.get("/connector-plugins/FileStreamSource/config?version=9.9")
+    assert (400, sentence) == status_and_message(answer_of_version)
 
 
 def test_a_version_that_cannot_be_read_ends_the_validation(client: httpx.Client) -> None:
@@ -362,11 +368,11 @@ def test_a_version_that_cannot_be_read_ends_the_validation(client: httpx.Client)
     made = client.post("/connectors", json={"name": "v", "config": {**CONFIG, **wrong}})
     wrapped = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException: "
 
-    assert (400, "Unbounded range: [[1") == told(made)
+    assert (400, "Unbounded range: [[1") == status_and_message(made)
     answer = client.put(f"{path}/validate", json={"name": "v", **CONFIG, **wrong})
-    assert (500, f"{wrapped}Unbounded range: [[1") == told(answer)
-    asked = client.get(f"{path}?version=%5B%5B1")
-    assert (400, "Invalid version specification: [[1") == told(asked)
+    assert (500, f"{wrapped}Unbounded range: [[1") == status_and_message(answer)
+    answer_of_version = client.get(f"{path}?version=%5B%5B1")
+    assert (400, "Invalid version specification: [[1") == status_and_message(answer_of_version)
     stage = {"transforms.a.type": "Filter", "transforms.a.plugin.version": "[["}
     found = errors(validated(client, transforms="a", **stage))
     assert {key: ["Unbounded range: [["] for key in stage} == found

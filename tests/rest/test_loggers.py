@@ -28,7 +28,7 @@ def put(client: httpx.Client, level: object, name: str = NAME, query: str = "") 
 
 
 def test_a_level_really_changes(client: httpx.Client, logger: logging.Logger):
-    """The logger logs, the answer names it, and reading tells the level and the time."""
+    """The logger logs, the answer names it, and reading shows the level and the time."""
     began = time.time() * 1000
     answer = put(client, "debug")
 

@@ -105,7 +105,7 @@ def stores(folder: Path, ours: Certificate) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("form", ["pem", "guessed", "hidden", "inline", "pkcs12", "called jks"])
 def test_tls(herder: FakeHerder, tmp_path: Path, ours: Certificate, form: str):
-    """A listener with https answers with its certificate; ``Location`` says https."""
+    """A listener with https answers with its certificate; ``Location`` has https."""
     props = stores(tmp_path, ours)[form]
     config = RestConfig.parse({"listeners": "https://127.0.0.1:0", **props})
     server = RestServer(herder, config)
@@ -151,7 +151,7 @@ def test_clients_show_certificates(herder: FakeHerder, tmp_path: Path, ours: Cer
 
 
 @pytest.mark.parametrize(
-    ("props", "key", "told"),
+    ("props", "key", "shown"),
     [
         ({}, "ssl.keystore.location", "needs a key and a certificate"),
         ({"ssl.keystore.location": "/gone"}, "ssl.keystore.location", "No such file"),
@@ -185,7 +185,7 @@ def test_wrong_tls(
     *,
     props: dict[str, str],
     key: str,
-    told: str,
+    shown: str,
 ):
     """Each is reported under its key as it was given, without any secret."""
     forms = stores(tmp_path, ours)
@@ -203,17 +203,17 @@ def test_wrong_tls(
 
     ((problem, sentence),) = caught.value.problems
     assert f"listeners.https.{key}" == problem
-    assert told in sentence
+    assert shown in sentence
     assert "canary" not in sentence
 
 
 def test_wrong_tls_of_all_listeners(herder: FakeHerder):
-    """Keys without the prefix are told as they were given, too."""
+    """Keys without the prefix are reported as they were given, too."""
     given = {"listeners": "https://127.0.0.1:0", "ssl.keystore.location": "/gone"}
     server = RestServer(herder, RestConfig.parse(given))
 
     with pytest.raises(ConfigError) as caught:
         server.start()
 
-    told = "/gone cannot be read: No such file or directory."
-    assert (("ssl.keystore.location", told),) == caught.value.problems
+    shown = "/gone cannot be read: No such file or directory."
+    assert (("ssl.keystore.location", shown),) == caught.value.problems

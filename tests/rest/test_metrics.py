@@ -52,7 +52,7 @@ def test_a_server_that_is_not_measured_has_no_such_path(client: httpx.Client):
 
 
 def test_a_connector_that_is_deleted_meanwhile_is_left_out(herder: FakeHerder):
-    """The others are told."""
+    """The others are shown."""
 
     class Deleting(FakeHerder):
         def connectors(self) -> list[str]:

@@ -15,21 +15,21 @@ CREATION = {"name": "d", "config": {"connector.class": "a.Files"}}
 
 
 def test_altering_is_tried(client: httpx.Client, herder: FakeHerder):
-    """The herder is asked for a dry run."""
+    """The herder gets a dry run."""
     answer = client.patch("/connectors/c/offsets?dry_run=true", json=CHANGE)
 
     assert (200, {"message": ALTERED}) == (answer.status_code, answer.json())
     assert [
         ("try_alter_offsets", [OffsetChange(partition={"f": "a"}, offset=None)])
-    ] == herder.asked
+    ] == herder.calls
 
 
 def test_resetting_is_tried(client: httpx.Client, herder: FakeHerder):
-    """The herder is asked for a dry run; with false it is not."""
+    """The herder gets a dry run; with false it does not."""
     client.delete("/connectors/c/offsets", params={"dry_run": "TRUE"})
     client.delete("/connectors/c/offsets", params={"dry_run": "false"})
 
-    assert [("try_reset_offsets", "c"), ("reset_offsets", "c")] == herder.asked
+    assert [("try_reset_offsets", "c"), ("reset_offsets", "c")] == herder.calls
 
 
 def test_a_creation_is_tried(client: httpx.Client, herder: FakeHerder):
@@ -54,13 +54,13 @@ def test_a_dry_run_is_never_overlooked(client: httpx.Client, herder: FakeHerder,
     ]
 
     assert [400] * 4 == [each.status_code for each in answers]
-    told = f"The parameter dry_run must be true or false, but is {word}"
-    assert {told} == {each.json()["message"] for each in answers}
-    assert [] == herder.asked
+    shown = f"The parameter dry_run must be true or false, but is {word}"
+    assert {shown} == {each.json()["message"] for each in answers}
+    assert [] == herder.calls
 
 
 def test_lag(client: httpx.Client, herder: FakeHerder):
-    """Each offset with what is behind it; null where the connector cannot tell."""
+    """Each offset with its lag; null where the connector does not know it."""
     herder.lags = [
         PartitionLag(partition=SourcePartition(f="a"), offset={"p": 1}, lag=7),
         PartitionLag(partition=SourcePartition(f="b"), offset={"p": 2}, lag=None),
@@ -98,7 +98,7 @@ def test_history(client: httpx.Client, herder: FakeHerder):
 
 
 def test_undo(client: httpx.Client, herder: FakeHerder):
-    """By the number of the change; force and a dry run have to be asked for."""
+    """By the number of the change; force and a dry run have to be requested."""
     path = "/connectors/c/offsets/undo"
     answer = client.post(path, json={"change": 3})
     client.post(f"{path}?dry_run=true", json={"change": 4, "force": True})
@@ -107,11 +107,11 @@ def test_undo(client: httpx.Client, herder: FakeHerder):
     assert [
         ("undo_offsets", UndoRequest(name="c", change=3)),
         ("undo_offsets", UndoRequest(name="c", change=4, force=True, dry_run=True)),
-    ] == herder.asked
+    ] == herder.calls
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "shown"),
     [
         ({}, "change must be"),
         ({"change": "3"}, "change must be"),
@@ -122,16 +122,16 @@ def test_undo(client: httpx.Client, herder: FakeHerder):
         ({"change": 3, "force": None}, "force must be"),
     ],
 )
-def test_undoing_something_else(client: httpx.Client, herder: FakeHerder, body: object, told: str):
-    """400, and the herder is not asked."""
+def test_undoing_something_else(client: httpx.Client, herder: FakeHerder, body: object, shown: str):
+    """400, and the herder is not called."""
     answer = client.post("/connectors/c/offsets/undo", json=body)
 
-    assert (400, []) == (answer.status_code, herder.asked)
-    assert told in answer.json()["message"]
+    assert (400, []) == (answer.status_code, herder.calls)
+    assert shown in answer.json()["message"]
 
 
 def test_undoing_with_other_fields(client: httpx.Client, herder: FakeHerder):
     """500, as every body with a field that is not known."""
     answer = client.post("/connectors/c/offsets/undo", json={"change": 3, "dry_run": True})
 
-    assert (500, []) == (answer.status_code, herder.asked)
+    assert (500, []) == (answer.status_code, herder.calls)

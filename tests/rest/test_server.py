@@ -1,4 +1,4 @@
-"""The server's listeners, its start and end, and what the worker tells others of its address."""
+"""The server's listeners, its start and end, and the address that the worker advertises."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def config(**props: str) -> RestConfig:
 
 
 def test_it_answers_when_start_returns(herder: FakeHerder):
-    """Within a second, at the address that it tells."""
+    """Within a second, at the address that it advertises."""
     began = time.monotonic()
     server = RestServer(herder, config())
     server.start()
@@ -84,7 +84,7 @@ def test_several_listeners(herder: FakeHerder):
 
 
 def test_all_interfaces(herder: FakeHerder, caplog: pytest.LogCaptureFixture):
-    """A listener without a host answers on each; an IPv4 client is told by its own address."""
+    """A listener without a host answers on each; an IPv4 client is logged by its own address."""
     server = RestServer(herder, config(listeners="http://:0"))
     server.start()
     try:
@@ -141,7 +141,7 @@ def test_the_worker_knows_its_address_before_it_answers(herder: FakeHerder):
 
 
 def test_an_advertised_address_is_reported_beside_the_listener_s():
-    """The one is where the worker listens, the other what other workers are told."""
+    """The one is where the worker listens, the other what is advertised to other workers."""
     binding = Binding.of(config(rest_advertised_host_name="a.b"))
     binding.close()
 
@@ -181,7 +181,7 @@ def test_advertised_address(props: dict[str, str], worker_id: str, url: str):
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "shown"),
     [
         ("listeners", "8083", "Listener doesn't have the right format (protocol://hostname:port)."),
         ("listeners", "http://a b:80", "Listener doesn't have the right format"),
@@ -199,12 +199,12 @@ def test_advertised_address(props: dict[str, str], worker_id: str, url: str):
         ("response.http.headers.config", "setDate A:soon", "in milliseconds"),
     ],
 )
-def test_wrong_settings(key: str, value: str, told: str):
+def test_wrong_settings(key: str, value: str, shown: str):
     """Each is reported under its key, with Kafka Connect's words where it has them."""
     ((problem, sentence),) = RestConfig.problems({key: value})
 
     assert key == problem
-    assert told in sentence
+    assert shown in sentence
 
 
 def test_workers_know_these_keys():

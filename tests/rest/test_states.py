@@ -39,10 +39,10 @@ def test_task_status(client: httpx.Client):
 
 @pytest.mark.parametrize(("word", "status"), [("pause", 202), ("resume", 202), ("stop", 204)])
 def test_wanted_states(client: httpx.Client, herder: FakeHerder, word: str, status: int):
-    """No body in the answer; the herder is asked once."""
+    """No body in the answer; the herder is called once."""
     answer = client.put(f"/connectors/c/{word}")
 
-    assert (status, b"", [(word, "c")]) == (answer.status_code, answer.content, herder.asked)
+    assert (status, b"", [(word, "c")]) == (answer.status_code, answer.content, herder.calls)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_restart(
     answer = client.post(f"/connectors/c/restart{query}")
 
     request = RestartRequest(name="c", include_tasks=tasks, only_failed=failed)
-    assert (status, [("restart", request)]) == (answer.status_code, herder.asked)
+    assert (status, [("restart", request)]) == (answer.status_code, herder.calls)
     assert (STATUS % "" if status == 202 else "") == answer.text
 
 
@@ -74,7 +74,7 @@ def test_restart_of_a_task(client: httpx.Client, herder: FakeHerder):
     ]
 
     assert [204, 204, 404] == statuses
-    assert [("restart_task", ("c", 0)), ("restart_task", ("c", -1))] == herder.asked
+    assert [("restart_task", ("c", 0)), ("restart_task", ("c", -1))] == herder.calls
 
 
 def test_topics(client: httpx.Client, herder: FakeHerder):
@@ -111,7 +111,7 @@ def test_altering_offsets(client: httpx.Client, herder: FakeHerder):
         OffsetChange(partition=7, offset={"p": 1.5}),
         OffsetChange(partition=None, offset=None),
     ]
-    assert [("alter_offsets", changes)] == herder.asked
+    assert [("alter_offsets", changes)] == herder.calls
     assert ["127.0.0.1"] == herder.requesters
 
 
@@ -123,8 +123,8 @@ def test_numbers_that_are_out_of_range(client: httpx.Client, herder: FakeHerder,
         "/connectors/c/offsets", content=body, headers={"Content-Type": "application/json"}
     )
 
-    told = "A number in the request body is out of range"
-    assert (500, told, []) == (answer.status_code, answer.json()["message"], herder.asked)
+    shown = "A number in the request body is out of range"
+    assert (500, shown, []) == (answer.status_code, answer.json()["message"], herder.calls)
 
 
 @pytest.mark.parametrize("body", [{}, {"offsets": None}, {"offsets": []}])
@@ -132,8 +132,8 @@ def test_altering_needs_offsets(client: httpx.Client, herder: FakeHerder, body: 
     """400 before anything else is looked at."""
     answer = client.patch("/connectors/gone/offsets", json=body)
 
-    told = "Partitions / offsets need to be provided for an alter offsets request"
-    assert (400, told, []) == (answer.status_code, answer.json()["message"], herder.asked)
+    shown = "Partitions / offsets need to be provided for an alter offsets request"
+    assert (400, shown, []) == (answer.status_code, answer.json()["message"], herder.calls)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_altering_with_other_forms(client: httpx.Client, herder: FakeHerder, bod
     """500, as Kafka Connect's parser answers."""
     answer = client.patch("/connectors/c/offsets", json=body)
 
-    assert (500, []) == (answer.status_code, herder.asked)
+    assert (500, []) == (answer.status_code, herder.calls)
     assert answer.json()["message"]
 
 
@@ -159,11 +159,11 @@ def test_resetting_offsets(client: httpx.Client, herder: FakeHerder):
     answer = client.delete("/connectors/c/offsets")
 
     assert (200, {"message": ALTERED}) == (answer.status_code, answer.json())
-    assert [("reset_offsets", "c")] == herder.asked
+    assert [("reset_offsets", "c")] == herder.calls
 
 
 def test_plugins(client: httpx.Client, herder: FakeHerder):
-    """Connectors unless more is asked for; no version where there is none; a problem is reported."""
+    """Connectors unless more is requested; no version where there is none; a problem is shown."""
     herder.known_plugins = [
         *herder.known_plugins,
         Plugin(class_name="a.Broken", kind=PluginKind.CONVERTER, problem="No module named x"),
@@ -198,7 +198,7 @@ def test_settings_of_a_plugin(client: httpx.Client, herder: FakeHerder):
     assert [None, "[hidden]", "a,b", "true", None, "1.0E10"] == [
         each["default_value"] for each in answer.json()
     ]
-    assert [("plugin_settings", ("a.B", "1.0"))] == herder.asked
+    assert [("plugin_settings", ("a.B", "1.0"))] == herder.calls
 
 
 def test_validation(client: httpx.Client, herder: FakeHerder):
@@ -224,4 +224,4 @@ def test_validation(client: httpx.Client, herder: FakeHerder):
         '"display_name":"k","dependents":[]},"value":{"name":"k","value":null,'
         '"recommended_values":["r"],"errors":["Bad."],"visible":false}}]}' == answer.text
     )
-    assert [("validate", ("a.Files", {"k": None, "n": "1"}))] == herder.asked
+    assert [("validate", ("a.Files", {"k": None, "n": "1"}))] == herder.calls

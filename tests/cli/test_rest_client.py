@@ -1,4 +1,4 @@
-"""Commands that ask a worker: who is asked, as whom, and what is told when no one answers properly."""
+"""Commands that call a worker: which one, as which user, and what they print when it does not answer properly."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ EXTENSION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurit
 
 @contextmanager
 def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """A stranger who answers everything alike, and its paths that were asked for."""
-    asked = list[str]()
+    """Another server, which answers all requests alike, and the paths that were requested."""
+    requests = list[str]()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", "0")))
-            asked.append(f"{self.command} {self.path}")
+            requests.append(f"{self.command} {self.path}")
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -50,7 +50,7 @@ def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
         thread = threading.Thread(target=server.serve_forever, args=[0.01])
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}", asked
+            yield f"http://127.0.0.1:{server.server_port}", requests
         finally:
             server.shutdown()
             thread.join()
@@ -63,15 +63,15 @@ def test_a_worker_that_is_not_there_is_reported_with_what_to_do(
     monkeypatch.setenv("HEADRACE_URL", "http://127.0.0.1:1")
 
     assert 1 == outcome(["connectors", "list"])
-    told = capsys.readouterr().err
-    assert told.startswith("headrace: The worker at http://127.0.0.1:1 cannot be reached: ")
-    assert told.endswith(
+    shown = capsys.readouterr().err
+    assert shown.startswith("headrace: The worker at http://127.0.0.1:1 cannot be reached: ")
+    assert shown.endswith(
         ". Start one with 'headrace run', or choose another with --url or HEADRACE_URL.\n"
     )
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "told"),
+    ("status", "body", "shown"),
     [
         (200, b"<html>", "HTTP 200, which is not JSON"),
         (502, b"<html>", "HTTP 502, which is not JSON"),
@@ -79,22 +79,22 @@ def test_a_worker_that_is_not_there_is_reported_with_what_to_do(
         (200, b'{"offsets": 1}', "Expected `array`"),
     ],
 )
-def test_a_stranger_is_reported(shell: Shell, status: int, body: bytes, told: str):
+def test_a_stranger_is_reported(shell: Shell, status: int, body: bytes, shown: str):
     """Whatever it answers is no offset."""
     with answering(status, body) as (url, _):
         error = shell.failed("offsets", "show", "c", "--url", url)
 
     assert f"The server at {url} is not a worker of headrace or Kafka Connect: " in error
-    assert told in error
+    assert shown in error
 
 
 def test_no_dry_run_is_asked_of_who_would_do_it(shell: Shell):
     """Kafka Connect passes over parameters that it does not know."""
-    with answering(404, b'{"error_code":404,"message":"HTTP 404 Not Found"}') as (url, asked):
-        told = shell.failed("offsets", "reset", "c", "--dry-run", "--url", url)
+    with answering(404, b'{"error_code":404,"message":"HTTP 404 Not Found"}') as (url, requests):
+        shown = shell.failed("offsets", "reset", "c", "--dry-run", "--url", url)
 
-    assert "does not support dry runs" in told
-    assert ["OPTIONS /connectors/any/offsets/history"] == asked
+    assert "does not support dry runs" in shown
+    assert ["OPTIONS /connectors/any/offsets/history"] == requests
 
 
 def test_a_password_is_taken_from_the_environment_or_asked_for(
@@ -115,7 +115,7 @@ def test_a_password_is_taken_from_the_environment_or_asked_for(
     worker.stop()
     try:
         there = ("--url", server.url)
-        told = shell.failed("offsets", "reset", "c", *there)
+        shown = shell.failed("offsets", "reset", "c", *there)
         shell.done("offsets", "reset", "c", *there, "--user", "ann")
         monkeypatch.delenv("HEADRACE_PASSWORD")
         monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: "wrong")
@@ -123,7 +123,7 @@ def test_a_password_is_taken_from_the_environment_or_asked_for(
     finally:
         server.close()
 
-    assert "headrace: User cannot access the resource. Give a user with --user; " in told
+    assert "headrace: User cannot access the resource. Give a user with --user; " in shown
     assert (1, True) == (wrong.code, "User cannot access the resource." in wrong.err)
     assert "ann  reset" in shell.done("offsets", "history", "c")
 
@@ -143,31 +143,31 @@ def test_a_worker_with_tls_is_asked(
     server = RestServer(worker.herder, RestConfig.parse(settings))
     server.start()
     try:
-        told = shell.failed("connectors", "list", "--url", server.url)
+        shown = shell.failed("connectors", "list", "--url", server.url)
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ours.pem"))
         listed = shell.done("connectors", "list", "--url", server.url)
     finally:
         server.close()
 
-    assert "CERTIFICATE_VERIFY_FAILED" in told
+    assert "CERTIFICATE_VERIFY_FAILED" in shown
     assert PLANNED in listed
 
 
 def test_a_refusal_in_words_of_kafka_connect_is_reported(shell: Shell):
-    """Its 401 is text, and says what to do here."""
+    """Its 401 is text, and the message has what to do here."""
     with answering(401, b"User cannot access the resource.") as (url, _):
-        told = shell.failed("connectors", "list", "--url", url)
+        shown = shell.failed("connectors", "list", "--url", url)
 
-    assert "headrace: User cannot access the resource. Give a user with --user; " in told
+    assert "headrace: User cannot access the resource. Give a user with --user; " in shown
 
 
 def test_what_only_headrace_can_do_is_reported_of_another_worker(shell: Shell):
     """Kafka Connect's own answers what any wrong path gets."""
-    with answering(404, b'{"error_code":404,"message":"HTTP 404 Not Found"}') as (url, asked):
-        told = shell.failed("offsets", "history", "c", "--url", url)
+    with answering(404, b'{"error_code":404,"message":"HTTP 404 Not Found"}') as (url, requests):
+        shown = shell.failed("offsets", "history", "c", "--url", url)
 
-    assert f"headrace: HTTP 404 Not Found. The worker at {url} does not support this" in told
-    assert ["GET /connectors/c/offsets/history"] == asked
+    assert f"headrace: HTTP 404 Not Found. The worker at {url} does not support this" in shown
+    assert ["GET /connectors/c/offsets/history"] == requests
 
 
 @pytest.mark.parametrize("url", ["", "x", "ftp://x", "http://", "http://h:x", "http://h/?a"])
@@ -178,24 +178,24 @@ def test_a_url_that_is_none_is_wrong_usage(shell: Shell, url: str):
 
 def test_a_password_in_a_url_is_refused_and_not_repeated(shell: Shell):
     """It would be in the lists of processes, and in errors."""
-    told = shell.failed("connectors", "list", "--url", "http://ann:hunter2@h", code=2)
+    shown = shell.failed("connectors", "list", "--url", "http://ann:hunter2@h", code=2)
 
-    assert "it contains a user" in told
-    assert "hunter2" not in told
+    assert "it contains a user" in shown
+    assert "hunter2" not in shown
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
 def test_completion_is_printed(shell: Shell, name: str):
-    """What the shell reads names the command, and the variable that asks for words."""
+    """What the shell reads names the command, and the variable that requests words."""
     assert "_HEADRACE_COMPLETE" in shell.done("completion", name)
 
 
 def words(*typed: str) -> list[str]:
     """What bash is given to complete what has been typed."""
-    asked = {"COMP_WORDS": " ".join(typed), "COMP_CWORD": str(len(typed) - 1)}
+    words = {"COMP_WORDS": " ".join(typed), "COMP_CWORD": str(len(typed) - 1)}
     done = subprocess.run(
         [sys.executable, "-m", "headrace"],
-        env={**os.environ, **asked, "_HEADRACE_COMPLETE": "bash_complete"},
+        env={**os.environ, **words, "_HEADRACE_COMPLETE": "bash_complete"},
         capture_output=True,
         text=True,
         check=True,
@@ -222,9 +222,9 @@ def test_names_of_connectors_are_completed(worker: Worker):
 @pytest.mark.parametrize(("status", "body"), [(200, b"{}"), (200, b"?"), (401, b"no")])
 def test_who_answers_otherwise_completes_nothing(status: int, body: bytes):
     """And nothing is printed into the line that is being written."""
-    with answering(status, body) as (url, asked):
+    with answering(status, body) as (url, requests):
         assert [] == words("headrace", "connectors", "status", "--url", url, "c")
-    assert ["GET /connectors"] == asked
+    assert ["GET /connectors"] == requests
 
 
 @pytest.mark.parametrize("url", ["nonsense", "http://127.0.0.1:1"])
@@ -243,7 +243,7 @@ def test_who_does_not_answer_is_not_waited_for():
 
 
 def test_requests_are_not_logged(shell: Shell, caplog: pytest.LogCaptureFixture):
-    """The client's library would tell each of them on the standard error output."""
+    """The client's library would log each of them on standard error."""
     caplog.set_level(logging.INFO)
     shell.done("connectors", "list")
 
