@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -105,7 +106,7 @@ def test_what_a_killed_writer_left_open_is_undone(
     entry = HistoryEntry(
         connector="c", operation=Operation.ALTER, who=None, at_ms=0, before=before, after=after
     )
-    stage.changes_store.begin(Intent(entry=entry), Retention(days=36500))
+    stage.changes_store.begin(Intent(entry=entry), Retention(max_age=timedelta(days=36500)))
     config = producer_config({"bootstrap.servers": bootstrap}, transactional_id=f"{topic}-c-0")
     dead = make_sender(config, owner="the dead one")
     dead.open()
