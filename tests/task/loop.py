@@ -27,8 +27,7 @@ from headrace.task.encoding import Encoder
 from headrace.task.error_handling import ErrorTolerance, RetryWithBackoff
 from headrace.task.frames import Place
 from headrace.task.offset_commit import OffsetCommitter
-from headrace.task.poll_loop import PollLoop, PollSettings
-from headrace.task.polled_frames import Throttle
+from headrace.task.poll_loop import PollLoop, PollSettings, Throttle
 from headrace.task.slot_report import Outcome, Progress
 from headrace.task.transaction_boundary import Boundary, BoundaryRequests
 from headrace.task.transactions import (

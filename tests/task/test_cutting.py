@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.batch import SourceBatch
 from headrace.task.connector_spec import BoundaryKind
-from headrace.task.polled_frames import MOST_BYTES, MOST_ROWS, pieces
+from headrace.task.poll_loop import MOST_BYTES, MOST_ROWS, pieces
 from task.loop import Loop, ScriptedTask, batch
 
 

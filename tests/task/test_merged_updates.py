@@ -15,7 +15,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
 from headrace.offsets.codec import encoded_key
 from headrace.task.connector_spec import BoundaryKind
-from headrace.task.pending_offsets import changed, checked_update, read_only
+from headrace.task.offset_updates import changed, checked_update, read_only
 from task.loop import FILE, Loop, ScriptedTask, batch
 
 OTHER = SourcePartition(filename="g")

@@ -16,7 +16,11 @@ from headrace.connect.task import Polled
 from headrace.kafka.sender import EncodedRecords, OffsetEntry
 from headrace.task.connector_spec import BoundaryKind
 from headrace.task.slot_report import Progress
-from headrace.task.transactions import OpenTransaction, TransactionTooLongError, too_long_again
+from headrace.task.transaction_boundary import (
+    OpenTransaction,
+    TransactionTooLongError,
+    too_long_again,
+)
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease
 from task.test_worker_task import WORK, Driver, with_settings

@@ -9,8 +9,7 @@ import pytest
 from headrace.connect.errors import RetriableError, StaleTokenError, TaskFailedError
 from headrace.connect.task import Polled
 from headrace.task.frames import Commit, Failed, Frame, Records
-from headrace.task.poll_loop import PollLoop, PollSettings
-from headrace.task.polled_frames import Throttle
+from headrace.task.poll_loop import PollLoop, PollSettings, Throttle
 from headrace.task.slot_report import Outcome, Progress
 from headrace.task.slot_work import EndReason
 from headrace.task.transaction_boundary import BoundaryRequests

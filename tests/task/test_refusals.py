@@ -12,7 +12,7 @@ from headrace.connect.record import Header
 from headrace.connect.schema import STRING
 from headrace.kafka.sender import EncodedRecords, LateRefusalError
 from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
-from headrace.task.offset_commit import InFlightRecords
+from headrace.task.record_origin import InFlightRecords
 from task.loop import Loop, ScriptedTask, batch, both_modes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.task.polled_frames import Throttle
+from headrace.task.poll_loop import Throttle
 from task.loop import batch
 
 EVEN = [0.1] * 9

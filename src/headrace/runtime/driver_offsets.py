@@ -17,7 +17,7 @@ from headrace.offsets.target import OffsetTopic
 from headrace.runtime.fencing import PATIENCE_SECONDS, transactional_id
 from headrace.runtime.services import RunSpec
 from headrace.task.connector_spec import BoundaryKind
-from headrace.task.pending_offsets import changed, checked_update, raise_failed_update, read_only
+from headrace.task.offset_updates import changed, checked_update, raise_failed_update, read_only
 from headrace.task.transaction_boundary import BoundaryRequests
 
 _log = logging.getLogger(__name__)

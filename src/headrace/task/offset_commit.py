@@ -1,46 +1,57 @@
-"""Commits offsets: of what has been written since the last commit, and those that move without records (KIP-910)."""
+"""Commits what has been written since the last commit, with its offsets, when the transaction boundary allows."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from headrace.connect.batch import BatchOffsets, SourceBatch
-from headrace.connect.errors import ConnectError, RecordError
+from headrace.connect.batch import SourceBatch
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask
-from headrace.kafka.sender import EncodedRecords, LateRefusalError
-from headrace.task.commit_hooks import CommitHooks, overrides
+from headrace.task.commit_hooks import CommitHooks
 from headrace.task.frames import Place
 from headrace.task.lease import Lease
-from headrace.task.pending_offsets import (
-    PendingOffsets,
-    changed,
-    checked_update,
-    raise_failed_update,
-    read_only,
-)
-from headrace.task.record_origin import position_text, source_name
+from headrace.task.offset_updates import OffsetUpdates, raise_failed_update
+from headrace.task.record_origin import InFlightRecords
 from headrace.task.slot_report import Progress
-from headrace.task.transactions import OpenTransaction
+from headrace.task.transaction_boundary import OpenTransaction
 from headrace.task.write_pipeline import WritePipeline
 
 _log = logging.getLogger(__name__)
 
-# More than most tasks ever have; a task with more gets some offsets committed that have not changed.
-_MOST_KNOWN = 10_000
-# Twice what the client's queue holds, where a record must be to be refused, unless the user enlarged it.
-_MOST_BYTES = 64 * 1024 * 1024
 _NOTHING_OPEN = (
     "The task asked to abort its transaction, but none is open: nothing has been sent since the last one ended. "
     "Offsets that have moved since then are committed."
 )
+
+
+class PendingOffsets:
+    """The newest offset of each source partition since the last commit."""
+
+    def __init__(self) -> None:
+        self._offsets: dict[SourcePartition, SourceOffset | None] = {}
+
+    def put(self, partition: SourcePartition, offset: SourceOffset | None) -> None:
+        """Note that everything of *partition* up to *offset* has been handed over."""
+        self._offsets[partition] = offset
+
+    def put_all(self, offsets: Offsets) -> None:
+        """As :meth:`put`, for several partitions."""
+        self._offsets.update(offsets)
+
+    def end_at(self, partition: SourcePartition, offset: SourceOffset | None) -> bool:
+        """Whether *offset* is the newest pending one of *partition*."""
+        return partition in self._offsets and self._offsets[partition] == offset
+
+    def so_far(self) -> Offsets:
+        """A copy of the pending offsets."""
+        return dict(self._offsets)
+
+    def taken(self) -> Offsets:
+        """The offsets to commit; none are pending afterwards."""
+        offsets, self._offsets = self._offsets, {}
+        return offsets
 
 
 class SentCounts:
@@ -87,144 +98,6 @@ class SentCounts:
             progress.topics = sorted(self._topics.union(progress.topics))
         progress.waiting_for = None
         self.dropped()
-
-
-class OffsetUpdates:
-    """Calls ``update_offsets`` of *task*, when everything that it has polled is sent. Used by the writer.
-
-    In the middle of a poll, a task that returns its own position would be ahead of what is committed. *stored*
-    reads the offsets that were committed before this slot began.
-    """
-
-    def __init__(self, task: SourceTask, stored: OffsetReader | None) -> None:
-        self._task = task
-        self._stored = stored
-        self._is_wanted = overrides(task, "update_offsets")
-        self._known: dict[SourcePartition, SourceOffset | None] = {}
-        self._unreported: dict[SourcePartition, SourceOffset | None] = {}
-        self._was_asked = False
-        self._moved = 0
-        self.inside_poll = False
-        """Whether records of the last poll are not sent yet, or the poll has not returned."""
-        self.is_overdue = False
-        """Whether the last commit was in the middle of a poll, when the task could not be asked."""
-
-    def asked(self, pending: Offsets) -> Offsets:
-        """What the task changes in the commit of *pending*; nothing when it must not be asked.
-
-        It is shown *pending* and what was committed since it was last asked. Raises what the task raises, and
-        :class:`~headrace.connect.errors.TaskFailedError` for a result of the wrong type.
-        """
-        self._was_asked, self._moved = False, 0
-        if not self._is_wanted or self.inside_poll:
-            return {}
-        shown = read_only({**self._unreported, **pending})
-        update = checked_update(self._task.update_offsets(shown))
-        self._was_asked = True
-        added = update.keys() - pending.keys()
-        moved = changed(update, {**self._committed(added), **pending})
-        self._moved = len(added & moved.keys())
-        return moved
-
-    def committed(self, offsets: Offsets) -> int:
-        """Note that *offsets* are committed, whether or not the task was asked; returns how many moved without records."""
-        if not self._is_wanted:
-            return 0
-        self.is_overdue = self.inside_poll
-        if self._was_asked:
-            self._unreported.clear()
-        else:
-            self._unreported.update(offsets)
-        self._known.update(offsets)
-        if len(self._known) > _MOST_KNOWN:
-            # The offsets that the store had before are older than those forgotten here.
-            self._known, self._stored = {}, None
-        return self._moved
-
-    def _committed(self, partitions: set[SourcePartition]) -> Offsets:
-        unknown = partitions - self._known.keys()
-        if unknown and self._stored is not None:
-            self._known.update(self._stored.offsets(unknown))
-        return {each: self._known[each] for each in partitions & self._known.keys()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rows:
-    topic: str
-    partition: SourcePartition
-    offsets: BatchOffsets | None
-    keys: pa.Int32Array | None
-    values: pa.Int32Array
-    nbytes: int
-
-
-class InFlightRecords:
-    """Offsets and sizes of the rows that were handed to the client; not the rows, to stay small.
-
-    Of a refused record the client reports only its sizes. Used by the writer.
-    """
-
-    def __init__(self, *, most_bytes: int = _MOST_BYTES) -> None:
-        self._most_bytes = most_bytes
-        self._rows = deque[_Rows]()
-        self._nbytes = 0
-
-    def note(self, batch: SourceBatch, encoded: EncodedRecords) -> None:
-        """Note that *batch* is handed to the client as *encoded*."""
-        rows = _Rows(
-            topic=batch.topic,
-            partition=batch.source_partition,
-            offsets=batch.offsets,
-            keys=None if encoded.keys is None else pc.binary_length(encoded.keys),
-            values=pc.binary_length(encoded.values),
-            nbytes=encoded.values.nbytes,
-        )
-        self._rows.append(rows)
-        self._nbytes += rows.nbytes
-        while self._nbytes - self._rows[0].nbytes > self._most_bytes:
-            self._nbytes -= self._rows.popleft().nbytes
-
-    def take_back(self) -> None:
-        """Undo the last :meth:`note`: the batch was not handed over after all."""
-        self._nbytes -= self._rows.pop().nbytes
-
-    def forget(self) -> None:
-        """Forget all rows: they are acknowledged, or aborted."""
-        self._rows.clear()
-        self._nbytes = 0
-
-    def located(self, error: LateRefusalError) -> ConnectError:
-        """*error* with the source position of the first row that it matches; *error* itself if there is none.
-
-        If it matches several rows, the position says "at or after".
-        """
-        found = self._matches(error)
-        first = next(found, None)
-        if first is None:
-            return error
-        rows, row = first
-        offset = None if rows.offsets is None else rows.offsets.at(row)
-        where = "at" if next(found, None) is None else "at or after"
-        return RecordError(
-            error.reason,
-            native_key=source_name(rows.partition),
-            position=position_text(offset, where=where),
-            advice=error.advice,
-        )
-
-    def _matches(self, error: LateRefusalError) -> Iterator[tuple[_Rows, int]]:
-        for rows in self._rows:
-            if rows.topic != error.topic or (rows.keys is None and error.key_bytes is not None):
-                continue
-            fits = _fits(rows.values, error.value_bytes)
-            if rows.keys is not None:
-                fits = pc.and_(fits, _fits(rows.keys, error.key_bytes))
-            yield from ((rows, row) for row in pc.indices_nonzero(fits).to_pylist())
-
-
-def _fits(lengths: pa.Int32Array, length: int | None) -> pa.BooleanArray:
-    """Which of *lengths* equal *length*; null equals null."""
-    return pc.is_in(lengths, value_set=pa.array([length], pa.int32()))
 
 
 class OffsetCommitter:

@@ -1,13 +1,18 @@
-"""Where transactions end (KIP-618); pure."""
+"""Where transactions end (KIP-618), and what is reported of one that takes too long because of that."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import TaskFailedError, TransactionTimedOutError
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import TransactionScope
 from headrace.task.connector_spec import BoundaryKind
+from headrace.task.frames import DeadLetter, Frame, Records
+from headrace.task.lease import Lease
+from headrace.task.slot_work import EndReason
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,3 +126,131 @@ def _taken(records: list[SourceRecord], record: SourceRecord) -> bool:
         return False
     records.remove(record)
     return True
+
+
+class ConnectorBoundary:
+    """Tracks whether a task's transaction is open, and lets a slot continue to its end. Used by the poll loop.
+
+    A slot that should end continues for *grace_seconds*. A slot whose budget is over because others wait continues
+    for as long as the transaction may be open, because a long transaction would otherwise be started over forever.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        *,
+        grace_seconds: float,
+        transaction_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lease = lease
+        self._grace_seconds = grace_seconds
+        self._transaction_seconds = transaction_seconds
+        self._clock = clock
+        self._open_since: float | None = None
+        self._asked_at: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something was read since the connector last ended its transaction."""
+        return self._open_since is not None
+
+    def read(self, frame: Frame) -> None:
+        """Note that *frame* goes into the transaction, or ends it."""
+        if not isinstance(frame, Records | DeadLetter):
+            self.ended()
+        elif self._open_since is None:
+            self._open_since = self._clock()
+
+    def ended(self) -> None:
+        """Note that the connector has ended its transaction."""
+        self._open_since = None
+
+    def keeps_reading(self) -> bool:
+        """Whether a slot that should end continues until the transaction ends.
+
+        Raises :class:`~headrace.connect.errors.TaskFailedError` when it has been open for the maximum time.
+        """
+        if self._open_since is None or not self._lease.asked_to_end:
+            return False
+        if self._lease.asked_to_end == EndReason.BUDGET:
+            self._lease.check()
+            self._check_time(self._clock() - self._open_since)
+            return True
+        if self._asked_at is None:
+            self._asked_at = self._clock()
+        return self._grace_left(self._asked_at) > 0
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the next poll, also when a slot that should end continues."""
+        if self._asked_at is None:
+            self._lease.wait(seconds)
+        else:
+            self._lease.pause(max(0.0, min(seconds, self._grace_left(self._asked_at))))
+
+    def _check_time(self, open_seconds: float) -> None:
+        if open_seconds >= self._transaction_seconds:
+            raise TaskFailedError(never_ended(open_seconds, self._transaction_seconds))
+
+    def _grace_left(self, asked_at: float) -> float:
+        return asked_at + self._grace_seconds - self._clock()
+
+
+class TransactionTooLongError(TransactionTimedOutError):
+    """A retry would take as long, because headrace does not choose where the transaction ends; the task fails."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTransaction:
+    """A transaction that timed out: its *boundary*, and how many *records* were sent in it.
+
+    *held_back* says that a commit was due inside a poll, but not possible because its records share an offset.
+    """
+
+    boundary: BoundaryKind
+    records: int
+    held_back: bool
+
+
+def too_long_again(
+    error: TransactionTimedOutError, was: OpenTransaction
+) -> TransactionTooLongError | None:
+    """The error that fails the task; ``None`` if the work may be planned again, as for *error*."""
+    if error.in_outage or (was.boundary is BoundaryKind.INTERVAL and not was.held_back):
+        return None
+    whole, advice = _TOO_LONG[was.boundary]
+    return TransactionTooLongError(
+        f"{error} With transaction.boundary={was.boundary} {whole}. This one was open for "
+        f"{error.open_seconds:.0f} s with {was.records} records sent, and transaction.timeout.ms is "
+        f"{error.timeout_seconds * 1000:.0f}; a retry would take as long. {advice}",
+        open_seconds=error.open_seconds,
+        timeout_seconds=error.timeout_seconds,
+        in_outage=error.in_outage,
+    )
+
+
+_RAISE = "raise producer.override.transaction.timeout.ms."
+
+_TOO_LONG = {
+    BoundaryKind.POLL: (
+        "everything that one poll returns is one transaction",
+        f"Make each poll return less, remove transaction.boundary, or {_RAISE}",
+    ),
+    BoundaryKind.CONNECTOR: (
+        "a transaction lasts until the connector ends it",
+        f"Choose another boundary, make the connector end its transactions earlier, or {_RAISE}",
+    ),
+    BoundaryKind.INTERVAL: (
+        "records of one poll that share a source offset are in one transaction",
+        f"Make the connector give each record an offset of its own, or {_RAISE}",
+    ),
+}
+
+
+def never_ended(open_seconds: float, timeout_seconds: float) -> str:
+    """The error message for a connector's transaction that stayed open while others waited for its slot."""
+    whole, advice = _TOO_LONG[BoundaryKind.CONNECTOR]
+    return (
+        f"The task has not ended its transaction for {open_seconds:.0f} s: with transaction.boundary="
+        f"{BoundaryKind.CONNECTOR} {whole}, and transaction.timeout.ms is {timeout_seconds * 1000:.0f}. {advice}"
+    )

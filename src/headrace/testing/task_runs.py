@@ -12,7 +12,7 @@ from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split, TransactionContext
 from headrace.task.batching import batches_of as grouped
-from headrace.task.pending_offsets import checked_update, read_only
+from headrace.task.offset_updates import checked_update, read_only
 
 Stored = MutableMapping[SourcePartition, SourceOffset]
 """The store of a test: committed offsets by source partition."""
