@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from headrace.connect.batch import SourceBatch
+import pyarrow as pa
+import pytest
+
+from doubles.puppets import SOURCE
+from headrace.connect.batch import BatchOffsets, SourceBatch
+from headrace.connect.errors import TaskFailedError
 from headrace.connect.record import RecordMetadata, SourceRecord
+from headrace.connect.schema import JSON_DOCUMENT
+from headrace.task.batching import plain_row
+from headrace.task.commit_hooks import CommitHooks
+from headrace.task.frames import Records
 from task.loop import Loop, ScriptedTask, batch
+
+PLACE = RecordMetadata(topic="t", partition=0, offset=0)
 
 
 class TellingTask(ScriptedTask):
@@ -82,3 +93,61 @@ def test_an_exception_in_one_hook_keeps_no_other_from_being_called() -> None:
 
     assert ["a", "b", "record a", "record b"] == reported
     assert task.commits
+
+
+class RecordsKept(ScriptedTask):
+    """Keeps the records that its hook is called with."""
+
+    kept: list[SourceRecord]
+
+    def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
+        """Keep *record*."""
+        self.kept.append(record)
+
+
+def structured(values: pa.Array) -> SourceBatch:
+    """A batch of one row."""
+    return SourceBatch(
+        topic="t",
+        values=pa.array(["sent"]),
+        keys=values,
+        source_partition=SOURCE,
+        offsets=BatchOffsets(columns={"next": pa.array([1])}),
+    )
+
+
+MAPS = pa.map_(pa.string(), pa.int64())
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array([[("a", 1), ("b", 2)]], MAPS), {"a": 1, "b": 2}),
+        (pa.array([{"m": [("a", 1)]}], pa.struct({"m": MAPS})), {"m": {"a": 1}}),
+        (pa.ExtensionArray.from_storage(JSON_DOCUMENT, pa.array(['{"a": [1]}'])), {"a": [1]}),
+    ],
+)
+def test_commit_record_gets_the_record_that_a_transformation_gets(
+    column: pa.Array, expected: object
+) -> None:
+    """Maps are dictionaries, and JSON documents are parsed."""
+    hooks = CommitHooks(task := RecordsKept())
+    task.kept = []
+    returned = structured(column)
+
+    hooks.sent(Records(returned), [PLACE])
+    hooks.committed()
+
+    assert [plain_row(returned, 0)] == task.kept
+    assert expected == task.kept[0].key
+
+
+def test_a_record_that_python_cannot_represent_fails_the_task_with_its_position() -> None:
+    """It may be sent already, so it cannot be skipped."""
+    hooks = CommitHooks(RecordsKept())
+    twice = pa.array([[("a", 1), ("a", 2)]], MAPS)
+
+    with pytest.raises(
+        TaskFailedError, match=r"commit_record .* source offset next 1.*duplicate key"
+    ):
+        hooks.sent(Records(structured(twice)), [PLACE])

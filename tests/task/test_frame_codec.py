@@ -31,7 +31,7 @@ from headrace.connect.schema import (
     SchemaType,
     arrow_type,
 )
-from headrace.task.commit_hooks import records_of
+from headrace.task.batching import plain_row
 from headrace.task.frames import (
     Abort,
     Commit,
@@ -158,7 +158,7 @@ def place(error: Exception) -> object:
 
 def plain(batch: SourceBatch) -> list[tuple[object, ...]]:
     """The rows of *batch*, and the type of their values."""
-    return [(batch.values.type, repr(each)) for each in records_of(batch)]
+    return [(batch.values.type, repr(plain_row(batch, row))) for row in range(len(batch))]
 
 
 def encoded(frames: Iterable[Frame], types: FrameTypes = TYPES) -> pa.Table:

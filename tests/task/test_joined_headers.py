@@ -10,8 +10,7 @@ import pytest
 
 from headrace.connect import Header, HeaderColumn, HeaderColumns, SourceBatch, SourcePartition
 from headrace.connect.record import Headers
-from headrace.task.batching import joined_headers
-from headrace.task.chain import Piece, Stage
+from headrace.task.chain import Piece, Stage, joined_headers
 from headrace.transforms.catalogue import make_transform
 from task.test_chain import Equals, UpperColumns
 

@@ -196,7 +196,7 @@ class SourceTask(ABC):
 
         Overriding it makes the slot send record by record, which is several times slower: prefer
         ``commit_batch`` where the place in Kafka is not needed. *record* is rebuilt from its batch when
-        ``poll`` returned batches.
+        ``poll`` returned batches, as for a transformation: structs and maps as dictionaries, JSON documents parsed.
         """
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Converts plain records to batches, and rows of batches to the records that transformations get; pure."""
+"""Converts plain records to batches, and rows of batches to the plain records that authors' code gets; pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import pyarrow as pa
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError
-from headrace.connect.header_columns import HeaderColumn, HeaderColumns
 from headrace.connect.json_document import JSON_NULL, document
 from headrace.connect.partition import OffsetValue, SourceOffset, checked_values
-from headrace.connect.record import BadRecord, Headers, SourceRecord
+from headrace.connect.record import BadRecord, SourceRecord
 from headrace.connect.schema import JSON_DOCUMENT, Schema
 from headrace.task.record_origin import position_text, source_name
 
@@ -191,7 +190,7 @@ _PLAIN: Final = frozenset((str, int, float, bool, bytes, Decimal, type(None)))
 
 
 def plain_row(batch: SourceBatch, row: int, original: SourceRecord | None = None) -> SourceRecord:
-    """One row of *batch*: structs and maps as dictionaries, JSON documents parsed.
+    """One row of *batch*, for a transformation or ``commit_record``: structs and maps as dictionaries, JSON parsed.
 
     *original* is the record that the row was made from, if there is one: values that JSON cannot express, such
     as bytes, are taken from it. Raises :class:`~headrace.connect.errors.RecordError` for a value that Python
@@ -247,10 +246,8 @@ def _value(column: pa.Array, row: int) -> Any:  # noqa: ANN401 (whatever the col
         if column.type == JSON_DOCUMENT:
             return _parsed(column.storage[row].as_py())
         return column[row].as_py(maps_as_pydicts="strict")
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise RecordError(
-            f"A value cannot be converted for a transformation: {error}", row=row
-        ) from error
+    except (KeyError, ValueError, OverflowError, RecursionError) as error:
+        raise RecordError(f"A value cannot be represented in Python: {error}", row=row) from error
 
 
 def _parsed(text: str | None) -> Any:  # noqa: ANN401 (whatever JSON holds)
@@ -264,41 +261,3 @@ def _number(text: str) -> float | Decimal:
     """A float if it represents the number exactly as written, as in Kafka Connect; otherwise a Decimal."""
     exact, double = Decimal(text), float(text)
     return double if Decimal(repr(double)) == exact else exact
-
-
-def joined_headers(batches: Sequence[SourceBatch]) -> Sequence[Headers] | None:
-    """The headers of all rows of *batches*; in columns if all rows have the same headers.
-
-    Raises :class:`~headrace.connect.errors.RecordError` for a header that Python cannot represent.
-    """
-    if all(batch.headers is None for batch in batches):
-        return None
-    columns = _joined_columns([batch.headers for batch in batches])
-    if columns is not None:
-        return HeaderColumns(columns, rows=sum(map(len, batches)))
-    return [headers for batch in batches for headers in batch.headers or [()] * len(batch)]
-
-
-def _joined_columns(parts: Sequence[Sequence[Headers] | None]) -> list[HeaderColumn] | None:
-    sides = [each.columns for each in parts if isinstance(each, HeaderColumns)]
-    if len(sides) < len(parts) or len(set(map(len, sides))) > 1:
-        return None
-    joined = [_joined(same) for same in zip(*sides, strict=True)]
-    known = [each for each in joined if each is not None]
-    return known if len(known) == len(joined) else None
-
-
-def _joined(columns: Sequence[HeaderColumn]) -> HeaderColumn | None:
-    """The same header of several batches as one column; ``None`` if it differs between them."""
-    first = columns[0]
-    if len({repr(_kind(each)) for each in columns}) > 1:
-        return None
-    arrays = [each.values for each in columns if each.values is not None]
-    if not arrays:
-        return first
-    return HeaderColumn(key=first.key, values=pa.concat_arrays(arrays), schema=first.schema)
-
-
-def _kind(column: HeaderColumn) -> tuple[object, ...]:
-    held = None if column.values is None else column.values.type
-    return column.key, column.schema, held, column.value

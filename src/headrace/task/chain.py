@@ -15,14 +15,15 @@ import pyarrow as pa
 from headrace.class_path import class_at
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.errors import ConnectError, RecordError, RetriableError
-from headrace.connect.record import SourceRecord
+from headrace.connect.header_columns import HeaderColumn, HeaderColumns
+from headrace.connect.record import Headers, SourceRecord
 from headrace.connect.transforming import (
     ColumnarPredicate,
     ColumnarTransform,
     Predicate,
     Transform,
 )
-from headrace.task.batching import batches_of, joined_headers, plain_row
+from headrace.task.batching import batches_of, plain_row
 from headrace.task.connector_spec import PluginChoice, StageChoice
 from headrace.task.dead_letters import class_name
 from headrace.task.error_handling import RetryWithBackoff
@@ -186,6 +187,44 @@ def _joined_offsets(parts: Sequence[BatchOffsets | None]) -> BatchOffsets | None
         for name in present[0].columns
     }
     return BatchOffsets(constant=present[0].constant, columns=columns)
+
+
+def joined_headers(batches: Sequence[SourceBatch]) -> Sequence[Headers] | None:
+    """The headers of all rows of *batches*; in columns if all rows have the same headers.
+
+    Raises :class:`~headrace.connect.errors.RecordError` for a header that Python cannot represent.
+    """
+    if all(batch.headers is None for batch in batches):
+        return None
+    columns = _joined_columns([batch.headers for batch in batches])
+    if columns is not None:
+        return HeaderColumns(columns, rows=sum(map(len, batches)))
+    return [headers for batch in batches for headers in batch.headers or [()] * len(batch)]
+
+
+def _joined_columns(parts: Sequence[Sequence[Headers] | None]) -> list[HeaderColumn] | None:
+    sides = [each.columns for each in parts if isinstance(each, HeaderColumns)]
+    if len(sides) < len(parts) or len(set(map(len, sides))) > 1:
+        return None
+    joined = [_joined_column(same) for same in zip(*sides, strict=True)]
+    known = [each for each in joined if each is not None]
+    return known if len(known) == len(joined) else None
+
+
+def _joined_column(columns: Sequence[HeaderColumn]) -> HeaderColumn | None:
+    """The same header of several batches as one column; ``None`` if it differs between them."""
+    first = columns[0]
+    if len({repr(_header_kind(each)) for each in columns}) > 1:
+        return None
+    arrays = [each.values for each in columns if each.values is not None]
+    if not arrays:
+        return first
+    return HeaderColumn(key=first.key, values=pa.concat_arrays(arrays), schema=first.schema)
+
+
+def _header_kind(column: HeaderColumn) -> tuple[object, ...]:
+    held = None if column.values is None else column.values.type
+    return column.key, column.schema, held, column.value
 
 
 class _NotTransformed(Exception):  # noqa: N818 (never leaves this module)

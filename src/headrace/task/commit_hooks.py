@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-import pyarrow as pa
-
 from headrace.connect.batch import SourceBatch
-from headrace.connect.record import Header, RecordMetadata, SourceRecord
+from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.record import RecordMetadata, SourceRecord
 from headrace.connect.task import SourceTask
-from headrace.task.batching import without_value
+from headrace.task.batching import plain_row, without_value
 from headrace.task.frames import Records
+from headrace.task.record_origin import located
 
 _log = logging.getLogger(__name__)
 
@@ -31,14 +31,16 @@ class CommitHooks:
         if self._wants_batches:
             self._batches.append(frame.of_task)
         if self.wants_records:
-            originals = frame.originals or records_of(frame.of_task)
+            originals = frame.originals or _plain_records(frame.of_task)
             self._records.extend(zip(originals, places, strict=True))
 
     def skipped(self, frame: Records) -> None:
         """Note that the rows of *frame* moved their offsets but were not sent to their topic."""
         if self._wants_batches:
             self._batches.append(frame.of_task)
-        for record in frame.originals or (records_of(frame.of_task) if self.wants_records else ()):
+        for record in frame.originals or (
+            _plain_records(frame.of_task) if self.wants_records else ()
+        ):
             self._never_sent(record)
 
     def never_batched(self, record: SourceRecord) -> None:
@@ -73,35 +75,17 @@ class CommitHooks:
             _log.exception("%s of %s raised", hook.__name__, type(self._task).__name__)
 
 
-def records_of(batch: SourceBatch) -> list[SourceRecord]:
-    """The rows of *batch* as plain records, for tasks that override ``commit_record``."""
-    values = _plain_values(batch.values)
-    keys = [None] * len(batch) if batch.keys is None else _plain_values(batch.keys)
-    stamps = batch.timestamps
-    headers: list[tuple[Header, ...]] | None = (
-        None if batch.headers is None else list(batch.headers)
-    )
-    return [
-        SourceRecord(
-            topic=batch.topic,
-            partition=batch.partition,
-            source_partition=batch.source_partition,
-            source_offset=batch.offset_at(row),
-            value=values[row],
-            value_schema=batch.value_schema,
-            key=keys[row],
-            key_schema=batch.key_schema,
-            headers=() if headers is None else headers[row],
-            timestamp=stamps if isinstance(stamps, int | None) else stamps[row].as_py(),
-        )
-        for row in range(len(batch))
-    ]
+def _plain_records(batch: SourceBatch) -> list[SourceRecord]:
+    """The rows of *batch*, as a transformation gets them.
 
-
-def _plain_values(column: pa.Array) -> list[object]:
-    if isinstance(column, pa.ExtensionArray):
-        return column.storage.to_pylist()
-    return column.to_pylist()
+    Raises :class:`~headrace.connect.errors.TaskFailedError`, which is never tolerated: the rows may be sent already.
+    """
+    try:
+        return [plain_row(batch, row) for row in range(len(batch))]
+    except RecordError as error:
+        raise TaskFailedError(
+            f"commit_record cannot be called with a record: {located(error, batch)}"
+        ) from error
 
 
 def overrides(task: SourceTask, hook: str) -> bool:
