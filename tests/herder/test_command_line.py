@@ -12,7 +12,7 @@ from headrace.config.config_files import ConnectorFile
 from headrace.connect.errors import ConnectError
 from headrace.herder.answers import ConfigInfos, TargetState
 from headrace.herder.errors import BadRequestError
-from headrace.herder.startup import take_in
+from headrace.herder.startup import create_or_update
 from headrace.storage.protocols import StoredConnector
 from headrace.testing.waiting import until
 from herder.stage import Judge, Stage, config
@@ -29,8 +29,8 @@ def test_new_ones_begin_as_their_files_say() -> None:
     """With their state and offsets."""
     stage = Stage()
     with stage.herder() as herder:
-        take_in([file(), file("d", initial_state=TargetState.STOPPED)], herder)
-        take_in([file("e", initial_offsets=[CHANGE])], herder)
+        create_or_update([file(), file("d", initial_state=TargetState.STOPPED)], herder)
+        create_or_update([file("e", initial_offsets=[CHANGE])], herder)
 
         until(lambda: "RUNNING" == stage.states()[None])
         assert {None: "STOPPED"} == stage.states("d")
@@ -43,11 +43,13 @@ def test_stored_ones_get_the_configuration_and_nothing_else(
     """One line in the log says what is ignored; the same configuration again changes nothing."""
     stage = Stage()
     with stage.herder() as herder, caplog.at_level(logging.INFO):
-        take_in([file()], herder)
+        create_or_update([file()], herder)
         run = stage.the_run()
-        take_in([file(initial_state=TargetState.PAUSED, initial_offsets=[CHANGE])], herder)
+        create_or_update([file(initial_state=TargetState.PAUSED, initial_offsets=[CHANGE])], herder)
         assert run is stage.the_run()
-        take_in([ConnectorFile(name="c", config={**file().config, "tasks.max": "1"})], herder)
+        create_or_update(
+            [ConnectorFile(name="c", config={**file().config, "tasks.max": "1"})], herder
+        )
         until(lambda: stage.states() == {None: "RUNNING", 0: "RUNNING"})
 
         assert [] == stage.changes.done
@@ -60,7 +62,7 @@ def test_the_first_refusal_is_reported() -> None:
     with Stage().herder() as herder:
         wrong = ConnectorFile(name="d", config={**file("d").config, "wrong": "yes"})
         with pytest.raises(BadRequestError, match="it is wrong"):
-            take_in([file(), wrong], herder)
+            create_or_update([file(), wrong], herder)
         assert ["c"] == list(herder.connectors())
 
 
@@ -84,7 +86,7 @@ def test_one_whose_creation_was_interrupted_is_stored_by_the_time_it_is_asked_fo
     monkeypatch.setattr(stage.changes, "recover", recover)
     monkeypatch.setattr(stage.judge, "validate", validate)
     with stage.herder(kafka=False) as herder:
-        take_in([file(initial_offsets=[CHANGE])], herder)
+        create_or_update([file(initial_offsets=[CHANGE])], herder)
 
         until(lambda: stage.states() == {None: "STOPPED"})
         assert [] == stage.changes.done

@@ -14,8 +14,8 @@ from headrace.connect.errors import ConnectorFencedError
 from headrace.herder.answers import State
 from headrace.herder.errors import NotFoundError
 from headrace.herder.protocol import Config
+from headrace.herder.reloads import PlaceholderChanges, Reloads, placeholder_changes
 from headrace.herder.requests import CreateRequest, RestartRequest
-from headrace.herder.restarts import PlaceholderChanges, Reloads, placeholder_changes
 from headrace.testing.waiting import until
 from herder.stage import Stage, config
 

@@ -27,7 +27,7 @@ from headrace.config.state_file import make_folder, state_path
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder.protocol import standings
 from headrace.herder.standalone import StandaloneHerder
-from headrace.herder.startup import take_in
+from headrace.herder.startup import create_or_update
 from headrace.observe.counts import Counts
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
@@ -91,7 +91,7 @@ class Loading:
 
     def _load(self) -> None:
         try:
-            take_in(self._files, self._herder)
+            create_or_update(self._files, self._herder)
         except Exception as error:  # noqa: BLE001 (the main thread raises it)
             self.failure = error
         else:

@@ -114,7 +114,7 @@ class Startup:
             )
 
 
-def take_in(files: Iterable[ConnectorFile], herder: Herder) -> None:
+def create_or_update(files: Iterable[ConnectorFile], herder: Herder) -> None:
     """Create each connector, in order, or replace the configuration of one that is already stored.
 
     Raises :class:`~headrace.herder.errors.RequestError` at the first one that is refused.
