@@ -18,9 +18,8 @@ from headrace.offsets.target import DriverStore
 from headrace.pids import identity_of
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.micro_batch import MicroBatch
-from headrace.task.channel import ChannelClient, ChannelOffsets
+from headrace.task.channel import ChannelClient, ChannelOffsets, Lease
 from headrace.task.connector_spec import ConnectorSpec, Delivery, PluginChoice
-from headrace.task.lease import Lease
 from headrace.task.slot_report import Outcome, Progress, SlotReport
 from headrace.task.slot_work import SlotTicket, SlotWork
 from headrace.task.worker_task import run_slot

@@ -8,7 +8,7 @@ from typing import Any, Self
 import pytest
 
 from headrace.connect.errors import RetriableError, StaleTokenError
-from headrace.task.lease import Lease
+from headrace.task.channel import Lease
 from headrace.task.slot_report import Progress
 from headrace.testing.waiting import until
 

@@ -36,7 +36,7 @@ class Engine(Protocol):
     def run(self, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None = None) -> None:
         """Run one slot per ticket, all at once, and return when every one has returned.
 
-        With *between* each slot is two processes, and the SQL stage is applied to the records between the two;
+        With *sql_stage* each slot is two processes, and the SQL stage is applied to the records between the two;
         raises :class:`~headrace.connect.errors.TaskFailedError` when that is not possible.
 
         Slots report how they ended over the channel, not here. Raises

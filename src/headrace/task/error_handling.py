@@ -11,10 +11,10 @@ from typing import TypeVar
 from headrace.connect.errors import ConnectError, RecordError, RetriableError, TaskFailedError
 from headrace.kafka.sender import Sender, TooLargeError
 from headrace.observe.secret_masking import Secrets
+from headrace.task.channel import Lease
 from headrace.task.connector_spec import ErrorPolicy
 from headrace.task.dead_letters import DeadLetters, SkippedRecord
 from headrace.task.frames import Place
-from headrace.task.lease import Lease
 from headrace.task.slot_report import Progress
 from headrace.task.slot_work import SlotWork
 from headrace.task.transactions import CommitStrategy

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from headrace.connect.batch import SourceBatch
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask
+from headrace.task.channel import Lease
 from headrace.task.commit_hooks import CommitHooks
 from headrace.task.frames import Place
-from headrace.task.lease import Lease
 from headrace.task.offset_updates import OffsetUpdates, raise_failed_update
 from headrace.task.record_origin import InFlightRecords
 from headrace.task.slot_report import Progress

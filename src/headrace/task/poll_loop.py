@@ -13,9 +13,9 @@ from headrace.connect.errors import RecordError, RetriableError, TaskFailedError
 from headrace.connect.record import BadRecord, SourceRecord
 from headrace.connect.task import Polled, SourceTask
 from headrace.task.batching import batches_of
+from headrace.task.channel import Lease
 from headrace.task.error_handling import untolerated
 from headrace.task.frames import Abort, Commit, DeadLetter, EndOfPoll, Failed, Frame, Place, Records
-from headrace.task.lease import Lease
 from headrace.task.slot_report import Outcome, Progress
 from headrace.task.slot_work import EndReason, SlotWork
 from headrace.task.transaction_boundary import BoundaryRequests, ConnectorBoundary

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from headrace.connect.errors import TaskFailedError, TransactionTimedOutError
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import TransactionScope
+from headrace.task.channel import Lease
 from headrace.task.connector_spec import BoundaryKind
 from headrace.task.frames import DeadLetter, Frame, Records
-from headrace.task.lease import Lease
 from headrace.task.slot_work import EndReason
 
 

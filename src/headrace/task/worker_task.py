@@ -27,12 +27,11 @@ from headrace.kafka.sender import Sender
 from headrace.observe.log_format import LogForm
 from headrace.pids import identity_of
 from headrace.task.chain import chain_of
-from headrace.task.channel import ChannelClient, ChannelOffsets
+from headrace.task.channel import ChannelClient, ChannelOffsets, Lease
 from headrace.task.commit_hooks import overrides
 from headrace.task.connector_spec import BoundaryKind
 from headrace.task.error_handling import RetryWithBackoff, retrying_in
 from headrace.task.frames import Frame, Place
-from headrace.task.lease import Lease
 from headrace.task.logs import Follow, slot_log
 from headrace.task.offset_commit import OffsetCommitter
 from headrace.task.poll_loop import make_poll_loop

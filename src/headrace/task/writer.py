@@ -14,6 +14,7 @@ from headrace.connect.errors import (
 from headrace.connect.record import BadRecord
 from headrace.connect.task import SourceTask
 from headrace.kafka.sender import EncodedRecords, LateRefusalError, TooLargeError, UnsendableError
+from headrace.task.channel import Lease
 from headrace.task.dead_letters import SkippedRecord, class_name, raw_key, raw_value
 from headrace.task.frames import (
     Abort,
@@ -28,7 +29,6 @@ from headrace.task.frames import (
     Refused,
     Waiting,
 )
-from headrace.task.lease import Lease
 from headrace.task.offset_commit import OffsetCommitter
 from headrace.task.record_origin import located
 from headrace.task.transaction_boundary import too_long_again

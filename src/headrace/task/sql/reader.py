@@ -16,7 +16,7 @@ from headrace.connect.errors import RetriableError, StaleTokenError, TaskFailedE
 from headrace.connect.task import SourceTask
 from headrace.sources.pump import Bounds, Pump
 from headrace.task.chain import chain_of, work_of_reading
-from headrace.task.channel import ChannelClient
+from headrace.task.channel import ChannelClient, Lease
 from headrace.task.commit_hooks import overrides
 from headrace.task.connector_spec import BoundaryKind
 from headrace.task.error_handling import retrying_in
@@ -31,7 +31,6 @@ from headrace.task.frames import (
     Records,
     Waiting,
 )
-from headrace.task.lease import Lease
 from headrace.task.logs import Follow, slot_log
 from headrace.task.poll_loop import PollLoop, make_poll_loop
 from headrace.task.slot_report import Outcome, Progress, SlotReport
