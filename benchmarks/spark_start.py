@@ -20,7 +20,7 @@ _SECONDS = 600.0
 _STARTED: Final = """
 import json, resource, sys, time
 from headrace.spark import java_process
-from headrace.spark.engine import first_job
+from headrace.spark.job import first_job
 from headrace.spark.session import SparkSettings
 from headrace.spark.start import SparkStart
 began = time.monotonic()

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.spark.engine import applied
+from headrace.spark.job import applied
 from headrace.task.sql.step import SqlStep
 
 FIELDS = pa.struct([("a", pa.int32()), ("b", pa.string())])

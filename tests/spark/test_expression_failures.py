@@ -7,8 +7,9 @@ import re
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.spark.engine import SparkEngine, applied
+from headrace.spark.engine import SparkEngine
 from headrace.spark.failures import of_expression
+from headrace.spark.job import applied
 from headrace.task.sql.step import SqlStep
 from spark.sql_frames import frame, left_of, row
 

@@ -99,7 +99,7 @@ def test_an_engine_that_is_closed_while_it_opens_starts_no_job(
     discarded: list[object] = []
     monkeypatch.setattr("headrace.spark.start.open_session", opened)
     monkeypatch.setattr("headrace.spark.start.discard_session", discarded.append)
-    monkeypatch.setattr("headrace.spark.engine._run", lambda *job: jobs.append(job))
+    monkeypatch.setattr("headrace.spark.job._run", lambda *job: jobs.append(job))
     engine = SparkEngine(SparkSettings(), slots=1)
     with pytest.raises(RetriableError, match="not started any more"):
         engine.session()

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from headrace.config.connector_config import stage_choices
-from headrace.spark.engine import SparkEngine, applied
+from headrace.spark.engine import SparkEngine
+from headrace.spark.job import applied
 from headrace.task.chain import sql_step
 from headrace.task.sql.step import SqlStep
 from plugins.judged import errors, validator

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace.connect.errors import TaskFailedError
-from headrace.spark.engine import SparkEngine, applied
+from headrace.spark.engine import SparkEngine
+from headrace.spark.job import applied
 from headrace.spark.sql_check import operators, physical_plan
 from headrace.task.sql.step import SqlStep
 from spark.sql_frames import MOMENT, OTHER, frame, kept_of, left_of, row, values_of

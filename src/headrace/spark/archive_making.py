@@ -94,7 +94,7 @@ def make() -> None:
     """Make the archive of this Java and this Spark in this process, unless it exists or another process makes it."""
     # After the fork: it takes a second to import.
     from headrace.spark import java_process  # noqa: PLC0415
-    from headrace.spark.engine import first_job  # noqa: PLC0415
+    from headrace.spark.job import first_job  # noqa: PLC0415
     from headrace.spark.session import SparkSettings, class_archive, discard_session, open_session  # noqa: PLC0415
 
     archive = class_archive()

@@ -10,15 +10,16 @@ import zipfile
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.spark import java_process
 from headrace.spark.failures import full_text, in_short, of_expression
+from headrace.spark.job import first_job, run_slots
 from headrace.spark.session import (
     SessionKeeper,
     SparkSettings,
@@ -26,21 +27,11 @@ from headrace.spark.session import (
     discard_session,
     stop_session,
 )
-from headrace.spark.slot_function import (
-    OUTCOME_SCHEMA,
-    ArrowFunction,
-    reading_function,
-    slot_function,
-    warm,
-    writing_function,
-)
-from headrace.spark.sql_check import sql_problems, types_after_step
-from headrace.spark.sql_step import with_expressions
+from headrace.spark.sql_check import sql_problems
 from headrace.spark.start import SparkStart
 from headrace.task.slot_report import STALE, Outcome
 from headrace.task.slot_work import SlotTicket
-from headrace.task.sql.reader import ArrowFlush
-from headrace.task.sql.step import SqlStage, SqlStep
+from headrace.task.sql.step import SqlStage
 
 _log = logging.getLogger(__name__)
 
@@ -128,7 +119,7 @@ class SparkEngine:
     ) -> None:
         try:
             self._ship(session)
-            outcomes = self._outcomes(session, tickets, sql_stage)
+            outcomes = run_slots(session, tickets, sql_stage, self._plugin_folders)
         except TaskFailedError:
             raise
         except Exception as error:
@@ -138,14 +129,6 @@ class SparkEngine:
             self._look_after(session, error)
             raise RetriableError(f"The Spark job was lost: {reason}") from error
         _refuse_if_unclaimed(outcomes)
-
-    def _outcomes(
-        self, session: SparkSession, tickets: Sequence[SlotTicket], sql_stage: SqlStage | None
-    ) -> list[dict[str, Any]]:
-        if sql_stage is None:
-            return _run(session, slot_function(tickets, self._plugin_folders), len(tickets))
-        job = split_job(session, tickets, sql_stage, self._plugin_folders)
-        return job.toArrow().to_pylist()
 
     @contextmanager
     def _using(self, *, sql: bool) -> Generator[SparkSession]:
@@ -235,18 +218,8 @@ class SparkEngine:
             _log.warning("Spark %s; it is restarted for the next micro-batch.", how)
 
 
-def first_job(session: SparkSession, *, slots: int) -> None:
-    """Start a Python process for each slot, which imports everything that slots need."""
-    _run(session, warm, slots)
-
-
 def _leave_open(*_: SparkSession) -> None:
     """Do nothing: a session that the caller gave is the caller's to end."""
-
-
-def _run(session: SparkSession, function: ArrowFunction, tasks: int) -> list[dict[str, Any]]:
-    frame = session.range(0, tasks, 1, tasks).mapInArrow(function, OUTCOME_SCHEMA)
-    return frame.toArrow().to_pylist()
 
 
 def _raise_if_of_data(error: Exception) -> None:
@@ -279,58 +252,3 @@ def _is_alive(session: SparkSession, error: Exception) -> bool:
     except Exception as gone:  # noqa: BLE001 - any failure of such a simple call means "no"
         _log.debug("The Spark session does not answer: %s", gone)
         return False
-
-
-_ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
-# So many filler rows are made twice a second: Spark's default of 10,000 costs some milliseconds.
-_MOST_ROWS: Final = 200_000
-# Four of the buffers that Spark gives a Python process.
-_FLUSH_OCTETS: Final = 4 * 65_536
-
-
-def split_job(
-    session: SparkSession,
-    tickets: Sequence[SlotTicket],
-    sql_stage: SqlStage,
-    plugin_folders: Sequence[str] = (),
-) -> DataFrame:
-    """The outcomes of *tickets*' slots, each of which reads and writes in separate processes.
-
-    The job has one stage, whose rows keep their order. Raises :class:`~headrace.connect.errors.TaskFailedError` for a
-    step that Spark refuses, and for a session whose Arrow batch size would hold rows back.
-    """
-    count, types = len(tickets), types_after_step(session, sql_stage)
-    reading = reading_function(tickets, types, _flush_settings(session), plugin_folders)
-    frames = session.range(0, count, 1, count).mapInArrow(
-        reading, from_arrow_schema(types.schema())
-    )
-    writing = writing_function(tickets, plugin_folders)
-    return applied(frames, sql_stage.step).mapInArrow(writing, OUTCOME_SCHEMA)
-
-
-def _flush_settings(session: SparkSession) -> ArrowFlush:
-    value = session.conf.get(_ROWS)
-    rows = int(str(value))
-    if not 0 < rows <= _MOST_ROWS:
-        raise TaskFailedError(
-            f"The Spark session has {_ROWS}={value}: between reading and writing, rows would wait for that many "
-            f"others. For a SparkSql step it must be from 1 to {_MOST_ROWS}; Spark's default is 10000."
-        )
-    return ArrowFlush(rows=rows, octets=_FLUSH_OCTETS)
-
-
-def applied(frame: DataFrame, step: SqlStep) -> DataFrame:
-    """*frame* after *step*: the same rows and columns, in the same order. Runs nothing.
-
-    *frame* has the columns of frames of records. The function is applied first, then ``where``, then ``select``. They
-    are evaluated for records (kind 0) that are to be kept. ``where`` only changes ``keep``; a record that is not kept
-    has no value after a ``select`` or a function, and a null value stays null.
-
-    Raises :class:`~headrace.connect.errors.TaskFailedError`, naming the setting, for what Spark refuses or would not
-    execute row by row.
-    """
-    problems = sql_problems(frame.sparkSession, frame.schema, step)
-    if problems:
-        reasons = " ".join(f"{step.prefix}{name}: {sentence}" for name, sentence in problems)
-        raise TaskFailedError(f"The SparkSql step is invalid. {reasons}")
-    return with_expressions(frame, step)
