@@ -20,7 +20,7 @@ from headrace.connect.errors import RetriableError
 from headrace.jvm.class_archive import ClassArchive
 from headrace.jvm.java import find_java
 from headrace.spark import engine as engines
-from headrace.spark import java_process, start
+from headrace.spark import java_process, job, start
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings, class_archive
 from headrace.spark.start import JavaStart
@@ -152,7 +152,7 @@ class Java:
         monkeypatch.setattr(start, "open_session", self._open)
         monkeypatch.setattr(start, "discard_session", lambda _: None)
         monkeypatch.setattr(engines, "_refuse_speculation", lambda _: None)
-        monkeypatch.setattr(engines, "_run", lambda *_: [])
+        monkeypatch.setattr(job, "_run", lambda *_: [])
         monkeypatch.setattr(java_process, "_DYING_SECONDS", 30)
 
     def _open(self, _: SparkSettings, *, java_options: Sequence[str]) -> object:
@@ -217,8 +217,8 @@ class Sessions:
         monkeypatch.setattr(engines, "discard_session", self.discarded.append)
         monkeypatch.setattr(engines, "stop_session", lambda _: None)
         monkeypatch.setattr(engines, "_refuse_speculation", lambda _: None)
-        monkeypatch.setattr(engines, "_run", lambda *_: self.job())
-        monkeypatch.setattr(engines, "split_job", lambda *_: self)
+        monkeypatch.setattr(job, "_run", lambda *_: self.job())
+        monkeypatch.setattr(job, "split_job", lambda *_: self)
         self.lost = False
         self.during = threading.Event()
         self.end = threading.Event()

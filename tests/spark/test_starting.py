@@ -15,7 +15,7 @@ import pytest
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.jvm.cache import cache_root
 from headrace.spark import engine as engines
-from headrace.spark import java_process, start
+from headrace.spark import java_process, job, start
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
 from headrace.testing.waiting import until
@@ -32,7 +32,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.setattr(start, "open_session", lambda *_, **__: made)
     monkeypatch.setattr(start, "make_beside", lambda _: None)
     monkeypatch.setattr(engines, "_refuse_speculation", lambda _: None)
-    monkeypatch.setattr(engines, "_run", lambda *_: [])
+    monkeypatch.setattr(job, "_run", lambda *_: [])
     return made
 
 
@@ -115,7 +115,7 @@ class Losing:
         self.left = times
         self.discarded = list[object]()
         monkeypatch.setattr(start, "open_session", self._step("session", at))
-        monkeypatch.setattr(engines, "_run", self._step("job", at))
+        monkeypatch.setattr(job, "_run", self._step("job", at))
         monkeypatch.setattr(engines, "_refuse_speculation", lambda _: None)
         monkeypatch.setattr(start, "discard_session", self.discarded.append)
         monkeypatch.setattr(start, "make_beside", lambda _: None)
