@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.config.secret_values import hidden_values, spark_problems
+from headrace.config.secret_values import connector_secrets, spark_problems
 from headrace.connect.setting import Setting, SettingType
 
 
@@ -15,15 +15,15 @@ def test_placeholders_and_passwords_are_hidden():
     props = {"pin": "12345678", "user": "somebody", "sasl.password": "from a file"}
     producer = {"sasl.jaas.config": 'x required username="someone-else" password="abcdefgh";'}
 
-    hidden = hidden_values({"from a file": "${file:f:p}"}, settings, props, producer)
+    secrets = connector_secrets({"from a file": "${file:f:p}"}, settings, props, producer)
 
-    assert "[hidden] somebody ${file:f:p}" == hidden.masked("12345678 somebody from a file")
-    assert "password [hidden]!" == hidden.masked("password abcdefgh!")
+    assert "[hidden] somebody ${file:f:p}" == secrets.masked("12345678 somebody from a file")
+    assert "password [hidden]!" == secrets.masked("password abcdefgh!")
 
 
 def test_a_short_password_is_not_looked_for():
     """It is likely to be a word of the sentence."""
-    assert {} == hidden_values({}, [], {"sasl.password": "test"}).values
+    assert {} == connector_secrets({}, [], {"sasl.password": "test"}).values
 
 
 def test_spark_s_keys_hold_placeholders_only_where_spark_redacts_them():

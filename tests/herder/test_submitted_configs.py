@@ -24,11 +24,11 @@ def test_tasks_show_placeholders_for_what_they_stand_for() -> None:
 def test_tasks_show_placeholders_within_what_is_put_together() -> None:
     """As in an address with a password."""
     given = {"password": "${file:s:p}"}
-    hidden = Secrets(values={"hunter2": "${file:s:p}"})
+    secrets = Secrets(values={"hunter2": "${file:s:p}"})
     task = {"url": "https://me:hunter2@there"}
 
     assert {"url": "https://me:${file:s:p}@there"} == unresolved(
-        task, submitted=given, resolved={"password": "hunter2"}, hidden=hidden
+        task, submitted=given, resolved={"password": "hunter2"}, secrets=secrets
     )
 
 

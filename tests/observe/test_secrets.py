@@ -16,12 +16,17 @@ import pytest
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.observe.events import ConnectorFailed, Event, TopicsWritten
 from headrace.observe.log_format import as_logged, configure_logging, hide_in_logs
-from headrace.observe.secret_masking import Secrets, hiding, kept_secret, without_secrets
+from headrace.observe.secret_masking import (
+    Secrets,
+    masked_exceptions,
+    masking_listener,
+    without_secrets,
+)
 
 SECRET = 'it\'s "ö"\n  second-line of it\\'
 ODD = "CaN4ry@p/w+rdö *~"
 MARKED = """<a&b> 'ö' "c" \\"""
-HIDDEN = Secrets(values={SECRET: "${a:b}"})
+SECRETS = Secrets(values={SECRET: "${a:b}"})
 
 
 @pytest.fixture
@@ -46,7 +51,7 @@ def _own_logging() -> Iterator[None]:
 )
 def test_a_secret_is_found_however_it_is_quoted(text: str):
     """And in its lines, which may be printed one by one."""
-    masked = HIDDEN.masked(text)
+    masked = SECRETS.masked(text)
 
     assert "${a:b}" in masked
     assert "second-line" not in masked
@@ -63,10 +68,10 @@ def test_a_secret_is_found_however_it_is_quoted(text: str):
 )
 def test_a_secret_is_found_in_marked_up_text(escaped: str):
     """Such as an object store's answer, also where it is quoted in turn."""
-    hidden = Secrets(values={MARKED: "${a:b}"})
+    secrets = Secrets(values={MARKED: "${a:b}"})
 
-    assert "<Key>${a:b}</Key>" == hidden.masked(f"<Key>{escaped}</Key>")
-    assert '"${a:b}"' == hidden.masked(json.dumps(escaped), as_json=True)
+    assert "<Key>${a:b}</Key>" == secrets.masked(f"<Key>{escaped}</Key>")
+    assert '"${a:b}"' == secrets.masked(json.dumps(escaped), as_json=True)
 
 
 @pytest.mark.parametrize(
@@ -84,10 +89,10 @@ def test_a_secret_is_found_in_marked_up_text(escaped: str):
 )
 def test_a_secret_is_found_in_an_address(encoded: str):
     """However much of it the encoder leaves as it is, and in whichever case it writes bytes."""
-    hidden = Secrets(values={ODD: "${a:b}"})
+    secrets = Secrets(values={ODD: "${a:b}"})
 
-    assert "http://b?prefix=${a:b}&x=1" == hidden.masked(f"http://b?prefix={encoded}&x=1")
-    assert '{"a": "${a:b}"}' == hidden.masked(json.dumps({"a": encoded}), as_json=True)
+    assert "http://b?prefix=${a:b}&x=1" == secrets.masked(f"http://b?prefix={encoded}&x=1")
+    assert '{"a": "${a:b}"}' == secrets.masked(json.dumps({"a": encoded}), as_json=True)
 
 
 def test_a_secret_list_is_found_as_kafka_shows_lists():
@@ -107,9 +112,9 @@ def test_what_is_too_short_to_be_a_secret_stays():
 
 def test_the_longest_secret_wins():
     """One may begin as another does."""
-    hidden = Secrets(values={"open": "A", "open-sesame": "B"})
+    secrets = Secrets(values={"open": "A", "open-sesame": "B"})
 
-    assert "B A" == hidden.masked("open-sesame open")
+    assert "B A" == secrets.masked("open-sesame open")
 
 
 def test_a_json_line_stays_json():
@@ -128,7 +133,7 @@ def test_an_error_keeps_its_type_and_loses_the_secret():
         except KeyError as error:
             raise RetriableError(f"not {SECRET}", delay_seconds=3) from error
 
-    with pytest.raises(RetriableError) as raised, kept_secret(HIDDEN):
+    with pytest.raises(RetriableError) as raised, masked_exceptions(SECRETS):
         fail()
 
     assert ("not ${a:b}", 3) == (str(raised.value), raised.value.delay_seconds)
@@ -139,8 +144,8 @@ def test_an_error_keeps_its_type_and_loses_the_secret():
 
 def test_an_error_that_cannot_lose_the_secret_is_reported_by_another():
     """A file's name is more than the words of its error."""
-    hidden = Secrets(values={"hunter2": "${a:b}"})
-    shown = without_secrets(hidden, FileNotFoundError(2, "No such file", "/hunter2"))
+    secrets = Secrets(values={"hunter2": "${a:b}"})
+    shown = without_secrets(secrets, FileNotFoundError(2, "No such file", "/hunter2"))
 
     assert isinstance(shown, TaskFailedError)
     assert "[Errno 2] No such file: '/${a:b}'" == str(shown)
@@ -150,14 +155,14 @@ def test_an_error_without_secrets_is_left_alone():
     """It is the same object, with the same words."""
     error = ConnectError("all is well")
 
-    assert error is without_secrets(HIDDEN, error)
+    assert error is without_secrets(SECRETS, error)
     assert ("all is well",) == error.args
 
 
 def test_listeners_get_no_secret_and_work_with_names():
     """A topic's name stays, because records are in it."""
     heard = list[Event]()
-    log_event = hiding(heard.append, Secrets(values={"hunter2": "${a:b}"}))
+    log_event = masking_listener(heard.append, Secrets(values={"hunter2": "${a:b}"}))
     log_event(ConnectorFailed(connector="hunter2", reason="hunter2!", trace="x hunter2"))
     log_event(TopicsWritten(connector="c", topics=("hunter2",)))
 

@@ -221,10 +221,10 @@ def test_a_cause_shows_no_secret(stage: Stage):
     """What the broker's client says behind Kafka Connect's words is told without the connector's secrets."""
     stage.faults.at = "before commit"
     stage.faults.error = lambda: RetriableError("kafka:9092: refused hunter2hunter2")
-    hidden = Secrets(values={"hunter2hunter2": "[hidden]"})
+    secrets = Secrets(values={"hunter2hunter2": "[hidden]"})
 
     with pytest.raises(ServerError) as caught:
-        stage.changes().reset(replace(stage.spec, hidden=hidden), who=None)
+        stage.changes().reset(replace(stage.spec, secrets=secrets), who=None)
 
     assert str(caught.value) == (
         "Timed out while attempting to modify offsets for source connector c: kafka:9092: refused [hidden]"

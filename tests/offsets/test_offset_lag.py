@@ -70,7 +70,7 @@ def test_a_connector_that_fails_shows_no_secret(caplog: pytest.LogCaptureFixture
     spec = replace(
         SPEC,
         connector=Telling(OffsetsError("No entry for hunter2.")),
-        hidden=Secrets(values={"hunter2": "[hidden]"}),
+        secrets=Secrets(values={"hunter2": "[hidden]"}),
     )
     with pytest.raises(ServerError, match=r"No entry for \[hidden\]") as caught:
         partition_lags(spec, OFFSETS)

@@ -262,5 +262,5 @@ def test_a_password_of_a_transformation_is_hidden(judge: PluginConnectorValidato
     spec = run_spec(judge, given)
     shown = Passwords(judge, are_masked=True).masked(given, connector=given)
 
-    assert "open-sesame" not in spec.hidden.masked("It is open-sesame.")
+    assert "open-sesame" not in spec.secrets.masked("It is open-sesame.")
     assert {**given, "transforms.a.word": "[hidden]"} == shown

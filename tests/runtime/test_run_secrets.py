@@ -17,7 +17,7 @@ from headrace.task.slot_report import Outcome, SlotReport
 from runtime.desk import SPEC, Desk
 
 SECRET = "hunter" + "2" * 3
-SPECIFIED = replace(SPEC, hidden=Secrets(values={SECRET: "${env:A}"}))
+SPECIFIED = replace(SPEC, secrets=Secrets(values={SECRET: "${env:A}"}))
 
 
 def failing(_: PlanRequest) -> Plan:

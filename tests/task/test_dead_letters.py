@@ -216,8 +216,8 @@ def test_headers_show_no_secret() -> None:
         stage="CONVERT",
         class_name="x",
     )
-    hidden = Secrets(values={"hunter2": "${env:A}"})
-    letters = DeadLetters(topic="dead", context=True, connector="c", task=0, hidden=hidden)
+    secrets = Secrets(values={"hunter2": "${env:A}"})
+    letters = DeadLetters(topic="dead", context=True, connector="c", task=0, secrets=secrets)
     letter = next(letters.attempts(passed))
 
     headers = dict((letter.headers or [[]])[0])

@@ -22,7 +22,7 @@ with slot_log(
     LogForm(level=logging.INFO, as_json=sys.argv[1] == "json"),
     connector="d13",
     task=0,
-    hidden=Secrets(values={"hunter2": "${env:A}"}),
+    secrets=Secrets(values={"hunter2": "${env:A}"}),
 ):
     logging.getLogger("a.client").info("no login for %r", {"password": "hunter2"})
 print(len(logging.getLogger().handlers))
@@ -52,15 +52,15 @@ from headrace.task.logs import slot_log
 
 kept = []
 for secret in ("Gehe1mnis-1", "Gehe1mnis-2"):
-    hidden = Secrets(values={secret: "${env:A}"})
-    with slot_log(LogForm(), connector="c", task=0, hidden=hidden):
+    secrets = Secrets(values={secret: "${env:A}"})
+    with slot_log(LogForm(), connector="c", task=0, secrets=secrets):
         kept.append(sys.stdout)
         print("printed:", {"password": secret})
         print("in", *("halves", secret[:5]), sep=" ", end="")
         print(secret[5:], flush=True)
         print(secret, file=kept[0], end="")
     print("", flush=True)
-    with slot_log(LogForm(), connector="c", task=0, hidden=hidden):
+    with slot_log(LogForm(), connector="c", task=0, secrets=secrets):
         thread = threading.Thread(target=lambda: 1 / 0 if not secret else int(secret))
         thread.start(), thread.join()
 print(sys.stdout is sys.__stdout__)

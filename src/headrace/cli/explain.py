@@ -24,7 +24,7 @@ from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.observe.log_format import configure_logging
-from headrace.observe.secret_masking import Secrets, kept_secret
+from headrace.observe.secret_masking import Secrets, masked_exceptions
 from headrace.offsets.connector_topic import KafkaConnectorTopic
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.secondary import OverlaidOffsets
@@ -217,7 +217,7 @@ def explain(worker_config: Path, connector_config_file: Path, *, as_json: bool) 
     if stored.warning:
         click.echo(f"headrace: {stored.warning}", err=True)
     slots = min(settings.tasks_max, config.slots)
-    with kept_secret(Secrets(values=found.secrets)):
+    with masked_exceptions(Secrets(values=found.secrets)):
         rows = explained(found, stored.offsets, slots=slots)
     fails = any(each.fails for each in rows)
     if as_json:

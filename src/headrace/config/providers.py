@@ -15,7 +15,7 @@ from headrace.config.properties_file import parsed_properties
 from headrace.connect.config import Problem, under
 from headrace.connect.setting import SettingType, parsed
 from headrace.observe.log_format import hide_in_logs
-from headrace.observe.secret_masking import Secrets, forms, kept_secret
+from headrace.observe.secret_masking import Secrets, forms, masked_exceptions
 
 NAMES: Final = "config.providers"
 # Kafka's own pattern, in which the path is optional.
@@ -264,9 +264,9 @@ class Resolution:
         return tuple(key for key, value in self.resolved.items() if value is None)
 
     @contextmanager
-    def kept_secret(self) -> Generator[None]:
+    def masked_exceptions(self) -> Generator[None]:
         """Mask secrets in what is raised within, such as by an author's class."""
-        with kept_secret(Secrets(values=self.secrets)):
+        with masked_exceptions(Secrets(values=self.secrets)):
             yield
 
     def masked(self, text: str) -> str:

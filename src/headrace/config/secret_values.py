@@ -30,7 +30,7 @@ def is_secret_key(key: str) -> bool:
     return is_secret or redacted({lowered: ""})[lowered] == HIDDEN
 
 
-def hidden_values(
+def connector_secrets(
     placeholders: Mapping[str, str],
     settings: Iterable[Setting],
     *configs: Mapping[str, str],

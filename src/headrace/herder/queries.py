@@ -113,11 +113,11 @@ def unresolved(
     *,
     submitted: Config,
     resolved: Mapping[str, str],
-    hidden: Secrets = _NOTHING,
+    secrets: Secrets = _NOTHING,
 ) -> dict[str, str]:
     """A task's configuration with the connector's placeholders in place of their values.
 
-    In values that the connector has composed of its secrets, the *hidden* ones are masked.
+    In values that the connector has composed of *secrets*, these are masked.
     """
     by_value = {
         resolved[key]: given
@@ -129,7 +129,7 @@ def unresolved(
         given = submitted.get(key)
         if given is not None and resolved.get(key) == value:
             return given
-        return by_value.get(value) or hidden.masked(value)
+        return by_value.get(value) or secrets.masked(value)
 
     return {key: shown(key, value) for key, value in task.items()}
 

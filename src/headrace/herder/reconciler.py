@@ -141,7 +141,7 @@ class Reconciler:
                 each,
                 submitted=stored.config,
                 resolved=watched.resolved,
-                hidden=watched.hidden,
+                secrets=watched.secrets,
             )
             for each in configs
         ]
@@ -255,7 +255,7 @@ class Reconciler:
                 name=name,
                 revision=self._lifecycles[name].running,
                 resolved=spec.props,
-                hidden=Secrets(values=began.secrets),
+                secrets=Secrets(values=began.secrets),
                 reconciler=self,
                 queue=self._queue,
             )
@@ -303,7 +303,7 @@ class WatchedRun:
     name: str
     revision: int
     resolved: Mapping[str, str] = field(repr=False)
-    hidden: Secrets
+    secrets: Secrets
     reconciler: Reconciler
     queue: RequestQueue
 

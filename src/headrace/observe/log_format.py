@@ -68,7 +68,7 @@ class LogForm:
 class FormHandler(logging.StreamHandler[TextIO]):
     """Writes lines of one *form* to *stream* (default: stderr), each with *fields* besides its own.
 
-    *hidden* secrets are masked; any thread may add more. Long values are shortened.
+    *secrets* are masked; any thread may add more. Long values are shortened.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class FormHandler(logging.StreamHandler[TextIO]):
         stream: TextIO | None = None,
         *,
         fields: Mapping[str, object] | None = None,
-        hidden: Secrets | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
         super().__init__(stream or sys.stderr)
         self.form = form
-        self.hidden = hidden or Secrets()
+        self.secrets = secrets or Secrets()
         self._fields = dict(fields or {})
         self.setFormatter(
             _formatter(
@@ -97,11 +97,11 @@ class FormHandler(logging.StreamHandler[TextIO]):
             record.__dict__.setdefault(name, value)
         if self.form.as_json and self.form.worker is not None:
             record.__dict__.setdefault("worker", self.form.worker)
-        return self.hidden.masked(super().format(record), as_json=self.form.as_json)
+        return self.secrets.masked(super().format(record), as_json=self.form.as_json)
 
     def _masked(self, text: str) -> str:
         """*text* with the current secrets masked."""
-        return self.hidden.masked(text)
+        return self.secrets.masked(text)
 
 
 def configure_logging(
@@ -124,7 +124,7 @@ def hide_in_logs(values: Mapping[str, str]) -> None:
     for each in _handlers():
         each.acquire()
         try:
-            each.hidden = each.hidden.together(values)
+            each.secrets = each.secrets.together(values)
         finally:
             each.release()
 
@@ -132,7 +132,7 @@ def hide_in_logs(values: Mapping[str, str]) -> None:
 def as_logged(text: str) -> str:
     """*text* with secrets masked as in a log line of this process, for other output; from any thread."""
     for each in _handlers():
-        text = each.hidden.masked(text)
+        text = each.secrets.masked(text)
     return text
 
 

@@ -178,35 +178,35 @@ class Secrets:
         return self if known else Secrets(values={**self.values, **values})
 
 
-def without_secrets(hidden: Secrets, error: Exception) -> Exception:
+def without_secrets(secrets: Secrets, error: Exception) -> Exception:
     """*error*, or an error to raise in its place; neither it nor its causes show a secret.
 
     Masks the arguments of *error* itself if that is sufficient, so that it keeps its type.
     """
-    if not _shows(hidden, error):
+    if not _shows(secrets, error):
         return error
     for each in _chain(error):
         each.args = tuple(
-            hidden.masked(word) if isinstance(word, str) else word for word in each.args
+            secrets.masked(word) if isinstance(word, str) else word for word in each.args
         )
-    return TaskFailedError(hidden.masked(str(error))) if _shows(hidden, error) else error
+    return TaskFailedError(secrets.masked(str(error))) if _shows(secrets, error) else error
 
 
 @contextmanager
-def kept_secret(hidden: Secrets) -> Generator[None]:
-    """Mask *hidden* secrets in exceptions of the block, such as those of a plugin."""
+def masked_exceptions(secrets: Secrets) -> Generator[None]:
+    """Mask *secrets* in exceptions of the block, such as those of a plugin."""
     try:
         yield
     except Exception as error:
-        masked = without_secrets(hidden, error)
+        masked = without_secrets(secrets, error)
         if masked is error:
             raise
         raise masked from None
 
 
-def _shows(hidden: Secrets, error: Exception) -> bool:
+def _shows(secrets: Secrets, error: Exception) -> bool:
     texts = (*traceback.format_exception(error), str(error))
-    return any(hidden.masked(text) != text for text in texts)
+    return any(secrets.masked(text) != text for text in texts)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -236,12 +236,12 @@ def _search(values: frozenset[tuple[str, str]]) -> tuple[re.Pattern[str] | None,
 _TEXTS = ("reason", "trace")
 
 
-def hiding(emit: EventListener, hidden: Secrets) -> EventListener:
-    """A listener that passes events on to *emit* with *hidden* secrets masked in their texts."""
+def masking_listener(emit: EventListener, secrets: Secrets) -> EventListener:
+    """A listener that passes events on to *emit* with *secrets* masked in their texts."""
 
     def emit_masked(event: Event) -> None:
         masked: dict[str, Any] = {
-            name: hidden.masked(text)
+            name: secrets.masked(text)
             for name in _TEXTS
             if isinstance(text := getattr(event, name, None), str)
         }

@@ -308,8 +308,8 @@ def partition_lags(spec: RunSpec, offsets: Sequence[ConnectorOffset]) -> Sequenc
         failure = f"Failed to read the lag of source connector {spec.name}"
         # The text of other errors is not meant for clients.
         if isinstance(error, ConnectError):
-            failure = f"{failure}: {spec.hidden.masked(str(error))}"
-        cause = without_secrets(spec.hidden, error)
+            failure = f"{failure}: {spec.secrets.masked(str(error))}"
+        cause = without_secrets(spec.secrets, error)
         _log.error("%s", failure, exc_info=cause)
         raise ServerError(failure) from cause
     return [

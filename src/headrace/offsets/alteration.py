@@ -151,7 +151,7 @@ class OffsetWriter:
             raise self._server_error(failed, error) from error
 
     def _server_error(self, sentence: str, error: Exception) -> ServerError:
-        cause = self._spec.hidden.masked(str(error))
+        cause = self._spec.secrets.masked(str(error))
         _log.error("%s: %s", sentence, cause)
         # Kafka Connect's sentence does not say why. The text of other errors is not meant for clients.
         return ServerError(f"{sentence}: {cause}" if isinstance(error, ConnectError) else sentence)

@@ -108,7 +108,7 @@ class OffsetHooks:
         try:
             self._spec.connector.validate_offsets(self._spec.props, offsets)
         except Exception as error:  # noqa: BLE001 (any error is an answer to the caller)
-            raise self._refusal(error) from without_secrets(self._spec.hidden, error)
+            raise self._refusal(error) from without_secrets(self._spec.secrets, error)
 
     def alter(self, offsets: Offsets, known: Mapping[SourcePartition, SourceOffset]) -> bool:
         """Call the connector's hook before *offsets* are written; returns whether it has handled everything.
@@ -130,7 +130,7 @@ class OffsetHooks:
                 f"Timed out while calling the 'alterOffsets' method for source connector {self._spec.name}"
             ) from None
         if isinstance(answer, Exception):
-            raise self._refusal(answer) from without_secrets(self._spec.hidden, answer)
+            raise self._refusal(answer) from without_secrets(self._spec.secrets, answer)
         return answer
 
     def _answer(self, offsets: Offsets, known: Mapping[SourcePartition, SourceOffset]) -> _Answer:
@@ -144,7 +144,7 @@ class OffsetHooks:
     def _refusal(self, error: Exception) -> ServerError:
         name = self._spec.name
         if isinstance(error, ConnectError):
-            return ServerError(self._spec.hidden.masked(str(error)))
+            return ServerError(self._spec.secrets.masked(str(error)))
         if isinstance(error, NotImplementedError):
             return ServerError(
                 f"Failed to modify offsets for connector {name} because it doesn't support external "

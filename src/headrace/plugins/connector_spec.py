@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from headrace.config.client_settings import ConnectorOffsetsTopic, connector_offsets_topic
 from headrace.config.connector_config import ConnectorConfig
-from headrace.config.secret_values import hidden_values
+from headrace.config.secret_values import connector_secrets
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import SourceConnector
 from headrace.connect.setting import Setting
@@ -55,7 +55,7 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
     worker_topic = worker.offsets_topic(group_id) if worker.offsets_in_topic else None
     own = connector_offsets_topic(config, worker, group_id)
     key, value, header = validated.converters
-    hidden = hidden_values(
+    secrets = connector_secrets(
         validated.secrets,
         validated.settings,
         validated.props,
@@ -84,7 +84,7 @@ def run_spec(validated: ValidatedConnector, worker: WorkerConfig, group_id: str)
         records_per_second=config.max_records_per_second,
         errors=config.errors,
         topic_groups=config.topic_groups if worker.topic_creation_enable else (),
-        hidden=hidden,
+        secrets=secrets,
     )
 
 

@@ -129,7 +129,7 @@ class PluginConnectorValidator:
             version_ranges(submitted.resolved.get("connector.plugin.version"))
         except ValueError as error:
             raise BadRequestError(submitted.masked(str(error))) from None
-        with submitted.kept_secret():
+        with submitted.masked_exceptions():
             return validation(submitted, connector, self._worker, self._plugins, sql=self._sql)
 
     def _named_plugin(self, name: str) -> type[SourceConnector]:

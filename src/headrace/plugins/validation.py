@@ -423,7 +423,7 @@ def checked_connector(
     if submitted.problems:
         raise ConfigError(submitted.problems, where=where)
     props = submitted.props()
-    with submitted.kept_secret():
+    with submitted.masked_exceptions():
         connector, problems = _for_start(props, worker, plugins)
     if connector is None or problems:
         # An author's class may report a key that was not given and that contains a secret.

@@ -15,7 +15,7 @@ from headrace.connect.errors import ConnectError, ReplanError, RetriableError
 from headrace.herder.answers import State
 from headrace.observe.events import ConnectorFailed, ConnectorStarted, ConnectorStopped, Waiting
 from headrace.observe.log_format import hide_in_logs
-from headrace.observe.secret_masking import hiding, without_secrets
+from headrace.observe.secret_masking import masking_listener, without_secrets
 from headrace.runtime.backoff import Backoff
 from headrace.runtime.fencing import Ownership
 from headrace.runtime.rounds import Rounds
@@ -53,7 +53,7 @@ class ConnectorRun:
 
     def start(self) -> None:
         """Start the connector's thread."""
-        hide_in_logs(self._run_context.spec.hidden.values)
+        hide_in_logs(self._run_context.spec.secrets.values)
         self._thread.start()
 
     def ask_to_stop(self) -> None:
@@ -138,7 +138,7 @@ class ConnectorRun:
         self._run_context.services.emit(ConnectorStopped(connector=self.name))
 
     def _fail(self, error: Exception) -> None:
-        error = self.failure = without_secrets(self._run_context.spec.hidden, error)
+        error = self.failure = without_secrets(self._run_context.spec.secrets, error)
         trace = "".join(traceback.format_exception(error))
         # A ConnectError says what is wrong; only unexpected errors need a trace.
         shown_trace = None if isinstance(error, ConnectError) else trace
@@ -159,10 +159,10 @@ class ConnectorRun:
 def _make_run_context(
     spec: RunSpec, services: Services, watcher: RunWatcher, clock: Callable[[], float]
 ) -> RunContext:
-    services = replace(services, emit=hiding(services.emit, spec.hidden))
+    services = replace(services, emit=masking_listener(services.emit, spec.secrets))
     stopping, woken = threading.Event(), threading.Event()
     version = connector_version(type(spec.connector))
-    statuses = StatusBoard(spec.name, services, version=version, hidden=spec.hidden)
+    statuses = StatusBoard(spec.name, services, version=version, secrets=spec.secrets)
     return RunContext(
         spec=spec,
         services=services,

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 class StatusBoard:
     """Writes one run's statuses, in the states and at the times of Kafka Connect.
 
-    The run's thread writes; any thread may silence it. Secrets in *hidden* are masked in traces.
+    The run's thread writes; any thread may silence it. *secrets* are masked in traces.
     """
 
     def __init__(
@@ -32,12 +32,12 @@ class StatusBoard:
         services: Services,
         *,
         version: str | None = None,
-        hidden: Secrets | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
         self._connector = connector
         self._services = services
         self._version = version
-        self._hidden = hidden or Secrets()
+        self._secrets = secrets or Secrets()
         self._failed = set[int]()
         self._tasks = 0
         self._begun = set[int]()
@@ -56,7 +56,7 @@ class StatusBoard:
             state=state.value,
             worker_id=self._services.worker_id,
             version=self._version,
-            trace=None if trace is None else self._hidden.masked(trace),
+            trace=None if trace is None else self._secrets.masked(trace),
         )
         with self._guard:
             if not self._is_silent:

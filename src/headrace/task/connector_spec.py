@@ -75,7 +75,7 @@ class ConnectorSpec:
     """The effective, fully resolved settings of a connector in JSON-able form. Durations are in seconds.
 
     Made after validation (:mod:`headrace.plugins.connector_spec`), read by the herder, the driver and each task. Tasks
-    commit offsets to *offsets*. *hidden* are the secrets in *props*, which must not appear in logs, errors or answers. Missing
+    commit offsets to *offsets*. *secrets* are those in *props*, which must not appear in logs, errors or answers. Missing
     topics are created as *topic_groups* say, by a client with the settings *admin*; without groups, the broker may
     create them. *enforces_max_tasks* is ``tasks.max.enforce``.
     """
@@ -97,7 +97,7 @@ class ConnectorSpec:
     records_per_second: int | None = None
     errors: ErrorPolicy = field(default_factory=ErrorPolicy)
     topic_groups: tuple[TopicGroup, ...] = ()
-    hidden: Secrets = field(default_factory=Secrets, repr=False)
+    secrets: Secrets = field(default_factory=Secrets, repr=False)
 
     @property
     def plugins(self) -> tuple[PluginChoice, ...]:
@@ -120,7 +120,7 @@ class ConnectorSpec:
         message["offsets"] = target_message(self.offsets)
         message["topic_groups"] = [dataclasses.asdict(each) for each in self.topic_groups]
         message["transforms"] = [dataclasses.asdict(each) for each in self.transforms]
-        message["hidden"] = dict(self.hidden.values)
+        message["secrets"] = dict(self.secrets.values)
         message["admin"] = dict(self.admin) if self.topic_groups else {}
         return message
 
@@ -136,7 +136,7 @@ class ConnectorSpec:
         given["errors"] = ErrorPolicy(**given["errors"])
         given["delivery"] = Delivery(given["delivery"])
         given["boundary"] = BoundaryKind(given["boundary"])
-        given["hidden"] = Secrets(values=given["hidden"])
+        given["secrets"] = Secrets(values=given["secrets"])
         return cls(**given)
 
 

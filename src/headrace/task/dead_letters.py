@@ -151,14 +151,14 @@ class SkippedRecord:
 class DeadLetters:
     """Makes the dead letters of one task for *topic*; *context* asks for the headers that describe the error.
 
-    Secrets in *hidden* are masked in these headers.
+    *secrets* are masked in these headers.
     """
 
     topic: str
     context: bool
     connector: str
     task: int
-    hidden: Secrets = field(default_factory=Secrets, repr=False)
+    secrets: Secrets = field(default_factory=Secrets, repr=False)
 
     def attempts(self, record: SkippedRecord) -> Iterator[EncodedRecords]:
         """The letters to try until one is not too large: the most complete first, the last only with a reference.
@@ -190,8 +190,8 @@ class DeadLetters:
             "stage": record.stage,
             "class.name": record.class_name,
             "exception.class.name": class_name(error),
-            "exception.message": _short(self.hidden.masked(str(error))),
-            "exception.stacktrace": _short(self.hidden.masked(trace_of(error))),
+            "exception.message": _short(self.secrets.masked(str(error))),
+            "exception.stacktrace": _short(self.secrets.masked(trace_of(error))),
             "source.object": error.native_key,
             "source.position": error.position,
         }

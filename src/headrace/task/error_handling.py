@@ -46,7 +46,7 @@ class ErrorTolerance:
         commits: CommitStrategy,
         connector: str,
         task: int,
-        hidden: Secrets | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
         self._policy = policy
         self._progress = progress
@@ -60,7 +60,7 @@ class ErrorTolerance:
                 context=policy.headers,
                 connector=connector,
                 task=task,
-                hidden=hidden or Secrets(),
+                secrets=secrets or Secrets(),
             )
         self._waiting = 0
         self._quarantined = 0

@@ -16,11 +16,11 @@ Follow = Callable[[LogForm], None]
 
 @contextmanager
 def slot_log(
-    form: LogForm, *, connector: str, task: int, hidden: Secrets | None = None
+    form: LogForm, *, connector: str, task: int, secrets: Secrets | None = None
 ) -> Generator[Follow]:
     """Log to stderr in the worker's *form*, each line with *connector* and *task*, while the slot runs.
 
-    Secrets in *hidden* are masked in log lines and in printed output. The yielded function applies changed levels
+    *secrets* are masked in log lines and in printed output. The yielded function applies changed levels
     and a changed id of the worker; call it from one thread at a time, within the context.
 
     Called once per slot, by the thread that runs it. A process whose logging is already configured, such as a
@@ -31,7 +31,7 @@ def slot_log(
     if root.handlers:
         yield lambda _: None
         return
-    handler = FormHandler(form, fields={"connector": connector, "task": task}, hidden=hidden)
+    handler = FormHandler(form, fields={"connector": connector, "task": task}, secrets=secrets)
     levels = ShippedLevels()
 
     def follow(form: LogForm) -> None:
@@ -41,7 +41,7 @@ def slot_log(
     follow(form)
     root.addHandler(handler)
     try:
-        with printed_as(handler.hidden.masked):
+        with printed_as(handler.secrets.masked):
             yield follow
     finally:
         root.removeHandler(handler)

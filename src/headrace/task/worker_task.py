@@ -267,9 +267,9 @@ def run_slot(ticket: SlotTicket, received: ReceivedFrameSource | None = None) ->
             work, form = claimed(client)
         except (RetriableError, StaleTokenError) as error:
             return SlotReport(outcome=Outcome.STALE, reason=str(error))
-        hidden = work.spec.hidden
+        secrets = work.spec.secrets
         work = work if received is None else received.part_of(work)
-        with slot_log(form, connector=work.spec.name, task=work.task, hidden=hidden) as follow:
+        with slot_log(form, connector=work.spec.name, task=work.task, secrets=secrets) as follow:
             return _run_claimed(ticket, work, client, follow, received=received)
 
 
@@ -305,12 +305,12 @@ def _run_to_report(work: SlotWork, run: WorkerTask, progress: Progress) -> SlotR
         outcome, error = Outcome.FAILED, raised
     clean = run.close() and outcome is not Outcome.REPLAN
     # Spark carries the reason as well, so it is masked here and not by the driver.
-    hidden = work.spec.hidden
+    secrets = work.spec.secrets
     return SlotReport(
         outcome=outcome,
         clean=clean,
         surprising=error is not None and not isinstance(error, ConnectError),
-        reason=None if error is None else hidden.masked(str(error)) or type(error).__name__,
-        trace=None if error is None else hidden.masked("".join(traceback.format_exception(error))),
+        reason=None if error is None else secrets.masked(str(error)) or type(error).__name__,
+        trace=None if error is None else secrets.masked("".join(traceback.format_exception(error))),
         progress=progress.as_message(),
     )

@@ -63,7 +63,7 @@ def make_write_pipeline(
             commits=commits,
             connector=work.spec.name,
             task=work.task,
-            hidden=work.spec.hidden,
+            secrets=work.spec.secrets,
         ),
         boundary=Boundary(
             kind=work.spec.boundary,

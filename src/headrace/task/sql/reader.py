@@ -235,8 +235,8 @@ def read_part(ticket: SlotTicket, types: FrameTypes, flush: ArrowFlush) -> Itera
             yield from encoder.rows(Failed(StaleTokenError(str(error))))
             yield encoder.end(Outcome.STALE)
             return
-        hidden = work.spec.hidden
-        with slot_log(form, connector=work.spec.name, task=work.task, hidden=hidden) as follow:
+        secrets = work.spec.secrets
+        with slot_log(form, connector=work.spec.name, task=work.task, secrets=secrets) as follow:
             mine, flushed = work_of_reading(work), FlushedRows(encoder, flush)
             yield from _read(ticket, mine, client, follow=follow, flushed=flushed)
 
