@@ -8,14 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-from headrace.herder.answers import ConnectorStatus, Created, TargetState
-from headrace.herder.errors import AlreadyExistsError, ConflictError, NotFoundError, ServerError
+from headrace.herder.answers import Created, TargetState
+from headrace.herder.errors import AlreadyExistsError, ServerError
 from headrace.herder.protocol import Config
 from headrace.herder.queries import ConnectorQueries, Passwords, patched, refuse_invalid
 from headrace.herder.reconciler import Reconciler
 from headrace.herder.request_queue import RequestQueue
-from headrace.herder.requests import CreateRequest, RestartRequest, named
-from headrace.herder.restarts import restart_plan
+from headrace.herder.requests import CreateRequest, named
 from headrace.herder.services import LocalServices
 from headrace.herder.status_writer import HerderStatuses
 from headrace.runtime.runs import LEAVE_SECONDS
@@ -24,13 +23,6 @@ from headrace.storage.protocols import StoredConnector
 Answer = TypeVar("Answer")
 
 UNKNOWN: Final = "Unknown connector {}"
-# A distributed worker's message about restarts.
-_UNKNOWN_ON_RESTART: Final = "Unknown connector: {}"
-# Distributed mode's message: a task without a worker has no leader there.
-_NO_LEADER: Final = (
-    "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was "
-    "underway."
-)
 
 
 class ConnectorRequests:
@@ -173,64 +165,9 @@ class ConnectorRequests:
 
         self._ask(name, f"writing the target state of connector {name} to the state file", act)
 
-    def restart(self, request: RestartRequest) -> ConnectorStatus | None:
-        """Restart the parts that *request* selects; returns their states when it has flags.
-
-        Without flags this returns when the connector has started, and raises ``ServerError`` when it cannot start.
-        """
-        has_flags = request.include_tasks or request.only_failed
-
-        def act() -> tuple[ConnectorStatus, Future[Exception | None] | None]:
-            stored = self._queries.stored(request.name, unknown=_UNKNOWN_ON_RESTART)
-            plan = restart_plan(request, self._queries.status(request.name))
-            if plan.is_empty:
-                return plan.status, None
-            return plan.status, self._restart(stored, connector=plan.connector, tasks=plan.tasks)
-
-        status, started = self._ask(request.name, f"restarting connector {request.name}", act)
-        if has_flags:
-            return status
-        if started is not None:
-            self._await_start(request.name, started)
-        return None
-
-    def restart_task(self, name: str, task: int) -> None:
-        """Restart a task, and with it the run that it is a part of.
-
-        Raises ``ConflictError`` for a STOPPED connector, which has no tasks, and ``NotFoundError`` for an
-        unknown task.
-        """
-
-        def act() -> None:
-            stored = self._queries.stored(name, unknown=_UNKNOWN_ON_RESTART)
-            if task >= 0 and stored.target_state == TargetState.STOPPED:
-                raise ConflictError(_NO_LEADER)
-            if task not in (each.id.task for each in self._queries.tasks(name)):
-                raise NotFoundError(f"Unknown task: {name}-{task}")
-            self._restart(stored, connector=False, tasks=[task])
-
-        self._ask(name, f"restarting task {name}-{task}", act)
-
     def run_stored(self, stored: StoredConnector) -> None:
         """Start a connector that has just been stored; called on the herder's thread."""
         self._reconciler.want(stored.name, TargetState(stored.target_state), again=True)
-
-    def _await_start(self, name: str, started: Future[Exception | None]) -> None:
-        """Raise ``ServerError`` when the connector could not start; a start that takes long continues."""
-        try:
-            failure = started.result(self._local.grace + LEAVE_SECONDS)
-        except TimeoutError:
-            return
-        if failure is not None:
-            raise ServerError(f"Failed to start connector: {name}") from failure
-
-    def _restart(
-        self, stored: StoredConnector, *, connector: bool, tasks: Sequence[int]
-    ) -> Future[Exception | None]:
-        target = TargetState(stored.target_state)
-        if target is TargetState.RUNNING:
-            self._statuses.restarting(stored.name, connector=connector, tasks=tasks)
-        return self._reconciler.restart(stored.name, target)
 
     def _store(self, stored: StoredConnector) -> Created:
         self._local.configs.put_connector(stored)

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from headrace.config.connector_config import ConnectorConfig
-from headrace.herder.answers import ConnectorStatus, Standing, State
+from headrace.herder.answers import ConnectorStatus, Standing, State, TargetState
+from headrace.herder.errors import ConflictError, NotFoundError, ServerError
+from headrace.herder.queries import ConnectorQueries
+from headrace.herder.request_queue import RequestQueue
 from headrace.herder.requests import RestartRequest
+from headrace.herder.services import LocalServices
+from headrace.herder.status_writer import HerderStatuses
+from headrace.runtime.runs import LEAVE_SECONDS
+from headrace.storage.protocols import StoredConnector
+
+# A distributed worker's message about restarts.
+_UNKNOWN_ON_RESTART: Final = "Unknown connector: {}"
+# Distributed mode's message: a task without a worker has no leader there.
+_NO_LEADER: Final = (
+    "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was "
+    "underway."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +66,84 @@ def _is_chosen(standing: Standing, request: RestartRequest) -> bool:
 def _restarting(standing: Standing) -> Standing:
     # With the trace of the failure that caused it, as in Kafka Connect.
     return replace(standing, state=State.RESTARTING)
+
+
+class RestartRequests:
+    """Requests to restart a connector or a task. Any thread may call.
+
+    *start_again* starts a new run of a connector, on the herder's thread; see ``Reconciler.restart``.
+    """
+
+    def __init__(
+        self,
+        local: LocalServices,
+        queue: RequestQueue,
+        queries: ConnectorQueries,
+        *,
+        start_again: Callable[[str, TargetState], Future[Exception | None]],
+    ) -> None:
+        self._local = local
+        self._queue = queue
+        self._queries = queries
+        self._start_again = start_again
+        self._statuses = HerderStatuses(local)
+
+    def restart(self, request: RestartRequest) -> ConnectorStatus | None:
+        """Restart the parts that *request* selects; returns their states when it has flags.
+
+        Without flags this returns when the connector has started, and raises ``ServerError`` when it cannot start.
+        """
+        has_flags = request.include_tasks or request.only_failed
+
+        def act() -> tuple[ConnectorStatus, Future[Exception | None] | None]:
+            stored = self._queries.stored(request.name, unknown=_UNKNOWN_ON_RESTART)
+            plan = restart_plan(request, self._queries.status(request.name))
+            if plan.is_empty:
+                return plan.status, None
+            return plan.status, self._restart(stored, connector=plan.connector, tasks=plan.tasks)
+
+        status, started = self._queue.ask(
+            f"restarting connector {request.name}", act, connector=request.name
+        )
+        if has_flags:
+            return status
+        if started is not None:
+            self._await_start(request.name, started)
+        return None
+
+    def restart_task(self, name: str, task: int) -> None:
+        """Restart a task, and with it the run that it is a part of.
+
+        Raises ``ConflictError`` for a STOPPED connector, which has no tasks, and ``NotFoundError`` for an
+        unknown task.
+        """
+
+        def act() -> None:
+            stored = self._queries.stored(name, unknown=_UNKNOWN_ON_RESTART)
+            if task >= 0 and stored.target_state == TargetState.STOPPED:
+                raise ConflictError(_NO_LEADER)
+            if task not in (each.id.task for each in self._queries.tasks(name)):
+                raise NotFoundError(f"Unknown task: {name}-{task}")
+            self._restart(stored, connector=False, tasks=[task])
+
+        self._queue.ask(f"restarting task {name}-{task}", act, connector=name)
+
+    def _await_start(self, name: str, started: Future[Exception | None]) -> None:
+        """Raise ``ServerError`` when the connector could not start; a start that takes long continues."""
+        try:
+            failure = started.result(self._local.grace + LEAVE_SECONDS)
+        except TimeoutError:
+            return
+        if failure is not None:
+            raise ServerError(f"Failed to start connector: {name}") from failure
+
+    def _restart(
+        self, stored: StoredConnector, *, connector: bool, tasks: Sequence[int]
+    ) -> Future[Exception | None]:
+        target = TargetState(stored.target_state)
+        if target is TargetState.RUNNING:
+            self._statuses.restarting(stored.name, connector=connector, tasks=tasks)
+        return self._start_again(stored.name, target)
 
 
 LONGEST_SECONDS: Final = 300.0

@@ -31,6 +31,7 @@ from headrace.herder.reconciler import Reconciler
 from headrace.herder.reloads import LOOK_SECONDS, Reloads
 from headrace.herder.request_queue import KafkaReadiness, RequestQueue, Stages
 from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest
+from headrace.herder.restarts import RestartRequests
 from headrace.herder.services import KafkaServices, LocalServices
 from headrace.herder.startup import Startup
 from headrace.herder.topics import TopicRequests
@@ -80,6 +81,9 @@ class StandaloneHerder:
         self._queries = ConnectorQueries(local)
         self._reconciler = Reconciler(local, self._queue, new_run)
         self._connectors = ConnectorRequests(local, self._queue, self._reconciler, self._queries)
+        self._restarts = RestartRequests(
+            local, self._queue, self._queries, start_again=self._reconciler.restart
+        )
         self._topics = TopicRequests(local)
         self._offsets = OffsetRequests(
             local,
@@ -268,11 +272,11 @@ class StandaloneHerder:
 
     def restart(self, request: RestartRequest) -> ConnectorStatus | None:
         """Restart the connector, or the parts that the flags select."""
-        return self._connectors.restart(request)
+        return self._restarts.restart(request)
 
     def restart_task(self, name: str, task: int) -> None:
         """Restart one task."""
-        self._connectors.restart_task(name, task)
+        self._restarts.restart_task(name, task)
 
     # -- topics and offsets -----------------------------------------------------------------------------
 
