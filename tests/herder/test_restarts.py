@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.herder.answers import ConnectorStatus, Standing, State
+from headrace.herder.answers import ConnectorStatus, State, StateInfo
 from headrace.herder.requests import RestartRequest
 from headrace.herder.restarts import restart_plan
 
@@ -29,10 +29,10 @@ def test_flags_choose_what_is_restarted(
     """Of a connector that runs, with a task that has failed; what is chosen shows as RESTARTING, trace and all."""
     status = ConnectorStatus(
         name="c",
-        connector=Standing(state=State.RUNNING, worker_id="w", version="1"),
+        connector=StateInfo(state=State.RUNNING, worker_id="w", version="1"),
         tasks=[
-            Standing(task=0, state=State.RUNNING, worker_id="w", version="1"),
-            Standing(task=1, state=State.FAILED, worker_id="w", trace="it broke"),
+            StateInfo(task=0, state=State.RUNNING, worker_id="w", version="1"),
+            StateInfo(task=1, state=State.FAILED, worker_id="w", trace="it broke"),
         ],
         type="source",
     )

@@ -15,7 +15,7 @@ from headrace.observe.events import (
     SlotProgress,
     TaskCounts,
 )
-from headrace.observe.metrics import OF_CONNECTOR, OF_TASK, OF_WORKER, ConnectorStanding, Metrics
+from headrace.observe.metrics import OF_CONNECTOR, OF_TASK, OF_WORKER, ConnectorSnapshot, Metrics
 
 COUNTS = TaskCounts(
     task=0,
@@ -32,7 +32,7 @@ COUNTS = TaskCounts(
     commits=Amounts(count=4, total=1.0, least=0.1, most=0.7),
     transaction_sizes=Amounts(count=3, total=6, least=1, most=3),
 )
-STANDING = ConnectorStanding(
+SNAPSHOT = ConnectorSnapshot(
     name='c"\n\\',
     type="source",
     class_name="files",
@@ -47,11 +47,11 @@ def measured() -> Metrics:
     """The metrics of a worker with one connector that runs."""
     counts = Counts(clock=lambda: 3.0)
     counts(ConnectorFailed(connector="c", reason="x"))
-    counts(ConnectorStarted(connector=STANDING.name))
-    counts(MicroBatchStarted(connector=STANDING.name, slots=1))
+    counts(ConnectorStarted(connector=SNAPSHOT.name))
+    counts(MicroBatchStarted(connector=SNAPSHOT.name, slots=1))
     counts(
         SlotProgress(
-            connector=STANDING.name,
+            connector=SNAPSHOT.name,
             records=0,
             bytes=0,
             committed_records=0,
@@ -59,7 +59,7 @@ def measured() -> Metrics:
             tasks=(COUNTS,),
         )
     )
-    return Metrics(counts, lambda: [STANDING])
+    return Metrics(counts, lambda: [SNAPSHOT])
 
 
 def samples(text: str) -> dict[Sample, float]:
@@ -118,7 +118,7 @@ def test_the_worker_is_reported_without_labels(name: str, value: float):
 def test_a_task_is_reported_by_its_connector_and_number(name: str, value: float):
     """A name is escaped; a task that has done nothing has no such sample."""
     found = samples(measured().text())
-    labels = {"connector": STANDING.name}
+    labels = {"connector": SNAPSHOT.name}
 
     assert value == found[name, frozenset({**labels, "task": "0"}.items())]
     assert (name, frozenset({**labels, "task": "1"}.items())) not in found
@@ -127,7 +127,7 @@ def test_a_task_is_reported_by_its_connector_and_number(name: str, value: float)
 def test_words_are_labels():
     """Of metrics that are always 1, in lower case where they are states."""
     found = samples(measured().text())
-    connector = {"connector": STANDING.name}
+    connector = {"connector": SNAPSHOT.name}
     words = {
         ("connector_metrics_status", "status", "running"),
         ("connector_metrics_connector_type", "connector_type", "source"),
@@ -147,7 +147,7 @@ def test_words_are_labels():
 def test_tasks_are_counted_by_their_state():
     """All of them, and none where there is none."""
     found = samples(measured().text())
-    labels = frozenset({"connector": STANDING.name}.items())
+    labels = frozenset({"connector": SNAPSHOT.name}.items())
     numbers = {
         state: found[f"connect_worker_metrics_connector_{state}_task_count", labels]
         for state in ("total", "running", "failed", "paused", "restarting", "destroyed")

@@ -11,8 +11,9 @@ from importlib.resources import files
 from typing import Any
 
 from headrace.herder.answers import TargetState
-from headrace.herder.protocol import Herder, standings
+from headrace.herder.protocol import Herder
 from headrace.herder.requests import CreateRequest, OffsetChange
+from headrace.herder.statuses import connector_snapshots
 from headrace.observe.counts import Counts
 from headrace.observe.log_levels import LEVELS, Levels
 from headrace.observe.metrics import Metrics
@@ -121,7 +122,7 @@ def described_worker() -> Iterator[DescribedWorker]:
             herder,
             RestConfig.parse({"listeners": "http://127.0.0.1:0"}),
             levels=own_levels(),
-            metrics=Metrics(Counts(), lambda: standings(herder)).text,
+            metrics=Metrics(Counts(), lambda: connector_snapshots(herder)).text,
         )
         server.start()
         try:

@@ -19,8 +19,8 @@ from headrace.herder.answers import (
     Plugin,
     PluginKind,
     ServerInfo,
-    Standing,
     State,
+    StateInfo,
     TaskId,
     TaskInfo,
     WorkerHealth,
@@ -124,8 +124,8 @@ class FakeHerder:
         """See ``Herder``."""
         if name not in self.configs:
             raise NotFoundError(f"No status found for connector {name}")
-        connector = Standing(state=State.RUNNING, worker_id=WORKER, version="1.0")
-        task = Standing(task=0, state=State.FAILED, worker_id=WORKER, trace=self.trace)
+        connector = StateInfo(state=State.RUNNING, worker_id=WORKER, version="1.0")
+        task = StateInfo(task=0, state=State.FAILED, worker_id=WORKER, trace=self.trace)
         return ConnectorStatus(name=name, connector=connector, tasks=[task], type="source")
 
     def tasks(self, name: str) -> Sequence[TaskInfo]:

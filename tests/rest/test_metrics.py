@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from headrace.herder.protocol import standings
+from headrace.herder.statuses import connector_snapshots
 from headrace.observe.counts import Counts
 from headrace.observe.metrics import Metrics
 from headrace.rest.config import RestConfig
@@ -18,7 +18,7 @@ from rest.fake_herder import FakeHerder
 @pytest.fixture
 def measured(herder: FakeHerder) -> Iterator[httpx.Client]:
     """A client of a server that is measured."""
-    metrics = Metrics(Counts(), lambda: standings(herder))
+    metrics = Metrics(Counts(), lambda: connector_snapshots(herder))
     config = RestConfig.parse({"listeners": "http://127.0.0.1:0"})
     server = RestServer(herder, config, metrics=metrics.text)
     server.start()
@@ -58,4 +58,4 @@ def test_a_connector_that_is_deleted_meanwhile_is_left_out(herder: FakeHerder):
         def connectors(self) -> list[str]:
             return ["gone", "c"]
 
-    assert ["c"] == [each.name for each in standings(Deleting(configs=herder.configs))]
+    assert ["c"] == [each.name for each in connector_snapshots(Deleting(configs=herder.configs))]

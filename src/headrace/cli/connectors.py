@@ -18,7 +18,7 @@ from headrace.herder.answers import TargetState
 from headrace.herder.requests import OffsetChange
 
 
-class Standing(msgspec.Struct, frozen=True):
+class StateInfo(msgspec.Struct, frozen=True):
     """The state of a connector, or of a task, which has an *id*."""
 
     state: str
@@ -32,8 +32,8 @@ class Status(msgspec.Struct, frozen=True):
     """``GET /connectors/{name}/status``."""
 
     name: str
-    connector: Standing
-    tasks: Sequence[Standing]
+    connector: StateInfo
+    tasks: Sequence[StateInfo]
 
 
 class Info(msgspec.Struct, frozen=True):
@@ -113,8 +113,8 @@ def creation_lines(created: Info, *, dry_run: bool) -> Iterator[str]:
         yield created.initial_offsets_response
 
 
-def _restarts(standing: Standing) -> bool:
-    return standing.state == "RESTARTING"
+def _restarts(info: StateInfo) -> bool:
+    return info.state == "RESTARTING"
 
 
 def _tasks(status: Status) -> str:

@@ -25,9 +25,9 @@ from headrace.config.config_files import (
 )
 from headrace.config.state_file import make_folder, state_path
 from headrace.config.worker_config import WorkerConfig
-from headrace.herder.protocol import standings
 from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.startup import create_or_update
+from headrace.herder.statuses import connector_snapshots
 from headrace.observe.counts import Counts
 from headrace.observe.event_log import EventLog
 from headrace.observe.events import to_all
@@ -229,7 +229,7 @@ def _serve(
             worker_id=binding.worker_id,
         ) as herder,
     ):
-        metrics = Metrics(counts, partial(standings, herder))
+        metrics = Metrics(counts, partial(connector_snapshots, herder))
         server = RestServer(herder, rest, binding=binding, metrics=metrics.text)
         only = [each.name for each in files] if only_files else None
         return _served(herder, server, Loading(files, herder), only=only)

@@ -70,7 +70,7 @@ class TaskInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class StateInfo:
     """The state of a connector (*task* ``None``) or one of its tasks; FAILED ones have a *trace*."""
 
     task: int | None = None
@@ -85,8 +85,8 @@ class ConnectorStatus:
     """A connector's state and those of its tasks, by their numbers."""
 
     name: str
-    connector: Standing
-    tasks: Sequence[Standing]
+    connector: StateInfo
+    tasks: Sequence[StateInfo]
     type: str
 
 

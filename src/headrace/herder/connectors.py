@@ -16,7 +16,7 @@ from headrace.herder.reconciler import Reconciler
 from headrace.herder.request_queue import RequestQueue
 from headrace.herder.requests import CreateRequest, named
 from headrace.herder.services import LocalServices
-from headrace.herder.status_writer import HerderStatuses
+from headrace.herder.statuses import HerderStatuses
 from headrace.runtime.runs import LEAVE_SECONDS
 from headrace.storage.protocols import StoredConnector
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from headrace.connect.setting import Setting
@@ -19,9 +19,7 @@ from headrace.herder.answers import (
     TaskInfo,
     WorkerHealth,
 )
-from headrace.herder.errors import NotFoundError
 from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest
-from headrace.observe.metrics import ConnectorStanding
 
 Config = Mapping[str, str | None]
 """A connector's configuration as a request gave it: ``None`` where JSON had null."""
@@ -162,25 +160,3 @@ class Herder(Protocol):
     def validate(self, plugin: str, config: Config) -> ConfigInfos:
         """The validation of *config*; problems are part of the answer, not errors."""
         ...
-
-
-def standings(herder: Herder) -> Sequence[ConnectorStanding]:
-    """The current state of every connector of *herder*; called on the thread that collects metrics."""
-    return list(_standings(herder))
-
-
-def _standings(herder: Herder) -> Iterator[ConnectorStanding]:
-    for name in herder.connectors():
-        try:
-            status, info = herder.status(name), herder.info(name)
-        except NotFoundError:
-            # Deleted since its name was read.
-            continue
-        yield ConnectorStanding(
-            name=name,
-            type=status.type,
-            class_name=info.config.get("connector.class") or "",
-            state=status.connector.state.value,
-            version=status.connector.version,
-            tasks={each.task: each.state.value for each in status.tasks if each.task is not None},
-        )

@@ -13,8 +13,6 @@ from headrace.herder.answers import (
     ConfigInfos,
     ConnectorInfo,
     ConnectorStatus,
-    Standing,
-    State,
     TargetState,
     TaskId,
     TaskInfo,
@@ -22,11 +20,9 @@ from headrace.herder.answers import (
 from headrace.herder.errors import BadRequestError, NotFoundError, RequestError, refusal
 from headrace.herder.protocol import Config
 from headrace.herder.services import ConnectorValidator, LocalServices
+from headrace.herder.statuses import connector_status
 from headrace.observe.secret_masking import Secrets
-from headrace.storage.protocols import (
-    Status,
-    StoredConnector,
-)
+from headrace.storage.protocols import StoredConnector
 
 _NOTHING: Final = Secrets()
 
@@ -181,18 +177,7 @@ class ConnectorQueries:
     def status(self, name: str) -> ConnectorStatus:
         """The states of the connector and its tasks."""
         stored = self.stored(name, unknown="No status found for connector {}")
-        statuses = self._local.statuses.statuses(name)
-        own = statuses.get(None)
-        return ConnectorStatus(
-            name=name,
-            connector=self._standing(own, None),
-            tasks=[
-                self._standing(status, task)
-                for task, status in statuses.items()
-                if task is not None
-            ],
-            type=self._type(stored),
-        )
+        return connector_status(self._local, name, type_=self._type(stored))
 
     def _tasks(self, stored: StoredConnector) -> list[TaskInfo]:
         if stored.target_state == TargetState.STOPPED:
@@ -205,18 +190,6 @@ class ConnectorQueries:
             )
             for task, config in enumerate(configs)
         ]
-
-    def _standing(self, status: Status | None, task: int | None) -> Standing:
-        if status is None:
-            # It is being created, or deleted.
-            return Standing(state=State.UNASSIGNED, worker_id=self._local.worker_id, task=task)
-        return Standing(
-            task=task,
-            state=State(status.state),
-            worker_id=status.worker_id,
-            version=status.version,
-            trace=status.trace,
-        )
 
     def _type(self, stored: StoredConnector) -> str:
         named = stored.config.get(CONNECTOR_CLASS) or ""

@@ -27,7 +27,7 @@ from headrace.herder.queries import unresolved
 from headrace.herder.request_queue import RequestQueue
 from headrace.herder.restarts import AutomaticRestarts
 from headrace.herder.services import KafkaServices, LocalServices
-from headrace.herder.status_writer import HerderStatuses
+from headrace.herder.statuses import HerderStatuses
 from headrace.observe.events import ConnectorFailed
 from headrace.observe.secret_masking import Secrets
 from headrace.runtime.runs import NewRun, Run

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from headrace.config.connector_config import ConnectorConfig
-from headrace.herder.answers import ConnectorStatus, Standing, State, TargetState
+from headrace.herder.answers import ConnectorStatus, State, StateInfo, TargetState
 from headrace.herder.errors import ConflictError, NotFoundError, ServerError
 from headrace.herder.queries import ConnectorQueries
 from headrace.herder.request_queue import RequestQueue
 from headrace.herder.requests import RestartRequest
 from headrace.herder.services import LocalServices
-from headrace.herder.status_writer import HerderStatuses
+from headrace.herder.statuses import HerderStatuses
 from headrace.runtime.runs import LEAVE_SECONDS
 from headrace.storage.protocols import StoredConnector
 
@@ -59,13 +59,13 @@ def restart_plan(request: RestartRequest, status: ConnectorStatus) -> RestartPla
     return RestartPlan(connector=connector, tasks=tasks, status=shown)
 
 
-def _is_chosen(standing: Standing, request: RestartRequest) -> bool:
-    return not request.only_failed or standing.state is State.FAILED
+def _is_chosen(info: StateInfo, request: RestartRequest) -> bool:
+    return not request.only_failed or info.state is State.FAILED
 
 
-def _restarting(standing: Standing) -> Standing:
+def _restarting(info: StateInfo) -> StateInfo:
     # With the trace of the failure that caused it, as in Kafka Connect.
-    return replace(standing, state=State.RESTARTING)
+    return replace(info, state=State.RESTARTING)
 
 
 class RestartRequests:

@@ -14,7 +14,7 @@ from headrace.herder.reconciler import Reconciler
 from headrace.herder.request_queue import KafkaReadiness, RequestQueue, Stages
 from headrace.herder.requests import CreateRequest
 from headrace.herder.services import KafkaServices, LocalServices
-from headrace.herder.status_writer import HerderStatuses
+from headrace.herder.statuses import HerderStatuses
 from headrace.runtime.services import RunSpec
 from headrace.storage.protocols import StoredConnector
 

@@ -48,7 +48,7 @@ class Metric(Generic[_T]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectorStanding:
+class ConnectorSnapshot:
     """A connector's *state* and those of its *tasks*, by their numbers, with Kafka Connect's names.
 
     *version* is ``None`` while it is not known; *type* is ``source`` or ``unknown``.
@@ -62,7 +62,7 @@ class ConnectorStanding:
     tasks: Mapping[int, str]
 
 
-Standings = Callable[[], Sequence[ConnectorStanding]]
+ConnectorSnapshots = Callable[[], Sequence[ConnectorSnapshot]]
 """Returns the current states of all connectors; called when metrics are requested, on that thread."""
 
 
@@ -76,7 +76,7 @@ class WorkerSnapshot:
     """The data of the worker's metrics."""
 
     counts: CountsSnapshot
-    connectors: Sequence[ConnectorStanding]
+    connectors: Sequence[ConnectorSnapshot]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,17 +144,17 @@ OF_WORKER: Final = (
 )
 
 
-def _tasks_in(state: str) -> Callable[[ConnectorStanding], float]:
+def _tasks_in(state: str) -> Callable[[ConnectorSnapshot], float]:
     return lambda connector: sum(each.lower() == state for each in connector.tasks.values())
 
 
 def _connector(
-    attribute: str, doc: str, value: Callable[[ConnectorStanding], str | None]
-) -> Metric[ConnectorStanding]:
+    attribute: str, doc: str, value: Callable[[ConnectorSnapshot], str | None]
+) -> Metric[ConnectorSnapshot]:
     return Metric(group="connector-metrics", attribute=attribute, kind=_WORD, doc=doc, value=value)
 
 
-OF_CONNECTOR: Final[Sequence[Metric[ConnectorStanding]]] = (
+OF_CONNECTOR: Final[Sequence[Metric[ConnectorSnapshot]]] = (
     Metric(
         group="connect-worker-metrics",
         attribute="connector-total-task-count",
@@ -360,9 +360,9 @@ class Metrics:
     Any thread may call. Workers in one process share nothing.
     """
 
-    def __init__(self, counts: Counts, standings: Standings) -> None:
+    def __init__(self, counts: Counts, connector_snapshots: ConnectorSnapshots) -> None:
         self._counts = counts
-        self._standings = standings
+        self._connector_snapshots = connector_snapshots
 
     def text(self) -> str:
         """All metrics now, in Prometheus' text format."""
@@ -379,7 +379,7 @@ class Metrics:
 
     def collect(self) -> Iterator[Family]:
         """Every metric that has a value; called by the registry."""
-        connectors = self._standings()
+        connectors = self._connector_snapshots()
         self._counts.keep([each.name for each in connectors])
         counts = self._counts.snapshot()
         worker = [(dict[str, str](), WorkerSnapshot(counts=counts, connectors=connectors))]
@@ -391,7 +391,7 @@ class Metrics:
 
 
 def _tasks(
-    connectors: Sequence[ConnectorStanding], counts: CountsSnapshot
+    connectors: Sequence[ConnectorSnapshot], counts: CountsSnapshot
 ) -> list[tuple[_Labels, TaskSnapshot]]:
     states = {(each.name, task): state for each in connectors for task, state in each.tasks.items()}
     return [

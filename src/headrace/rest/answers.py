@@ -20,7 +20,7 @@ from headrace.herder.answers import (
     PastChange,
     Plugin,
     ServerInfo,
-    Standing,
+    StateInfo,
     TaskId,
     TaskInfo,
     WorkerHealth,
@@ -79,13 +79,13 @@ def status(found: ConnectorStatus) -> Json:
     """The states of a connector and its tasks, those by their numbers."""
     return {
         "name": found.name,
-        "connector": standing(found.connector),
-        "tasks": [standing(each) for each in sorted(found.tasks, key=_number)],
+        "connector": state_info(found.connector),
+        "tasks": [state_info(each) for each in sorted(found.tasks, key=_number)],
         "type": found.type,
     }
 
 
-def standing(found: Standing) -> Json:
+def state_info(found: StateInfo) -> Json:
     """One state: ``version`` is always shown, ``trace`` only when there is one."""
     numbered: Json = {} if found.task is None else {"id": found.task}
     shown: Json = {
@@ -216,7 +216,7 @@ def _task_id(task_id: TaskId) -> Json:
     return {"connector": task_id.connector, "task": task_id.task}
 
 
-def _number(found: Standing) -> int:
+def _number(found: StateInfo) -> int:
     return -1 if found.task is None else found.task
 
 

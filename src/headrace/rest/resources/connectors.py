@@ -130,7 +130,7 @@ class States:
         found = next((each for each in tasks if each.task == number), None)
         if found is None:
             raise missing
-        return ApiResponse(content=wire.standing(found))
+        return ApiResponse(content=wire.state_info(found))
 
     def pause(self, request: ApiRequest) -> ApiResponse:
         """``PUT …/pause``."""

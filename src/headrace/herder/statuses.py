@@ -1,12 +1,18 @@
-"""The statuses that the herder itself writes; connectors' runs write the others."""
+"""Statuses of connectors and tasks: those that requests and metrics read, and those that the herder itself writes.
+
+Connectors' runs write the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from headrace.config.connector_config import CONNECTOR_CLASS
-from headrace.herder.answers import State
+from headrace.herder.answers import ConnectorStatus, State, StateInfo
+from headrace.herder.errors import NotFoundError
+from headrace.herder.protocol import Herder
 from headrace.herder.services import LocalServices
+from headrace.observe.metrics import ConnectorSnapshot
 from headrace.storage.protocols import Status
 
 
@@ -65,3 +71,53 @@ class HerderStatuses:
         stored = self._local.configs.connector(name)
         named = None if stored is None else stored.config.get(CONNECTOR_CLASS)
         return None if named is None else self._local.validator.connector_version(named)
+
+
+def connector_status(local: LocalServices, name: str, *, type_: str) -> ConnectorStatus:
+    """The states of the connector, which has been stored and is of this *type_*, and of its tasks."""
+    statuses = local.statuses.statuses(name)
+    return ConnectorStatus(
+        name=name,
+        connector=_state_info(local, statuses.get(None), None),
+        tasks=[
+            _state_info(local, status, task)
+            for task, status in statuses.items()
+            if task is not None
+        ],
+        type=type_,
+    )
+
+
+def _state_info(local: LocalServices, status: Status | None, task: int | None) -> StateInfo:
+    if status is None:
+        # It is being created, or deleted.
+        return StateInfo(state=State.UNASSIGNED, worker_id=local.worker_id, task=task)
+    return StateInfo(
+        task=task,
+        state=State(status.state),
+        worker_id=status.worker_id,
+        version=status.version,
+        trace=status.trace,
+    )
+
+
+def connector_snapshots(herder: Herder) -> Sequence[ConnectorSnapshot]:
+    """The current state of every connector of *herder*; called on the thread that collects metrics."""
+    return list(_connector_snapshots(herder))
+
+
+def _connector_snapshots(herder: Herder) -> Iterator[ConnectorSnapshot]:
+    for name in herder.connectors():
+        try:
+            status, info = herder.status(name), herder.info(name)
+        except NotFoundError:
+            # Deleted since its name was read.
+            continue
+        yield ConnectorSnapshot(
+            name=name,
+            type=status.type,
+            class_name=info.config.get("connector.class") or "",
+            state=status.connector.state.value,
+            version=status.connector.version,
+            tasks={each.task: each.state.value for each in status.tasks if each.task is not None},
+        )
