@@ -52,15 +52,15 @@ def test_the_worker_s_name_at_other_addresses_is_another_topic_unless_its_cluste
 
     assert own is not None
     assert ("all", "z:1") == (own.topic, own.reader["bootstrap.servers"])
-    assert {"bootstrap.servers": "a:1,b:1"} == own.namesake
+    assert {"bootstrap.servers": "a:1,b:1"} == own.worker_connection
 
 
-def test_a_topic_of_another_name_has_no_namesake() -> None:
+def test_a_topic_of_another_name_needs_no_connection_to_the_worker_s_cluster() -> None:
     """No one has to be asked."""
     own = _own(_config(offsets_storage_topic="mine", producer_override_bootstrap_servers="z:1"))
 
     assert own is not None
-    assert own.namesake is None
+    assert own.worker_connection is None
 
 
 def test_it_is_made_as_the_worker_s() -> None:

@@ -110,16 +110,16 @@ def test_callers_of_a_closed_store_are_asked_to_retry() -> None:
             use()
 
 
-NAMESAKE: Mapping[str, str] = {"bootstrap.servers": "127.0.0.1:1"}
+WORKER_CONNECTION: Mapping[str, str] = {"bootstrap.servers": "127.0.0.1:1"}
 
 
 @pytest.mark.parametrize("same", [False, True])
-def test_a_namesake_in_the_same_cluster_is_the_worker_s_store(
+def test_a_same_named_topic_in_the_same_cluster_is_the_worker_s_store(
     stage: OpenedStores, *, same: bool
 ) -> None:
     """Written once, and nothing is copied."""
     stage.same = same
-    offsets = stage.stores.of(_named(own=replace(OWN, namesake=NAMESAKE)))
+    offsets = stage.stores.of(_named(own=replace(OWN, worker_connection=WORKER_CONNECTION)))
     offsets.put({A: {"at": 1}})
     stage.stores.close()
     (topic,) = stage.opened
@@ -133,7 +133,7 @@ def test_a_namesake_in_the_same_cluster_is_the_worker_s_store(
 def test_nothing_is_written_while_it_is_not_known_whose_topic_it_is(stage: OpenedStores) -> None:
     """Whoever asks hears which cluster did not answer."""
     stage.same = RetriableError("no answer.")
-    offsets = stage.stores.of(_named(own=replace(OWN, namesake=NAMESAKE)))
+    offsets = stage.stores.of(_named(own=replace(OWN, worker_connection=WORKER_CONNECTION)))
 
     with pytest.raises(RetriableError, match="no answer"):
         offsets.put({A: {"at": 1}})

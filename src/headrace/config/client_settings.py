@@ -156,8 +156,8 @@ class ConnectorOffsetsTopic:
     """A topic of source offsets besides the worker's, in the cluster that the connector's tasks write to.
 
     *partitions* and *replication* are for creating it, as for the worker's. *reader*, *writer* and *admin* are
-    settings of clients, in the Java client's names. Where the worker's own topic has the same name, *namesake* has the
-    settings of a client of the worker's cluster: at other addresses it may be the same topic.
+    settings of clients, in the Java client's names. Where the worker's own topic has the same name, *worker_connection*
+    has the settings of a client of the worker's cluster: at other addresses it may be the same topic.
     """
 
     topic: str
@@ -166,7 +166,12 @@ class ConnectorOffsetsTopic:
     reader: Mapping[str, str] = field(repr=False)
     writer: Mapping[str, str] = field(repr=False)
     admin: Mapping[str, str] = field(repr=False)
-    namesake: Mapping[str, str] | None = field(default=None, repr=False)
+    worker_connection: Mapping[str, str] | None = field(default=None, repr=False)
+
+    @property
+    def is_same_named(self) -> bool:
+        """Whether the worker's own topic has the same name."""
+        return self.worker_connection is not None
 
 
 def connector_offsets_topic(
@@ -190,7 +195,7 @@ def connector_offsets_topic(
         reader={**connection_settings(producer), **servers, **connection_settings(readers)},
         writer=producer,
         admin=admins,
-        namesake=worker.connection() if topic == worker_topic else None,
+        worker_connection=worker.connection() if topic == worker_topic else None,
     )
 
 

@@ -57,7 +57,7 @@ class OffsetRequests:
 
     def offsets(self, name: str) -> Sequence[ConnectorOffset]:
         """The committed offsets."""
-        own = self._own_offsets(self._queries.stored(name))
+        own = self._offsets_topic(self._queries.stored(name))
         changes = self._kafka_readiness.kafka().changes
         with self._stages.during(f"reading the offsets of connector {name}"):
             return changes.read(name, own)
@@ -178,7 +178,7 @@ class OffsetRequests:
         ended = self._queue.ask(stage, lambda: self._reconciler.quiet(name))
         self._connectors.await_end(name, ended, outcome)
 
-    def _own_offsets(self, stored: StoredConnector) -> ConnectorOffsetsTopic | None:
+    def _offsets_topic(self, stored: StoredConnector) -> ConnectorOffsetsTopic | None:
         """Its own offsets topic; a configuration that names none is not parsed any further."""
         return self._run_spec(stored).offsets_topic if OFFSETS_TOPIC_KEY in stored.config else None
 

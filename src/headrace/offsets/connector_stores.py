@@ -238,7 +238,7 @@ class ConnectorOffsetStores:
     def _opened(self, name: str, own: ConnectorOffsetsTopic) -> ConnectorOffsets:
         topic = self._topic(own)
         both = ConnectorTopicOffsets(name, topic, worker=self.worker, copies=self.copies)
-        if own.namesake is None:
+        if not own.is_same_named:
             return both
         worker_offsets = WorkerOffsets(self.worker, name, self.copies)
         return SameNamedTopicOffsets(topic.is_worker_topic, own=both, worker=worker_offsets)

@@ -80,11 +80,11 @@ class KafkaConnectorTopic:
             raise RetriableError(CLOSED)
 
     def _is_in_worker_cluster(self) -> bool:
-        if self._own.namesake is None:
+        if self._own.worker_connection is None:
             return False
         ids = [
             KafkaAdmin(client_config(each)).cluster_id(_deadline())
-            for each in (self._own.admin, self._own.namesake)
+            for each in (self._own.admin, self._own.worker_connection)
         ]
         return ids[0] == ids[1] != ""
 

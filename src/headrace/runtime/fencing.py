@@ -255,7 +255,7 @@ class Ownership:
         own = self._spec.offsets_topic
         # If the connector has no topic of its own any more, nothing else has the last offsets of that topic.
         self._services.offsets.copies.write_with(
-            self._spec.name, self._copies.put, keep=own is None or own.namesake is not None
+            self._spec.name, self._copies.put, keep=own is None or own.is_same_named
         )
 
     def check_write(
