@@ -99,6 +99,16 @@ def test_a_partition_that_is_no_object_is_wrong_usage(shell: Shell, given: str):
     assert "PARTITION" in shell.failed("offsets", "set", "c", given, "{}", code=2)
 
 
+@pytest.mark.parametrize("depth", [200, 1_000, 100_000])
+@pytest.mark.parametrize("at", [0, 1])
+def test_json_that_is_nested_too_deeply_is_wrong_usage(shell: Shell, at: int, depth: int):
+    """In the same words as in files and requests, however deep it is."""
+    given = ['{"file":"a"}', '{"at":9}']
+    given[at] = '{"a":' * depth + "1" + "}" * depth
+    shown = shell.failed("offsets", "set", "c", *given, code=2)
+    assert "It is nested deeper than 100 levels." in shown
+
+
 def test_json_whose_quotes_the_shell_has_removed_is_explained(shell: Shell):
     """What reaches the command is not what was typed."""
     shown = shell.failed("offsets", "set", "c", '{"file":"a"}', "{at:1}", code=2)
@@ -297,6 +307,7 @@ def test_a_file_of_a_java_worker_is_imported(shell: Shell, worker: Worker, tmp_p
     [
         (b"", "It is not JSON"),
         (b"[" * 100_000, "It is nested deeper than 100 levels"),
+        (b"[" * 1_000 + b"]" * 1_000, "It is nested deeper than 100 levels"),
         (b"[]", "the array 'offsets'"),
         (b'{"offsets":[{"partition":1,"offset":null}]}', "not an object"),
         (b"\xac\xed\x00\x05", "in the middle of the offsets"),

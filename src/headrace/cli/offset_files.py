@@ -14,7 +14,7 @@ import msgspec
 from headrace.connect.errors import ConnectError
 from headrace.connect.partition import SourcePartition
 from headrace.herder.answers import ConnectorOffset
-from headrace.herder.requests import TOO_DEEP, OffsetChange
+from headrace.herder.requests import TOO_DEEP, OffsetChange, is_too_deep
 from headrace.offsets.codec import json_text
 from headrace.offsets.java_file import OffsetsFileError, java_offsets
 
@@ -128,7 +128,7 @@ def _of_java(content: bytes, connector: str) -> Sequence[Entry]:
 
 
 class DocumentError(ValueError):
-    """The text is not a file of offsets; the message says why."""
+    """The text is not a file of offsets, or is nested too deeply; the message says why."""
 
 
 def exported(offsets: Iterable[ConnectorOffset]) -> str:
@@ -143,17 +143,29 @@ def exported(offsets: Iterable[ConnectorOffset]) -> str:
     return f'{{"offsets":[\n{joined}\n]}}\n'
 
 
+def parsed_json(text: str) -> object:
+    """The value in *text*, which may be nested as deeply as a request's body.
+
+    Raises :class:`DocumentError` when it is nested deeper, and ``json.JSONDecodeError`` when it is not JSON.
+    """
+    try:
+        value: object = json.loads(text)
+    except RecursionError:
+        raise DocumentError(f"It is {TOO_DEEP}") from None
+    if is_too_deep(value):
+        raise DocumentError(f"It is {TOO_DEEP}")
+    return value
+
+
 def imported(text: str) -> list[OffsetChange]:
     """The changes that a file asks for; their partitions and offsets are not validated here.
 
     Raises :class:`DocumentError`.
     """
     try:
-        parsed = cast("object", json.loads(text))
-    except ValueError as error:
+        parsed = parsed_json(text)
+    except json.JSONDecodeError as error:
         raise DocumentError(f"It is not JSON: {error}") from error
-    except RecursionError:
-        raise DocumentError(f"It is {TOO_DEEP}") from None
     match parsed:
         case {"offsets": list(elements)} if len(cast("dict[str, object]", parsed)) == 1:
             return [_change(element) for element in cast("list[object]", elements)]

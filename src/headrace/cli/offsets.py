@@ -14,10 +14,12 @@ import msgspec
 
 from headrace.cli.offset_files import (
     STANDARD,
+    DocumentError,
     Entry,
     OffsetFileError,
     Offsets,
     Values,
+    parsed_json,
     read_offsets,
     sent,
     text,
@@ -198,8 +200,10 @@ def _values_or_null(ctx: click.Context, parameter: click.Parameter, given: str) 
 
 def _json(given: str) -> object:
     try:
-        return json.loads(given)
-    except ValueError as error:
+        return parsed_json(given)
+    except DocumentError as error:
+        raise click.BadParameter(f"{error}.") from None
+    except json.JSONDecodeError as error:
         raise click.BadParameter(
             f"{given} is not JSON: {error}. In a shell, put it in single quotes: '{{\"position\": 7}}'."
         ) from error
