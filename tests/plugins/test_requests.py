@@ -6,7 +6,7 @@ import pytest
 
 from headrace.connect.errors import ConfigError
 from headrace.herder.errors import BadRequestError, ServerError, refusal
-from headrace.plugins.validation_errors import refused_null
+from headrace.plugins.config_def import refused_null
 from plugins.judged import (
     CONNECTOR,
     FILE_STREAM,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.plugins.validation_errors import refused_null
+from headrace.plugins.config_def import refused_null
 from plugins.judged import (
     JSON,
     errors,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.herder.answers import value_text
-from headrace.plugins.validation_errors import refused_null
+from headrace.plugins.config_def import refused_null
 from plugins.judged import (
     FILE_STREAM,
     JSON,

@@ -19,7 +19,7 @@ from headrace.config.providers import Resolution
 from headrace.connect.config import Config, Problem
 from headrace.connect.setting import Setting, SettingType
 from headrace.herder.answers import Plugin, PluginKind
-from headrace.plugins.config_def import versioned
+from headrace.plugins.config_def import reading, versioned
 from headrace.plugins.discovery import (
     ABSTRACT,
     WRONG_KIND,
@@ -32,7 +32,6 @@ from headrace.plugins.discovery import (
     unusable,
     wrong_kind,
 )
-from headrace.plugins.validation_errors import reading
 from headrace.plugins.versions import version_problem
 from headrace.task.connector_spec import PluginChoice, StageChoice
 from headrace.transforms.catalogue import (

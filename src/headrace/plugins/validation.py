@@ -27,8 +27,12 @@ from headrace.connect.errors import ConfigError
 from headrace.connect.setting import HIDDEN, Setting, SettingType
 from headrace.herder.answers import CheckedKey, ConfigInfos, ConfigValue, value_text
 from headrace.plugins.config_def import (
+    Reading,
+    ValidationErrors,
     framework_settings,
     in_worker,
+    reading,
+    refused_null,
     section_keys,
     section_problems,
     sections,
@@ -53,7 +57,6 @@ from headrace.plugins.transforms import (
     setting_problems,
     shown_class,
 )
-from headrace.plugins.validation_errors import Reading, ValidationErrors, reading, refused_null
 from headrace.plugins.versions import connector_version_problems, version_key
 
 _log = logging.getLogger(__name__)
