@@ -14,6 +14,7 @@ from headrace.cli.offset_files import Entry, read_offsets, sent
 from headrace.cli.table import one_line, table
 from headrace.cli.worker_options import CommandContext, completed_names, with_worker
 from headrace.config.config_files import ConnectorFile, read_connector_file
+from headrace.config.connector_config import CONNECTOR_CLASS
 from headrace.herder.answers import TargetState
 from headrace.herder.requests import OffsetChange
 
@@ -123,7 +124,7 @@ def _tasks(status: Status) -> str:
 
 
 def _class(info: Info) -> str:
-    return info.config.get("connector.class") or "-"
+    return info.config.get(CONNECTOR_CLASS) or "-"
 
 
 _FILE = click.Path(path_type=Path)

@@ -15,6 +15,9 @@ from headrace.herder.errors import BadRequestError
 NOTHING_GIVEN: Final = "Partitions / offsets need to be provided for an alter offsets request"
 """The error of a request to alter offsets that has none."""
 
+REQUEST_SECONDS: Final = 90.0
+"""How long Kafka Connect waits for its herder to answer a request."""
+
 MOST_NAME_BYTES: Final = 4096
 """How long a connector's name may be in a URL. It is half of what servers take of a request's line and headers (8 KiB), and
 far below what Kafka takes as a transactional id or a record's key."""

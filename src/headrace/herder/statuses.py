@@ -116,7 +116,7 @@ def _connector_snapshots(herder: Herder) -> Iterator[ConnectorSnapshot]:
         yield ConnectorSnapshot(
             name=name,
             type=status.type,
-            class_name=info.config.get("connector.class") or "",
+            class_name=info.config.get(CONNECTOR_CLASS) or "",
             state=status.connector.state.value,
             version=status.connector.version,
             tasks={each.task: each.state.value for each in status.tasks if each.task is not None},

@@ -33,6 +33,9 @@ T = TypeVar("T")
 _STEP_SECONDS = 5.0
 _PAUSE_SECONDS = 0.2
 
+ANSWER_SECONDS: Final = 15.0
+"""How long a worker waits for Kafka's answer to a request; a late one is reported, and the request retried."""
+
 UNREACHABLE: Final = (
     "Failed to connect to and describe Kafka cluster. "
     "Check worker's broker connection and security properties."

@@ -17,7 +17,7 @@ from headrace.connect.errors import (
 )
 from headrace.herder.answers import ConnectorOffset, PartitionLag
 from headrace.herder.errors import NotFoundError, ServerError
-from headrace.herder.requests import OffsetChange
+from headrace.herder.requests import REQUEST_SECONDS, OffsetChange
 from headrace.observe.secret_masking import without_secrets
 from headrace.offsets.alteration import (
     Change,
@@ -45,8 +45,6 @@ from headrace.storage.protocols import (
 )
 
 _log = logging.getLogger(__name__)
-# What Kafka Connect gives to a whole request.
-_HOOK_SECONDS = 90.0
 _DONE = {
     Operation.ALTER: "altered",
     Operation.RESET: "reset",
@@ -76,7 +74,7 @@ class OffsetChanges:
         store: ChangeStore,
         *,
         keep: Retention | None = None,
-        hook_seconds: float = _HOOK_SECONDS,
+        hook_seconds: float = REQUEST_SECONDS,
         now_ms: Callable[[], int] = _now_ms,
     ) -> None:
         self._services = services

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from headrace.config.client_settings import OFFSETS_TOPIC_KEY, ConnectorOffsetsTopic
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.kafka.admin import CompactedTopic, KafkaAdmin
+from headrace.kafka.admin import ANSWER_SECONDS, CompactedTopic, KafkaAdmin
 from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.offsets.kafka_store import KafkaOffsetStore
@@ -16,9 +16,6 @@ from headrace.offsets.store import (
     CLOSED,
     LockedOffsetStore,
 )
-
-# A late answer is reported, and the request retried.
-_PATIENCE_SECONDS = 15.0
 
 
 class KafkaConnectorTopic:
@@ -128,4 +125,4 @@ RIGHTS = (
 
 
 def _deadline() -> Deadline:
-    return Deadline.after(_PATIENCE_SECONDS, time.monotonic)
+    return Deadline.after(ANSWER_SECONDS, time.monotonic)

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from headrace.herder.errors import ServerError
 from headrace.herder.protocol import Herder
-from headrace.herder.requests import on_behalf_of
+from headrace.herder.requests import REQUEST_SECONDS, on_behalf_of
 from headrace.observe.log_levels import Levels
 from headrace.rest import errors
 from headrace.rest.answers import json_bytes
@@ -158,9 +158,6 @@ def admin_routes(levels: Levels) -> list[Route]:
         Route(path="/admin/loggers/{}", methods={"GET": loggers.one, "PUT": loggers.change}),
     ]
 
-
-REQUEST_SECONDS: Final = 90.0
-"""How long Kafka Connect waits for its herder."""
 
 _T = TypeVar("_T")
 # More than clients usually have open; each waits in a thread.

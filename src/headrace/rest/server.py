@@ -16,9 +16,9 @@ from starlette.types import ASGIApp
 
 from headrace.connect.errors import ConnectError
 from headrace.herder.protocol import Herder
+from headrace.herder.requests import REQUEST_SECONDS
 from headrace.observe.log_levels import Levels
 from headrace.rest.app import (
-    REQUEST_SECONDS,
     App,
     HandlerThreads,
     Route,

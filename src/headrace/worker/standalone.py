@@ -15,7 +15,7 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.herder.services import KafkaServices, LocalServices
 from headrace.herder.standalone import StandaloneHerder
 from headrace.herder.topics import ActiveTopics
-from headrace.kafka.admin import KafkaAdmin
+from headrace.kafka.admin import ANSWER_SECONDS, KafkaAdmin
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.observe.events import EventListener, to_all
@@ -35,8 +35,6 @@ from headrace.worker.services import (
     timing,
 )
 
-# A late answer is reported, and the request retried.
-_PATIENCE_SECONDS = 15.0
 _DEAD_LETTER_PARTITIONS = 1
 
 
@@ -265,7 +263,7 @@ def ensure_dead_letters(spec: RunSpec) -> None:
     try:
         KafkaAdmin(client_config(spec.admin)).ensure_topic(
             topic,
-            Deadline.after(_PATIENCE_SECONDS, time.monotonic),
+            Deadline.after(ANSWER_SECONDS, time.monotonic),
             partitions=_DEAD_LETTER_PARTITIONS,
             replication=spec.errors.replication,
         )
