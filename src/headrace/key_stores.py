@@ -1,7 +1,9 @@
-"""Java's key and trust stores: detects their form, and reads PKCS12 stores as PEM."""
+"""Java's key and trust stores: detects their form, reads PKCS12 stores as PEM, and loads their keys for TLS."""
 
 from __future__ import annotations
 
+import ssl
+import tempfile
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
@@ -28,6 +30,25 @@ def advice(location: str) -> str:
         f"Convert it: keytool -importkeystore -srckeystore {location} -destkeystore {location}.p12 "
         "-deststoretype PKCS12"
     )
+
+
+def load_cert_chain(context: ssl.SSLContext, pem: bytes, password: str) -> None:
+    """Load the key and its certificates in *pem* into *context*.
+
+    Raises ``ValueError`` with a sentence, which names Kafka's ``ssl.key.password``.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        # OpenSSL reads private keys from files only; no one else may read this one.
+        file.write(pem)
+        file.flush()
+        try:
+            # Without a password OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(file.name, password=password)
+        except ssl.SSLError as error:
+            raise ValueError(
+                f"The store holds no usable key with its certificate ({error.reason or 'bad PEM'}). Check "
+                "ssl.key.password."
+            ) from None
 
 
 class Pkcs12:

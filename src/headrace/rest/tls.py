@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Final, Self
 
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
-from headrace.key_stores import Pkcs12, advice, form_of
+from headrace.key_stores import Pkcs12, advice, form_of, load_cert_chain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,19 +104,10 @@ class TlsKeys:
                 problem = "An https listener needs a key and a certificate: a PEM or PKCS12 file."
                 raise self._error("ssl.keystore.location", problem)
             pem = self._pem(store, "keystore")
-        with tempfile.NamedTemporaryFile(suffix=".pem") as file:
-            # OpenSSL reads private keys from files only; no one else may read this one.
-            file.write(pem)
-            file.flush()
-            try:
-                # Without a password OpenSSL would ask for one on the terminal.
-                context.load_cert_chain(file.name, password=key_password)
-            except ssl.SSLError as error:
-                problem = (
-                    f"The store holds no usable key with its certificate ({error.reason or 'bad PEM'}). "
-                    "Check ssl.key.password."
-                )
-                raise self._error("ssl.keystore.location", problem) from None
+        try:
+            load_cert_chain(context, pem, key_password)
+        except ValueError as error:
+            raise self._error("ssl.keystore.location", str(error)) from None
 
     def _load_trusted(self, context: ssl.SSLContext) -> None:
         """The authorities that clients' certificates are checked against."""

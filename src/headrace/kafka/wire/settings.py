@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import ssl
-import tempfile
 import time
 import urllib.parse
 import urllib.request
@@ -18,7 +17,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from headrace.connect.errors import ConfigError
 from headrace.kafka.client_config import Settings
-from headrace.key_stores import Pkcs12
+from headrace.key_stores import Pkcs12, load_cert_chain
 
 _OAUTH: Final = "sasl.oauthbearer"
 _WITH_TLS: Final = ("SSL", "SASL_SSL")
@@ -143,19 +142,10 @@ def _load_own(context: ssl.SSLContext, settings: Settings) -> None:
     pem = _own_pem(settings, password)
     if pem is None:
         return
-    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
-        # OpenSSL reads private keys from files only; no one else may read this one.
-        file.write(pem)
-        file.flush()
-        try:
-            # Without a password OpenSSL would ask for one on the terminal.
-            context.load_cert_chain(file.name, password=password)
-        except ssl.SSLError as error:
-            raise _refusal(
-                "ssl.keystore.location",
-                f"The store holds no usable key with its certificate ({error.reason or 'bad PEM'}). Check "
-                "ssl.key.password.",
-            ) from None
+    try:
+        load_cert_chain(context, pem, password)
+    except ValueError as error:
+        raise _refusal("ssl.keystore.location", str(error)) from None
 
 
 def _own_pem(settings: Settings, password: str) -> bytes | None:
