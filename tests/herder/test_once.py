@@ -14,6 +14,7 @@ import pytest
 from doubles.puppets import PLANNED
 from headrace.connect.errors import ConnectError
 from headrace.herder.standalone import StandaloneHerder
+from headrace.runtime.runs import Run
 from headrace.storage.protocols import StoredConnector
 from headrace.testing.waiting import until
 from herder.stage import Stage
@@ -115,6 +116,24 @@ def test_nothing_is_stored_before_kafka_has_been_reached() -> None:
         herder.close()
 
     assert {} == dict(stage.configs.connectors())
+
+
+def test_a_run_that_does_not_end_has_its_grace_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of the wait stops everything; the close after it does not wait as long again."""
+    stops = list[list[str]]()
+
+    def stop_all(runs: Sequence[Run], *, grace: float) -> None:
+        stops.append([type(each).__name__ for each in runs])
+        assert PATIENCE_SECONDS == grace
+
+    monkeypatch.setattr("headrace.herder.standalone.stop_all", stop_all)
+    stage = Stage(holds=True, grace=PATIENCE_SECONDS)
+    with running(stage, [connector()]) as herder:
+        until(lambda: bool(stage.running))
+        herder.ask_to_stop()
+        herder.wait_for_end()
+
+    assert [["FakeRun"]] == stops
 
 
 def test_a_failure_while_it_stops_is_returned() -> None:

@@ -75,6 +75,7 @@ class StandaloneHerder:
         self._local = local
         self._health_seconds = health_seconds
         self._is_stopping = False
+        self._has_stopped_runs = False
         self._stages = Stages()
         self._kafka_readiness = KafkaReadiness()
         self._queue = RequestQueue(self._stages)
@@ -152,7 +153,7 @@ class StandaloneHerder:
         while not self._is_stopping and not self._reconciler.all_have_ended.wait(_LOOK_SECONDS):
             pass
         runs = self._queue.ask(None, self._reconciler.close)
-        stop_all(runs, grace=self._local.grace)
+        self._stop(runs)
         return self._queue.ask(None, self._reconciler.failures)
 
     def refuse_waiting(self) -> None:
@@ -164,7 +165,13 @@ class StandaloneHerder:
         self._reloads.close()
         self._startup.ready()
         self._queue.close()
-        stop_all(self._reconciler.runs(), grace=self._local.grace)
+        self._stop(self._reconciler.runs())
+
+    def _stop(self, runs: Sequence[Run]) -> None:
+        """Give the runs their grace, once: one that has not ended within it is not waited for again."""
+        if not self._has_stopped_runs:
+            stop_all(runs, grace=self._local.grace)
+            self._has_stopped_runs = True
 
     @property
     def failure(self) -> Exception | None:
