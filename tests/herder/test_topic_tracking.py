@@ -28,9 +28,7 @@ def herder_of(folder: Path, **settings: str) -> Iterator[StandaloneHerder]:
     storage.configs.put_connector(StoredConnector(name="c", config={}))
     storage.topics.put("c", ["t"])
     try:
-        with serving(
-            config, state_file=folder / "state.db", emit=lambda _: None, storage=storage
-        ) as herder:
+        with serving(config, state_file=storage, emit=lambda _: None) as herder:
             yield herder
     finally:
         storage.close()

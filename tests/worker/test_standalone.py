@@ -10,9 +10,11 @@ import pytest
 
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.errors import ConnectError
+from headrace.herder.requests import CreateRequest
 from headrace.observe.log_format import LogForm
 from headrace.offsets.connector_stores import ConnectorOffsetStores
 from headrace.offsets.store import LockedOffsetStore
+from headrace.plugins import validated_connectors
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.waiting import until
@@ -94,6 +96,29 @@ def test_offsets_that_begin_in_a_new_state_file_are_reported(
         _reached(state_file, group_id="mine", exactly_once_source_support="disabled")
 
     assert f"Set state.file={state_file} to keep" in caplog.text
+
+
+def test_a_connector_s_warnings_are_logged_when_its_file_is_read_and_not_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A start logs what the reading has not logged."""
+    config = WorkerConfig.parse(NOWHERE)
+    given = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "in/*.log"}
+    misspelt = {**given, "topc": "t"}
+    with caplog.at_level(logging.WARNING):
+        connectors = validated_connectors([lambda: misspelt], config)
+        with serving(
+            config,
+            state_file=tmp_path / "s.db",
+            emit=lambda _: None,
+            validated=connectors,
+        ) as herder:
+            herder.start()
+            herder.create(CreateRequest(name="c", config=misspelt, dry_run=True))
+            assert 1 == caplog.text.count("topc")
+            herder.create(CreateRequest(name="c", config={**given, "topix": "t"}, dry_run=True))
+
+    assert (1, 1) == (caplog.text.count("topc"), caplog.text.count("topix"))
 
 
 def test_a_broker_that_is_not_there_is_named_with_the_reason(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from headrace.observe.events import to_all
 from headrace.observe.log_format import as_logged, configure_logging, name_in_logs
 from headrace.observe.metrics import Metrics
 from headrace.observe.secret_masking import printed_as
-from headrace.plugins import checked_worker, validated_connectors
+from headrace.plugins import ValidatedConnector, checked_worker, validated_connectors
 from headrace.rest.config import RestConfig, rest_problems
 from headrace.rest.listeners import Binding
 from headrace.rest.server import RestServer
@@ -213,7 +213,7 @@ def _serve(
     *,
     only_files: bool,
 ) -> int:
-    files = _read(paths, config)
+    files, connectors = _read(paths, config)
     make_folder(config, state_file)
     rest = RestConfig.parse(config.originals)
     counts = Counts()
@@ -223,10 +223,10 @@ def _serve(
         closing(_bound(rest)) as binding,
         serving(
             config,
-            state_file=state_file,
+            state_file=storage,
             emit=to_all(EventLog(), counts),
-            storage=storage,
             worker_id=binding.worker_id,
+            validated=connectors,
         ) as herder,
     ):
         metrics = Metrics(counts, partial(connector_snapshots, herder))
@@ -270,8 +270,13 @@ def _bound(config: RestConfig) -> Binding:
     return binding
 
 
-def _read(paths: Sequence[Path], config: WorkerConfig) -> list[ConnectorFile]:
-    """The files of the command line; raises the problems of all of them together."""
+def _read(
+    paths: Sequence[Path], config: WorkerConfig
+) -> tuple[Sequence[ConnectorFile], Sequence[ValidatedConnector]]:
+    """The files of the command line and their connectors, with their warnings logged.
+
+    Raises the problems of all of them together.
+    """
     files = list[ConnectorFile]()
 
     def read(path: Path) -> Mapping[str, object]:
@@ -279,5 +284,5 @@ def _read(paths: Sequence[Path], config: WorkerConfig) -> list[ConnectorFile]:
         files.append(file)
         return file.config
 
-    validated_connectors([partial(read, path) for path in paths], config)
-    return files
+    connectors = validated_connectors([partial(read, path) for path in paths], config)
+    return files, connectors

@@ -42,22 +42,24 @@ _DEAD_LETTER_PARTITIONS = 1
 def serving(
     config: WorkerConfig,
     *,
-    state_file: Path,
+    state_file: Path | SqliteStorage,
     emit: EventListener,
-    storage: SqliteStorage | None = None,
     worker_id: str | None = None,
+    validated: Sequence[ValidatedConnector] = (),
     engine: Engine | None = None,
     processes: Processes | None = None,
 ) -> Generator[StandaloneHerder]:
     """A herder over *state_file* that has not been started; closed at the end, with everything that it opened.
 
     Nothing waits for Kafka here, and no JVM is started before a connector runs. Without *engine*, connectors run
-    on Spark. *worker_id* is the worker's name in statuses. *storage* is the state file if the caller has already
-    opened it; the caller then closes it. Raises :class:`~headrace.connect.errors.ConfigError` when another process
-    has the state file.
+    on Spark. *worker_id* is the worker's name in statuses. *validated* are connectors that will be requested, and whose
+    warnings have been logged. A caller that has already opened the state file passes its storage, and closes it.
+    Raises :class:`~headrace.connect.errors.ConfigError` when another process has the state file.
     """
     with ExitStack() as opened:
-        if storage is None:
+        if isinstance(state_file, SqliteStorage):
+            storage = state_file
+        else:
             storage = SqliteStorage(state_file)
             opened.callback(storage.close)
         yield _Worker(
@@ -67,6 +69,7 @@ def serving(
             emit=emit,
             engine=engine or LazyEngine(lambda: spark_engine(config, ()), slots=config.slots),
             processes=processes or LocalProcesses(),
+            validated=validated,
         ).herder(opened)
 
 
