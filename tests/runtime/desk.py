@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from doubles.puppets import PlannedPuppet, Puppet, puppet
+from doubles.run_watcher import NoRunWatcher
 from headrace import __version__
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.task import Offsets
@@ -123,7 +124,9 @@ class Desk:
     def start(self) -> ConnectorRun:
         """Start the connector."""
         puppet("c", Puppet(plan=self.plan))
-        run = ConnectorRun(replace(SPEC, max_tasks=self.max_tasks), self.services())
+        run = ConnectorRun(
+            replace(SPEC, max_tasks=self.max_tasks), self.services(), watcher=NoRunWatcher()
+        )
         run.start()
         return run
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from doubles.puppets import SOURCE, PolledPuppet, Puppet, puppet
+from doubles.run_watcher import NoRunWatcher
 from headrace import __version__
 from headrace.connect.connector import ConnectorContext, Plan, PlanRequest
 from headrace.connect.errors import RetriableError
@@ -307,7 +308,7 @@ def starting(desk: Desk) -> tuple[ConnectorRun, StartingEngine, ConnectorContext
     contexts: list[ConnectorContext] = []
     puppet("c", Puppet(started=contexts.append))
     services = desk.services()
-    run = ConnectorRun(replace(SPEC, connector=PolledPuppet()), services)
+    run = ConnectorRun(replace(SPEC, connector=PolledPuppet()), services, watcher=NoRunWatcher())
     run.start()
     assert engine.asked.wait(10.0)
     return run, engine, contexts[0], services.capacity
@@ -391,7 +392,9 @@ def test_a_slot_may_go_on_to_the_end_of_its_connectors_transaction(
     other = threading.Thread(
         target=services.capacity.take, args=(2,), kwargs={"give_up": lambda: False}
     )
-    run = ConnectorRun(replace(SPEC, connector=PolledPuppet(), boundary=boundary), services)
+    run = ConnectorRun(
+        replace(SPEC, connector=PolledPuppet(), boundary=boundary), services, watcher=NoRunWatcher()
+    )
     run.start()
     other.start()
     until(lambda: run.join(0.0) or bool(desk.heard(Replanned)))
@@ -519,7 +522,7 @@ def test_a_connector_that_fails_while_it_waits_for_slots_fails(desks: list[Desk]
     puppet("c", Puppet(plan=desk.plan, started=contexts.append))
     services = desk.services()
     services.capacity.take(2, give_up=lambda: True)
-    run = ConnectorRun(SPEC, services)
+    run = ConnectorRun(SPEC, services, watcher=NoRunWatcher())
     run.start()
     until(lambda: desk.heard(Queued))
     contexts[0].raise_error(ValueError("lost the source"))

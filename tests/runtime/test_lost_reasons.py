@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from doubles.puppets import SOURCE, Puppet, puppet
+from doubles.run_watcher import NoRunWatcher
 from headrace import __version__
 from headrace.connect.connector import Plan
 from headrace.connect.errors import TaskFailedError
@@ -90,7 +91,7 @@ def test_a_slot_that_is_lost_again_is_given_up_when_spark_has_said_why(desk: Des
 
     desk.engine = ScriptedEngine(then)
     puppet("c", Puppet(plan=desk.plan))
-    run = ConnectorRun(replace(SPEC, sql_stage=BETWEEN), desk.services())
+    run = ConnectorRun(replace(SPEC, sql_stage=BETWEEN), desk.services(), watcher=NoRunWatcher())
     run.start()
 
     assert run.join(20.0)

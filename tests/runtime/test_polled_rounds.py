@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from doubles.puppets import SOURCE, PolledPuppet, Puppet, puppet
+from doubles.run_watcher import NoRunWatcher
 from headrace.connect.connector import Plan
 from headrace.connect.errors import RetriableError
 from headrace.connect.partition import OffsetReader
@@ -39,7 +40,9 @@ def started(
     """A run of a polled connector."""
     desk.timing = timing
     puppet("c", Puppet(probe=probe))
-    run = ConnectorRun(replace(SPEC, connector=PolledPuppet()), desk.services())
+    run = ConnectorRun(
+        replace(SPEC, connector=PolledPuppet()), desk.services(), watcher=NoRunWatcher()
+    )
     run.start()
     return run
 
@@ -136,7 +139,9 @@ def test_idle_tasks_move_their_offsets_once_per_flush_interval(
     quick = replace(LONG, idle_poll=0.01, flush_interval=0.05)
     desk.timing = quick
     puppet("c", Puppet(probe=lambda _: probe, update=lambda _: {SOURCE: {"next": next(moves)}}))
-    run = ConnectorRun(replace(SPEC, connector=PolledPuppet()), desk.services())
+    run = ConnectorRun(
+        replace(SPEC, connector=PolledPuppet()), desk.services(), watcher=NoRunWatcher()
+    )
     run.start()
     until(lambda: len(desk.heard(Committed)) >= 3)
     run.ask_to_stop()

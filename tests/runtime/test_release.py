@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from doubles.puppets import SOURCE, Puppet, puppet
+from doubles.run_watcher import NoRunWatcher
 from headrace.connect.connector import Plan
 from headrace.connect.task import Split
 from headrace.observe.events import ConnectorFailed
@@ -108,7 +109,9 @@ def test_at_least_once_leaves_what_fencing_needs_to_know(
     left = TaskCount(slots=7)
     desk.configs.put_task_count("c", left)
     puppet("c", Puppet(plan=desk.plan))
-    run = ConnectorRun(replace(SPEC, delivery=Delivery.AT_LEAST_ONCE), desk.services())
+    run = ConnectorRun(
+        replace(SPEC, delivery=Delivery.AT_LEAST_ONCE), desk.services(), watcher=NoRunWatcher()
+    )
     run.start()
 
     assert run.join(20.0)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from doubles.puppets import Puppet, puppet
+from doubles.run_watcher import NoRunWatcher
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Split
@@ -38,7 +39,7 @@ def test_a_run_that_fails_tells_no_secret(plan: object):
     )
     desk = Desk(lambda *_: report, failing)
     puppet("c", Puppet(plan=failing if plan is failing else working))
-    run = ConnectorRun(SPECIFIED, desk.services())
+    run = ConnectorRun(SPECIFIED, desk.services(), watcher=NoRunWatcher())
     run.start()
     assert run.join(20)
 

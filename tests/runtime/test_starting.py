@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from doubles.puppets import PlannedPuppet, Puppet, puppet
+from doubles.run_watcher import NoRunWatcher
 from headrace.connect.connector import ConnectorContext, Plan
 from headrace.connect.errors import RetriableError
 from headrace.observe.events import ConnectorFailed, ConnectorStarted, ConnectorStopped, Waiting
@@ -52,7 +53,9 @@ def opened() -> Iterator[Opened]:
         desk = Desk(lambda *_: FINISHED, lambda _: Plan())
         made.append(desk)
         puppet("c", Puppet(started=started))
-        return desk, ConnectorRun(replace(SPEC, connector=LatePuppet()), desk.services())
+        return desk, ConnectorRun(
+            replace(SPEC, connector=LatePuppet()), desk.services(), watcher=NoRunWatcher()
+        )
 
     yield open_desk
     for each in made:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from doubles.puppets import PolledPuppet, Puppet, puppet
+from doubles.run_watcher import NoRunWatcher
 from headrace.connect.connector import Plan
 from headrace.connectors.file_stream import FileStreamSourceConnector
 from headrace.runtime.connector_run import ConnectorRun
@@ -29,7 +30,7 @@ def ran(desk: Desk, *, enforced: bool) -> ConnectorRun:
     """A connector that may have one task and makes two, run until it has read everything."""
     puppet("c", Puppet(tasks=2))
     spec = replace(SPEC, connector=PolledPuppet(), max_tasks=1, enforces_max_tasks=enforced)
-    run = ConnectorRun(spec, desk.services())
+    run = ConnectorRun(spec, desk.services(), watcher=NoRunWatcher())
     run.start()
     assert run.join(30.0)
     return run

@@ -20,7 +20,7 @@ from headrace.runtime.backoff import Backoff
 from headrace.runtime.fencing import Ownership
 from headrace.runtime.rounds import Rounds
 from headrace.runtime.run_context import DriverContext, RunContext
-from headrace.runtime.runs import NoRunWatcher, RunWatcher
+from headrace.runtime.runs import RunWatcher
 from headrace.runtime.services import RunSpec, Services
 from headrace.runtime.task_status import StatusBoard, TaskList
 
@@ -35,10 +35,10 @@ class ConnectorRun:
         spec: RunSpec,
         services: Services,
         *,
-        watcher: RunWatcher | None = None,
+        watcher: RunWatcher,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._watcher = watcher or NoRunWatcher()
+        self._watcher = watcher
         self._run_context = _make_run_context(spec, services, self._watcher, clock)
         self._clock = clock
         self._connector: SourceConnector | None = None

@@ -29,19 +29,6 @@ class RunWatcher(Protocol):
         ...
 
 
-class NoRunWatcher:
-    """A :class:`RunWatcher` for runs that are joined; does nothing."""
-
-    def has_tasks(self, configs: Sequence[Mapping[str, str]]) -> None:
-        """Do nothing."""
-
-    def has_begun(self) -> None:
-        """Do nothing."""
-
-    def has_ended(self, failure: Exception | None) -> None:
-        """Do nothing."""
-
-
 class Run(Protocol):
     """A connector that runs; see :class:`~headrace.runtime.connector_run.ConnectorRun`."""
 
