@@ -9,9 +9,9 @@ import pytest
 
 from headrace.connect.setting import Setting, SettingType
 from headrace.herder.answers import ConfigInfos
+from headrace.herder.config_masking import Passwords
 from headrace.herder.errors import BadRequestError
 from headrace.herder.protocol import Herder
-from headrace.herder.queries import Passwords
 from headrace.herder.requests import CreateRequest
 from headrace.testing.waiting import until
 from herder.stage import Judge, Stage, config

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.herder.queries import patched, texts, unresolved
+from headrace.config.providers import resolution
+from headrace.herder.config_masking import unresolved
+from headrace.herder.connectors import patched
 from headrace.observe.secret_masking import Secrets
 
 
@@ -37,4 +39,4 @@ def test_a_patch_takes_out_what_is_null() -> None:
     merged = patched({"a": "1", "b": "2", "c": None}, {"b": None, "d": "4"})
 
     assert {"a": "1", "c": None, "d": "4"} == merged
-    assert {"a": "1", "d": "4"} == texts(merged)
+    assert {"a": "1", "d": "4"} == resolution(merged, {}).props()

@@ -12,8 +12,8 @@ from headrace.connect.errors import ConfigError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.herder.answers import PluginKind
+from headrace.herder.config_masking import Passwords
 from headrace.herder.errors import BadRequestError, NotFoundError
-from headrace.herder.queries import Passwords
 from headrace.plugins import PluginConnectorValidator, Plugins, checked_worker
 from headrace.task.chain import make_stage
 from headrace.transforms.catalogue import PREDICATE_CLASSES, TRANSFORM_CLASSES

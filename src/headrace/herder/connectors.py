@@ -8,10 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-from headrace.herder.answers import Created, TargetState
-from headrace.herder.errors import AlreadyExistsError, ServerError
+from headrace.herder.answers import ConfigInfos, Created, TargetState
+from headrace.herder.config_masking import Passwords
+from headrace.herder.errors import AlreadyExistsError, ServerError, refusal
 from headrace.herder.protocol import Config
-from headrace.herder.queries import ConnectorQueries, Passwords, patched, refuse_invalid
+from headrace.herder.queries import ConnectorQueries
 from headrace.herder.reconciler import Reconciler
 from headrace.herder.request_queue import RequestQueue
 from headrace.herder.requests import CreateRequest, named
@@ -23,6 +24,19 @@ from headrace.storage.protocols import StoredConnector
 Answer = TypeVar("Answer")
 
 UNKNOWN: Final = "Unknown connector {}"
+
+
+def patched(config: Config, changes: Config) -> dict[str, str | None]:
+    """*config* with *changes* merged into it; ``None`` removes a key (KIP-477)."""
+    merged = {**config, **changes}
+    return {key: value for key, value in merged.items() if changes.get(key, "") is not None}
+
+
+def _refuse_invalid(infos: ConfigInfos) -> None:
+    """Raise ``BadRequestError`` with all errors, in Kafka Connect's form, if there are any."""
+    problem = refusal(infos)
+    if problem is not None:
+        raise problem
 
 
 class ConnectorRequests:
@@ -51,7 +65,7 @@ class ConnectorRequests:
         """
         stored = None if before is None else before.config
         config = self._passwords.kept(named(request.name, request.config), stored)
-        refuse_invalid(self._local.validator.validate(config))
+        _refuse_invalid(self._local.validator.validate(config))
         return StoredConnector(
             name=request.name, config=config, target_state=request.initial_state.value
         )
@@ -113,7 +127,7 @@ class ConnectorRequests:
             config = changed(before.config)
             if "name" not in config:
                 # A name that a patch removes is an error; it is not taken from the URL.
-                refuse_invalid(self._local.validator.validate(config))
+                _refuse_invalid(self._local.validator.validate(config))
             request = CreateRequest(name=name, config=config)
             after = self.checked(request, before)
             created = self._ask(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from headrace.config.providers import Resolution
 from headrace.connect.errors import ConnectorFencedError
 from headrace.herder.answers import State, TargetState
+from headrace.herder.config_masking import unresolved
 from headrace.herder.lifecycle import (
     Act,
     Lifecycle,
@@ -23,7 +24,6 @@ from headrace.herder.lifecycle import (
     renewed,
     wanted,
 )
-from headrace.herder.queries import unresolved
 from headrace.herder.request_queue import RequestQueue
 from headrace.herder.restarts import AutomaticRestarts
 from headrace.herder.services import KafkaServices, LocalServices
