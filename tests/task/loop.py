@@ -150,6 +150,7 @@ class Loop:
             planned=self.planned,
             linger_seconds=None,
             grace_seconds=5.0,
+            transaction_seconds=60.0,
             requests=self.requests if self.kind is BoundaryKind.CONNECTOR else None,
             tolerates=self.errors.tolerate,
         )

@@ -236,7 +236,7 @@ class PollSettings:
     planned: bool
     linger_seconds: float | None
     grace_seconds: float
-    transaction_seconds: float = 60.0
+    transaction_seconds: float
     once: bool = False
     requests: BoundaryRequests | None = None
     tolerates: bool = False

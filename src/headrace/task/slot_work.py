@@ -50,9 +50,9 @@ class SlotWork:
     planned: bool
     splits: tuple[Split, ...]
     transactional_id: str | None
-    lease_seconds: float = 10.0
-    grace_seconds: float = 5.0
-    transaction_seconds: float = 60.0
+    lease_seconds: float
+    grace_seconds: float
+    transaction_seconds: float
     linger_seconds: float | None = None
     once: bool = False
 
