@@ -6,7 +6,7 @@ import pytest
 
 from headrace.connect.errors import ConnectError
 from headrace.herder.errors import ServerError
-from headrace.herder.request_queue import KafkaReadiness
+from headrace.herder.services import KafkaReadiness
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from headrace.herder.answers import ConfigInfos, Created, TargetState
 from headrace.herder.config_masking import Passwords
-from headrace.herder.errors import AlreadyExistsError, ServerError, refusal
+from headrace.herder.errors import AlreadyExistsError, refusal
 from headrace.herder.protocol import Config
 from headrace.herder.queries import ConnectorQueries
 from headrace.herder.reconciler import Reconciler
@@ -18,7 +18,6 @@ from headrace.herder.request_queue import RequestQueue
 from headrace.herder.requests import CreateRequest, named
 from headrace.herder.services import LocalServices
 from headrace.herder.statuses import HerderStatuses
-from headrace.runtime.runs import LEAVE_SECONDS
 from headrace.storage.protocols import StoredConnector
 
 Answer = TypeVar("Answer")
@@ -153,21 +152,7 @@ class ConnectorRequests:
             return ended
 
         ended = self._ask(name, f"deleting connector {name}", act)
-        self.await_end(name, ended, "It is deleted")
-
-    def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
-        """Return when nothing of the connector runs; ``ServerError`` when that takes too long.
-
-        *outcome* begins the error's sentence.
-        """
-        seconds = self._local.grace + LEAVE_SECONDS
-        try:
-            ended.result(seconds)
-        except TimeoutError as error:
-            raise ServerError(
-                f"{outcome}, but the tasks of connector {name} have not stopped within {seconds:g} s. They "
-                "have been asked to, and stop as soon as their source or Kafka answers."
-            ) from error
+        self._reconciler.await_end(name, ended, "It is deleted")
 
     def want(self, name: str, target: TargetState) -> None:
         """Pause, resume or stop."""

@@ -12,7 +12,7 @@ from headrace.herder.connectors import ConnectorRequests
 from headrace.herder.errors import BadRequestError
 from headrace.herder.queries import ConnectorQueries
 from headrace.herder.reconciler import Reconciler
-from headrace.herder.request_queue import KafkaReadiness, RequestQueue, Stages
+from headrace.herder.request_queue import RequestQueue, Stages
 from headrace.herder.requests import (
     NOTHING_GIVEN,
     CreateRequest,
@@ -20,7 +20,7 @@ from headrace.herder.requests import (
     UndoRequest,
     requester,
 )
-from headrace.herder.services import LocalServices
+from headrace.herder.services import KafkaReadiness, LocalServices
 from headrace.offsets.administration import OffsetChanges, partition_lags
 from headrace.offsets.alteration import CreationStep, creation_step
 from headrace.offsets.history import past_change
@@ -176,7 +176,7 @@ class OffsetRequests:
     def _await_end(self, name: str, outcome: str) -> None:
         stage = f"waiting for the tasks of connector {name} to end"
         ended = self._queue.ask(stage, lambda: self._reconciler.quiet(name))
-        self._connectors.await_end(name, ended, outcome)
+        self._reconciler.await_end(name, ended, outcome)
 
     def _offsets_topic(self, stored: StoredConnector) -> ConnectorOffsetsTopic | None:
         """Its own offsets topic; a configuration that names none is not parsed any further."""

@@ -13,6 +13,7 @@ from headrace.config.providers import Resolution
 from headrace.connect.errors import ConnectorFencedError
 from headrace.herder.answers import State, TargetState
 from headrace.herder.config_masking import unresolved
+from headrace.herder.errors import ServerError
 from headrace.herder.lifecycle import (
     Act,
     Lifecycle,
@@ -30,7 +31,7 @@ from headrace.herder.services import KafkaServices, LocalServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.observe.events import ConnectorFailed
 from headrace.observe.secret_masking import Secrets
-from headrace.runtime.runs import NewRun, Run
+from headrace.runtime.runs import LEAVE_SECONDS, NewRun, Run
 
 _log = logging.getLogger(__name__)
 
@@ -107,6 +108,20 @@ class Reconciler:
         else:
             self._waiting.setdefault(name, []).append(answer)
         return answer
+
+    def await_end(self, name: str, ended: Future[None], outcome: str) -> None:
+        """Return when a run has *ended*, which :meth:`quiet` promised; ``ServerError`` when that takes too long.
+
+        Waits, so any thread but the herder's may call it. *outcome* begins the error's sentence.
+        """
+        seconds = self._local.grace + LEAVE_SECONDS
+        try:
+            ended.result(seconds)
+        except TimeoutError as error:
+            raise ServerError(
+                f"{outcome}, but the tasks of connector {name} have not stopped within {seconds:g} s. They "
+                "have been asked to, and stop as soon as their source or Kafka answers."
+            ) from error
 
     def failures(self) -> Mapping[str, Exception]:
         """Why connectors have failed, of those that are not restarted."""

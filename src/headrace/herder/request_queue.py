@@ -1,4 +1,4 @@
-"""Requests to the herder's thread, answered in their order, and the wait for Kafka of those that need it."""
+"""Requests to the herder's thread, answered in their order."""
 
 from __future__ import annotations
 
@@ -15,12 +15,9 @@ from typing import Any, TypeVar
 
 from headrace.connect.errors import ConnectError
 from headrace.herder.errors import RequestError, ServerError
-from headrace.herder.services import KafkaServices
 
 _log = logging.getLogger(__name__)
 _CLOSED = "Worker is shutting down"
-# Shorter than REST's time-out, so that this error is answered.
-_WAIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,51 +201,3 @@ def _performed(act: Callable[[], None]) -> None:
         act()
     except Exception:  # noqa: BLE001 (no caller waits for it; the thread continues)
         _log.exception("An event of a connector could not be processed")
-
-
-class KafkaReadiness:
-    """Whether Kafka has been reached, and the services that depend on it. Any thread may call."""
-
-    def __init__(self, *, wait_seconds: float = _WAIT_SECONDS) -> None:
-        self._wait_seconds = wait_seconds
-        self._settled = threading.Event()
-        self._kafka: KafkaServices | None = None
-        self._failure: Exception | None = None
-
-    def open(self, kafka: KafkaServices) -> None:
-        """Kafka has been reached: give *kafka* to all callers."""
-        self._kafka = kafka
-        self._settled.set()
-
-    def refuse(self, failure: Exception) -> None:
-        """Kafka will not be reached: raise *failure* to all callers."""
-        self._failure = failure
-        self._settled.set()
-
-    @property
-    def failure(self) -> Exception | None:
-        """Why Kafka will not be reached."""
-        return self._failure
-
-    def wait(self) -> None:
-        """Return once Kafka has been reached; raises why it will not be, as it was raised there."""
-        self._settled.wait()
-        if self._failure is not None:
-            raise self._failure
-
-    def peek(self) -> KafkaServices | None:
-        """The services, if Kafka has been reached."""
-        return self._kafka
-
-    def kafka(self) -> KafkaServices:
-        """The services; waits a minute for them.
-
-        Raises :class:`~headrace.herder.errors.ServerError` when Kafka is not reached.
-        """
-        self._settled.wait(self._wait_seconds)
-        if self._kafka is None:
-            if isinstance(self._failure, ServerError):
-                raise ServerError(str(self._failure))
-            why = self._failure or "Kafka has not been reached yet. Retry later."
-            raise ServerError(f"The worker is still starting up: {why}")
-        return self._kafka

@@ -1,7 +1,8 @@
-"""What a standalone herder depends on: local services from the start, and those that need Kafka."""
+"""What a standalone herder depends on: local services from the start, and those that it has once Kafka is reached."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Protocol
 from headrace.config.providers import Resolution
 from headrace.connect.setting import Setting
 from headrace.herder.answers import ConfigInfos, Plugin
+from headrace.herder.errors import ServerError
 from headrace.offsets.administration import OffsetChanges
 from headrace.runtime.services import RunSpec, Services
 from headrace.storage.protocols import (
@@ -17,6 +19,9 @@ from headrace.storage.protocols import (
     StatusStore,
     TopicStore,
 )
+
+# Shorter than REST's time-out, so that this error is answered.
+_WAIT_SECONDS = 60.0
 
 
 class ConnectorValidator(Protocol):
@@ -88,3 +93,51 @@ class KafkaServices:
     services: Services
     changes: OffsetChanges
     cluster_id: str | None = None
+
+
+class KafkaReadiness:
+    """Whether Kafka has been reached, and the services that depend on it. Any thread may call."""
+
+    def __init__(self, *, wait_seconds: float = _WAIT_SECONDS) -> None:
+        self._wait_seconds = wait_seconds
+        self._settled = threading.Event()
+        self._kafka: KafkaServices | None = None
+        self._failure: Exception | None = None
+
+    def open(self, kafka: KafkaServices) -> None:
+        """Kafka has been reached: give *kafka* to all callers."""
+        self._kafka = kafka
+        self._settled.set()
+
+    def refuse(self, failure: Exception) -> None:
+        """Kafka will not be reached: raise *failure* to all callers."""
+        self._failure = failure
+        self._settled.set()
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why Kafka will not be reached."""
+        return self._failure
+
+    def wait(self) -> None:
+        """Return once Kafka has been reached; raises why it will not be, as it was raised there."""
+        self._settled.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def peek(self) -> KafkaServices | None:
+        """The services, if Kafka has been reached."""
+        return self._kafka
+
+    def kafka(self) -> KafkaServices:
+        """The services; waits a minute for them.
+
+        Raises :class:`~headrace.herder.errors.ServerError` when Kafka is not reached.
+        """
+        self._settled.wait(self._wait_seconds)
+        if self._kafka is None:
+            if isinstance(self._failure, ServerError):
+                raise ServerError(str(self._failure))
+            why = self._failure or "Kafka has not been reached yet. Retry later."
+            raise ServerError(f"The worker is still starting up: {why}")
+        return self._kafka

@@ -29,10 +29,10 @@ from headrace.herder.protocol import Config
 from headrace.herder.queries import ConnectorQueries
 from headrace.herder.reconciler import Reconciler
 from headrace.herder.reloads import LOOK_SECONDS, Reloads
-from headrace.herder.request_queue import KafkaReadiness, RequestQueue, Stages
+from headrace.herder.request_queue import RequestQueue, Stages
 from headrace.herder.requests import CreateRequest, OffsetChange, RestartRequest, UndoRequest
 from headrace.herder.restarts import RestartRequests
-from headrace.herder.services import KafkaServices, LocalServices
+from headrace.herder.services import KafkaReadiness, KafkaServices, LocalServices
 from headrace.herder.startup import Startup
 from headrace.herder.topics import TopicRequests
 from headrace.offsets.connector_stores import NamedConnector

@@ -11,9 +11,9 @@ from headrace.herder.answers import TargetState
 from headrace.herder.errors import AlreadyExistsError
 from headrace.herder.protocol import Herder
 from headrace.herder.reconciler import Reconciler
-from headrace.herder.request_queue import KafkaReadiness, RequestQueue, Stages
+from headrace.herder.request_queue import RequestQueue, Stages
 from headrace.herder.requests import CreateRequest
-from headrace.herder.services import KafkaServices, LocalServices
+from headrace.herder.services import KafkaReadiness, KafkaServices, LocalServices
 from headrace.herder.statuses import HerderStatuses
 from headrace.runtime.services import RunSpec
 from headrace.storage.protocols import StoredConnector
