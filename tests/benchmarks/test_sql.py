@@ -7,8 +7,7 @@ from benchmarks.rows import ROWS, chosen
 from benchmarks.sql import AS_SQL, AS_TRANSFORMS, KEPT
 
 from headrace.config.connector_config import stage_choices
-from headrace.task.chain import sql_step
-from headrace.task.sql.step import SqlStep
+from headrace.task.sql.step import SqlStep, sql_step
 from plugins.judged import errors, validator
 
 FILES = {"name": "c", "connector.class": "files", "topic": "t", "files.path": "/nowhere/a.csv"}

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.forkserver import _forkserver  # pyright: ignore[reportPrivateUsage]
 
+from doubles.thread_engine import refuse_sql
 from headrace.connect.errors import RetriableError
 from headrace.task.slot_work import SlotTicket
-from headrace.task.sql.step import SqlStage, refuse_sql
+from headrace.task.sql.step import SqlStage
 from headrace.task.worker_task import run_slot
 
 # Not forks of the test's process, which has threads and a Kafka client: those of a server that has nothing but

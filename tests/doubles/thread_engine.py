@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from headrace.connect.errors import TaskFailedError
 from headrace.task.slot_work import SlotTicket
-from headrace.task.sql.step import SqlStage, refuse_sql
+from headrace.task.sql.step import SqlStage
 from headrace.task.worker_task import run_slot
 
 
@@ -36,3 +37,9 @@ class ThreadEngine:
 
     def close(self) -> None:
         """Nothing to release."""
+
+
+def refuse_sql(sql_stage: SqlStage | None) -> None:
+    """For engines without SQL: raises :class:`~headrace.connect.errors.TaskFailedError` if *sql_stage* is given."""
+    if sql_stage is not None:
+        raise TaskFailedError("A SparkSql step needs Spark, which this data plane does not use.")

@@ -12,8 +12,7 @@ import pytest
 from headrace.config.connector_config import stage_choices
 from headrace.spark.engine import SparkEngine
 from headrace.spark.job import applied
-from headrace.task.chain import sql_step
-from headrace.task.sql.step import SqlStep
+from headrace.task.sql.step import SqlStep, sql_step
 from plugins.judged import errors, validator
 from spark.sql_frames import frame, left_of, row
 

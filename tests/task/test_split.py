@@ -18,7 +18,6 @@ from headrace.connect.record import BadRecord, SourceRecord
 from headrace.connect.task import Offsets, SourceTask
 from headrace.runtime.channel_server import Channel
 from headrace.runtime.micro_batch import MicroBatch
-from headrace.task.chain import work_of_reading, work_of_writing
 from headrace.task.connector_spec import BoundaryKind, ErrorPolicy, PluginChoice, StageChoice
 from headrace.task.frames import EndOfPoll, Failed, Frame
 from headrace.task.slot_report import Outcome, Progress
@@ -26,7 +25,7 @@ from headrace.task.slot_work import SlotWork
 from headrace.task.sql.frame_codec import FrameEncoder
 from headrace.task.sql.pickling import NotPickled
 from headrace.task.sql.reader import ArrowFlush, FlushedRows, ReadAhead, ReaderTask, read_part
-from headrace.task.sql.step import FrameTypes
+from headrace.task.sql.step import FrameTypes, work_of_reading, work_of_writing
 from headrace.task.sql.writer import ReceivedFrames
 from headrace.task.worker_task import WorkerTask
 from task.loop import HeldLease

@@ -9,9 +9,8 @@ from hypothesis import strategies as some
 from headrace.connect.errors import ConfigError, TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import SourceRecord
-from headrace.task.chain import sql_step
 from headrace.task.connector_spec import PluginChoice, StageChoice
-from headrace.task.sql.step import SqlStep
+from headrace.task.sql.step import SqlStep, sql_step
 from headrace.transforms.spark_sql import SPARK_SQL, SparkSql, SparkSqlConfig, sql_items
 
 EXPRESSIONS = (

@@ -14,8 +14,8 @@ from headrace.connect.setting import Setting
 from headrace.offsets.target import DriverStore, OffsetTarget, OffsetTopic
 from headrace.plugins.sql_step import sql_stage
 from headrace.runtime.services import RunSpec
-from headrace.task.chain import is_sql
 from headrace.task.connector_spec import BoundaryKind, PluginChoice, StageChoice
+from headrace.task.sql.step import is_sql
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

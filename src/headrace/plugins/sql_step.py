@@ -14,10 +14,9 @@ from headrace.connect.connector import PlannedConnector, SourceConnector
 from headrace.connect.errors import ConnectError
 from headrace.plugins.connector_plugins import Plugins
 from headrace.plugins.transforms import AliasClass, alias_classes
-from headrace.task.chain import is_sql, sql_step
 from headrace.task.connector_spec import StageChoice
 from headrace.task.sql.planned_types import planned_types
-from headrace.task.sql.step import SqlStage
+from headrace.task.sql.step import SqlStage, is_sql, sql_step
 from headrace.transforms.spark_sql import SPARK_SQL
 
 _log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -30,9 +30,7 @@ from headrace.task.error_handling import RetryWithBackoff
 from headrace.task.frames import Failed, Filtered, Frame, Place, Records, Refused, Returned
 from headrace.task.record_origin import located
 from headrace.task.slot_work import SlotWork
-from headrace.task.sql.step import SqlStep
 from headrace.transforms.catalogue import make_predicate, make_transform
-from headrace.transforms.spark_sql import SPARK_SQL, SparkSqlConfig
 
 _log = logging.getLogger(__name__)
 
@@ -424,43 +422,3 @@ def _filtered(frame: Records, left: np.ndarray) -> Iterator[Frame]:
     if left.any():
         dropped = frame.take(pa.array(np.flatnonzero(left)))
         yield Filtered(dropped, frame.batch.offset_at(-1))
-
-
-def is_sql(choice: StageChoice) -> bool:
-    """Whether *choice* is executed by Spark. Pure; classes are named in full."""
-    return choice.transform.class_name == SPARK_SQL
-
-
-def sql_step(choices: Sequence[StageChoice]) -> SqlStep | None:
-    """The step that Spark executes between reading and writing, if any; a chain has at most one. Pure.
-
-    Raises :class:`~headrace.connect.errors.ConfigError` for invalid settings.
-    """
-    return next((_step_of(each.transform.config) for each in choices if is_sql(each)), None)
-
-
-def _step_of(settings: Mapping[str, str]) -> SqlStep:
-    config = SparkSqlConfig.parse(settings)
-    return SqlStep(
-        select=config.items(),
-        where=(config.where or "").strip() or None,
-        function=(config.function or "").strip() or None,
-    )
-
-
-def work_of_reading(work: SlotWork) -> SlotWork:
-    """*work* with the transformations before the SQL step."""
-    return _with(work, work.spec.transforms[: _sql_index(work)])
-
-
-def work_of_writing(work: SlotWork) -> SlotWork:
-    """*work* with the transformations after the SQL step, and nothing to read."""
-    return replace(_with(work, work.spec.transforms[_sql_index(work) + 1 :]), splits=())
-
-
-def _with(work: SlotWork, transforms: tuple[StageChoice, ...]) -> SlotWork:
-    return replace(work, spec=replace(work.spec, transforms=transforms))
-
-
-def _sql_index(work: SlotWork) -> int:
-    return [is_sql(each) for each in work.spec.transforms].index(True)

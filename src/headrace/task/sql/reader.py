@@ -15,7 +15,7 @@ from headrace.class_path import class_at
 from headrace.connect.errors import RetriableError, StaleTokenError, TaskFailedError
 from headrace.connect.task import SourceTask
 from headrace.sources.pump import Bounds, Pump
-from headrace.task.chain import chain_of, work_of_reading
+from headrace.task.chain import chain_of
 from headrace.task.channel import ChannelClient, Lease
 from headrace.task.commit_hooks import overrides
 from headrace.task.connector_spec import BoundaryKind
@@ -36,7 +36,7 @@ from headrace.task.poll_loop import PollLoop, make_poll_loop
 from headrace.task.slot_report import Outcome, Progress, SlotReport
 from headrace.task.slot_work import SlotTicket, SlotWork
 from headrace.task.sql.frame_codec import FrameEncoder
-from headrace.task.sql.step import FrameTypes
+from headrace.task.sql.step import FrameTypes, work_of_reading
 from headrace.task.transaction_boundary import BoundaryRequests
 from headrace.task.worker_task import claimed, context_of, report_end
 

@@ -1,13 +1,16 @@
-"""The Spark SQL step of a connector, and the types of the records that reach it."""
+"""The Spark SQL step of a connector: which transformation it is, the types of the records that reach it, and the work on either side."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pyarrow as pa
 
-from headrace.connect.errors import TaskFailedError
+from headrace.task.connector_spec import StageChoice
+from headrace.task.slot_work import SlotWork
+from headrace.transforms.spark_sql import SPARK_SQL, SparkSqlConfig
 
 # Of records as SQL sees them: both are text.
 HEADER: Final = pa.struct([pa.field("key", pa.utf8()), pa.field("value", pa.utf8())])
@@ -70,7 +73,41 @@ class SqlStage:
     types: FrameTypes
 
 
-def refuse_sql(sql_stage: SqlStage | None) -> None:
-    """For engines without SQL: raises :class:`~headrace.connect.errors.TaskFailedError` if *sql_stage* is given."""
-    if sql_stage is not None:
-        raise TaskFailedError("A SparkSql step needs Spark, which this data plane does not use.")
+def is_sql(choice: StageChoice) -> bool:
+    """Whether *choice* is executed by Spark. Pure; classes are named in full."""
+    return choice.transform.class_name == SPARK_SQL
+
+
+def sql_step(choices: Sequence[StageChoice]) -> SqlStep | None:
+    """The step that Spark executes between reading and writing, if any; a chain has at most one. Pure.
+
+    Raises :class:`~headrace.connect.errors.ConfigError` for invalid settings.
+    """
+    return next((_step_of(each.transform.config) for each in choices if is_sql(each)), None)
+
+
+def _step_of(settings: Mapping[str, str]) -> SqlStep:
+    config = SparkSqlConfig.parse(settings)
+    return SqlStep(
+        select=config.items(),
+        where=(config.where or "").strip() or None,
+        function=(config.function or "").strip() or None,
+    )
+
+
+def work_of_reading(work: SlotWork) -> SlotWork:
+    """*work* with the transformations before the SQL step."""
+    return _with(work, work.spec.transforms[: _sql_index(work)])
+
+
+def work_of_writing(work: SlotWork) -> SlotWork:
+    """*work* with the transformations after the SQL step, and nothing to read."""
+    return replace(_with(work, work.spec.transforms[_sql_index(work) + 1 :]), splits=())
+
+
+def _with(work: SlotWork, transforms: tuple[StageChoice, ...]) -> SlotWork:
+    return replace(work, spec=replace(work.spec, transforms=transforms))
+
+
+def _sql_index(work: SlotWork) -> int:
+    return [is_sql(each) for each in work.spec.transforms].index(True)

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from headrace.connect.errors import ReplanError
-from headrace.task.chain import work_of_writing
 from headrace.task.frames import Frame
 from headrace.task.slot_report import STALE, Outcome, SlotReport
 from headrace.task.slot_work import SlotTicket, SlotWork
 from headrace.task.sql.frame_codec import FrameDecoder
+from headrace.task.sql.step import work_of_writing
 from headrace.task.worker_task import run_slot
 
 _log = logging.getLogger(__name__)
