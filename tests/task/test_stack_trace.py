@@ -9,7 +9,7 @@ import traceback
 import pytest
 
 from headrace.connect.errors import RecordError
-from headrace.task.dead_letters import trace_of
+from headrace.task.stack_trace import trace_of
 
 
 def raised(error: Exception, *, before: Exception | None = None, shown: bool = True) -> Exception:
