@@ -10,7 +10,8 @@ from headrace.connect.errors import RecordError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.record import Header, SourceRecord
 from headrace.connect.schema import INT32, INT64, STRING, Schema
-from headrace.task.batching import batches_of, plain_row
+from headrace.task.batching import batches_of
+from headrace.task.plain_records import plain_row
 
 offset_values = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**63), 2**63 - 1), st.text(max_size=3)

@@ -10,9 +10,9 @@ from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.errors import TaskFailedError
 from headrace.connect.record import RecordMetadata, SourceRecord
 from headrace.connect.schema import JSON_DOCUMENT
-from headrace.task.batching import plain_row
 from headrace.task.commit_hooks import CommitHooks
 from headrace.task.frames import Records
+from headrace.task.plain_records import plain_row
 from task.loop import Loop, ScriptedTask, batch
 
 PLACE = RecordMetadata(topic="t", partition=0, offset=0)

@@ -31,7 +31,6 @@ from headrace.connect.schema import (
     SchemaType,
     arrow_type,
 )
-from headrace.task.batching import plain_row
 from headrace.task.frames import (
     Abort,
     Commit,
@@ -44,6 +43,7 @@ from headrace.task.frames import (
     Refused,
     Waiting,
 )
+from headrace.task.plain_records import plain_row
 from headrace.task.slot_report import Outcome
 from headrace.task.sql.frame_codec import FrameDecoder, FrameEncoder
 from headrace.task.sql.spark_types import spark_type

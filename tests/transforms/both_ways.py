@@ -12,7 +12,7 @@ from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Schema
 from headrace.connect.transforming import ColumnarTransform
-from headrace.task.batching import plain_row
+from headrace.task.plain_records import plain_row
 
 
 def check_both_ways(transform: ColumnarTransform, batch: SourceBatch) -> bool:

@@ -14,11 +14,12 @@ from headrace.connect.columns import column_of
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.transforming import Transform
-from headrace.task.batching import batches_of, plain_row
+from headrace.task.batching import batches_of
 from headrace.task.chain import Chain, Stage
 from headrace.task.connector_spec import ErrorPolicy
 from headrace.task.error_handling import RetryWithBackoff
 from headrace.task.frames import Records, Refused
+from headrace.task.plain_records import plain_row
 from headrace.task.slot_report import Progress
 from transforms.applied import made
 from transforms.drawn_settings import OF_STRUCTS

@@ -23,11 +23,12 @@ from headrace.connect.transforming import (
     Predicate,
     Transform,
 )
-from headrace.task.batching import batches_of, plain_row
+from headrace.task.batching import batches_of
 from headrace.task.connector_spec import PluginChoice, StageChoice
 from headrace.task.dead_letters import class_name
 from headrace.task.error_handling import RetryWithBackoff
 from headrace.task.frames import Failed, Filtered, Frame, Place, Records, Refused, Returned
+from headrace.task.plain_records import plain_row
 from headrace.task.record_origin import located
 from headrace.task.slot_work import SlotWork
 from headrace.transforms.catalogue import make_predicate, make_transform

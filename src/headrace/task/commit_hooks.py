@@ -9,8 +9,9 @@ from headrace.connect.batch import SourceBatch
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.record import RecordMetadata, SourceRecord
 from headrace.connect.task import SourceTask
-from headrace.task.batching import plain_row, without_value
+from headrace.task.batching import without_value
 from headrace.task.frames import Records
+from headrace.task.plain_records import plain_row
 from headrace.task.record_origin import located
 
 _log = logging.getLogger(__name__)
