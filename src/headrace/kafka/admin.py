@@ -1,4 +1,4 @@
-"""The admin client: queries and topic creation, each with a deadline; the first connection to a cluster."""
+"""The admin client: queries and topic creation, each with a deadline."""
 
 # The library re-exports its own names in a way that the type checker takes for private.
 # pyright: reportPrivateImportUsage=false
@@ -308,42 +308,3 @@ def _forgets(topic: CompactedTopic, policy: str | None) -> str:
         f"'{topic.setting}' property {where[topic.whose]} to use a topic with "
         "'cleanup.policy=compact'."
     )
-
-
-FIRST_REPORT_SECONDS: Final = 2.0
-"""Waiting for a broker for longer than this is reported."""
-
-REPEAT_SECONDS: Final = 10.0
-"""How often that report is repeated."""
-
-
-def wait_for_kafka(
-    config: ClientConfig,
-    deadline: Deadline,
-    report: Callable[[str], None],
-    *,
-    first_report_seconds: float = FIRST_REPORT_SECONDS,
-    repeat_seconds: float = REPEAT_SECONDS,
-) -> str:
-    """The cluster's id, once a broker has answered; until then *report* is called with a sentence now and then.
-
-    Called once, at a worker's start. Raises :class:`~headrace.connect.errors.RetriableError` with the
-    address and the client's last error after *deadline*. Errors that waiting cannot resolve are raised
-    at once.
-    """
-    admin = KafkaAdmin(config)
-    address = config.settings.get("bootstrap.servers", "")
-    patience = first_report_seconds
-    while True:
-        try:
-            return admin.check_reachable(Deadline.after(deadline.remaining(patience)))
-        except RetriableError as error:
-            reason = admin.last_error or "No broker has answered"
-            if deadline.expired:
-                raise RetriableError(_unreached(str(address), reason)) from error
-            report(f"Waiting for Kafka at {address}: {reason}")
-            patience = repeat_seconds
-
-
-def _unreached(address: str, reason: str) -> str:
-    return f"Kafka at {address} was not reached: {reason.rstrip('.')}. {UNREACHABLE}"

@@ -14,8 +14,8 @@ from headrace.config.state_file import new_identity
 from headrace.config.worker_config import WorkerConfig
 from headrace.connect.connector import SourceConnector
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
-from headrace.kafka.admin import CompactedTopic, KafkaAdmin, wait_for_kafka
-from headrace.kafka.client_config import client_config, producer_config
+from headrace.kafka.admin import UNREACHABLE, CompactedTopic, KafkaAdmin
+from headrace.kafka.client_config import ClientConfig, client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.observe.events import EventListener
 from headrace.observe.log_format import form_in_use
@@ -38,6 +38,9 @@ _OFFSETS_LOCATION = "offsets.home"
 _GROUP_ID = "group.id"
 # A late read is reported, and later resumed where it was; this is how soon it is reported.
 _REFRESH_SECONDS = 10.0
+# Waiting for a broker for longer than this is reported, and then again after each of these intervals.
+_FIRST_REPORT_SECONDS = 2.0
+_REPEAT_SECONDS = 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -76,6 +79,38 @@ def reach_kafka(config: WorkerConfig) -> str:
         raise ConnectError(
             f"{error} Gave up after {seconds:g} s (headrace.start.deadline.ms)."
         ) from error
+
+
+def wait_for_kafka(
+    config: ClientConfig,
+    deadline: Deadline,
+    report: Callable[[str], None],
+    *,
+    first_report_seconds: float = _FIRST_REPORT_SECONDS,
+    repeat_seconds: float = _REPEAT_SECONDS,
+) -> str:
+    """The cluster's id, once a broker has answered; until then *report* is called with a sentence now and then.
+
+    Called once, at a worker's start. Raises :class:`~headrace.connect.errors.RetriableError` with the
+    address and the client's last error after *deadline*. Errors that waiting cannot resolve are raised
+    at once.
+    """
+    admin = KafkaAdmin(config)
+    address = config.settings.get("bootstrap.servers", "")
+    patience = first_report_seconds
+    while True:
+        try:
+            return admin.check_reachable(Deadline.after(deadline.remaining(patience)))
+        except RetriableError as error:
+            reason = admin.last_error or "No broker has answered"
+            if deadline.expired:
+                raise RetriableError(_unreached(str(address), reason)) from error
+            report(f"Waiting for Kafka at {address}: {reason}")
+            patience = repeat_seconds
+
+
+def _unreached(address: str, reason: str) -> str:
+    return f"Kafka at {address} was not reached: {reason.rstrip('.')}. {UNREACHABLE}"
 
 
 def offset_store(config: WorkerConfig, group_id: str, storage: SqliteStorage) -> OffsetRecordStore:

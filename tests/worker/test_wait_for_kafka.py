@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.connect.errors import RetriableError
-from headrace.kafka.admin import UNREACHABLE, wait_for_kafka
+from headrace.kafka.admin import UNREACHABLE
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
+from headrace.worker.services import wait_for_kafka
 
 
 @pytest.mark.parametrize(
