@@ -8,10 +8,10 @@ from math import inf
 
 from headrace.connect.errors import FencedError, RecordError
 from headrace.connect.record import RecordMetadata
+from headrace.kafka.errors import LateRefusalError
 from headrace.kafka.sender import (
     EncodedHeaders,
     EncodedRecords,
-    LateRefusalError,
     NoPartitionError,
     OffsetEntry,
     TooLargeError,

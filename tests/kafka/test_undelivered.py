@@ -25,9 +25,9 @@ from headrace.connect.errors import TaskFailedError
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import ClientSender, make_sender
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.errors import Context, translated
-from headrace.kafka.producer import TrackedProducer
-from headrace.kafka.sender import EncodedRecords, LateRefusalError, Sender, Undelivered
+from headrace.kafka.errors import Context, LateRefusalError, translated
+from headrace.kafka.producer import TrackedProducer, Undelivered
+from headrace.kafka.sender import EncodedRecords, Sender
 
 INNOCENT = "_INVALID_DIFFERENT_RECORD"
 

@@ -10,7 +10,8 @@ import pytest
 from headrace.connect.errors import RecordError, TaskFailedError
 from headrace.connect.record import Header
 from headrace.connect.schema import STRING
-from headrace.kafka.sender import EncodedRecords, LateRefusalError
+from headrace.kafka.errors import LateRefusalError
+from headrace.kafka.sender import EncodedRecords
 from headrace.task.connector_spec import BoundaryKind, ErrorPolicy
 from headrace.task.record_origin import InFlightRecords
 from task.loop import Loop, ScriptedTask, batch, both_modes

@@ -1,4 +1,4 @@
-"""Translates the client library's errors into ours; the only module that does."""
+"""Errors of Kafka: translates the client library's into ours, the only module that does, and the refusal of one record."""
 
 from __future__ import annotations
 
@@ -33,6 +33,30 @@ class Context:
     open_seconds: float | None = None
     timeout_seconds: float | None = None
     was_away: bool = False
+
+
+class LateRefusalError(TaskFailedError):
+    """The broker has refused one of the records that were handed over before.
+
+    *topic*, *key_bytes* and *value_bytes* (``None`` for null) identify it, for a layer that knows where the
+    records came from; *reason* and *advice* are the parts of the message.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        advice: str,
+        topic: str,
+        key_bytes: int | None,
+        value_bytes: int | None,
+    ) -> None:
+        self.reason = reason
+        self.advice = advice
+        self.topic = topic
+        self.key_bytes = key_bytes
+        self.value_bytes = value_bytes
+        super().__init__(f"{reason} {advice}")
 
 
 def kafka_error(error: KafkaError | KafkaException) -> KafkaError:

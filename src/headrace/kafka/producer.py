@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivered
@@ -16,9 +17,16 @@ from headrace.connect.errors import (
 from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.client_log import CLIENT_LOG, LastClientError
 from headrace.kafka.deadline import Clock, Deadline
-from headrace.kafka.errors import Context, is_retriable, kafka_error, timed_out, translated
+from headrace.kafka.errors import (
+    Context,
+    LateRefusalError,
+    advice_for,
+    is_retriable,
+    kafka_error,
+    timed_out,
+    translated,
+)
 from headrace.kafka.refused_settings import refused_settings
-from headrace.kafka.sender import Undelivered
 
 
 class Stall:
@@ -52,6 +60,56 @@ _UNKNOWN_TOPIC = ("_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART")
 _BEING_CREATED = (*_UNKNOWN_TOPIC, "LEADER_NOT_AVAILABLE")
 # Delivery reports of records that were purged on purpose are not failures.
 _PURGED = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
+_SIZES = ("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
+_OF_ONE_RECORD = frozenset(
+    {"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_TIMESTAMP"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undelivered:
+    """A record that was handed over and not delivered; sizes are ``None`` for null."""
+
+    error: KafkaError
+    topic: str | None
+    key_bytes: int | None
+    value_bytes: int | None
+    partition: int | None = None
+
+    @property
+    def doing(self) -> str:
+        """What was refused; with the partition if that does not exist."""
+        if self.error.name() != "_UNKNOWN_PARTITION":
+            return "writing to"
+        return f"writing to partition {self.partition} of"
+
+    def is_less_specific_than(self, other: Undelivered) -> bool:
+        """Whether *other*, which failed later, says more about why its request failed.
+
+        A request fails as a whole, so its first record may not be the cause.
+        """
+        if self.error.name() == "_INVALID_DIFFERENT_RECORD":
+            return other.error.name() in _OF_ONE_RECORD
+        if self.error.name() not in _SIZES or other.error.name() != self.error.name():
+            return False
+        return self._size() < other._size()
+
+    def refusal(self) -> LateRefusalError | None:
+        """The error for this one record, or ``None`` when any other would have failed as well."""
+        name = self.error.name()
+        if name not in _OF_ONE_RECORD:
+            return None
+        return LateRefusalError(
+            f"Kafka refused a record ({self._size()} B with its key) for topic {self.topic!r}: "
+            f"{self.error.str().rstrip('.')} ({name}).",
+            advice=advice_for(self.error),
+            topic=self.topic or "",
+            key_bytes=self.key_bytes,
+            value_bytes=self.value_bytes,
+        )
+
+    def _size(self) -> int:
+        return (self.key_bytes or 0) + (self.value_bytes or 0)
 
 
 class TrackedProducer:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
-from confluent_kafka import KafkaError
 
-from headrace.connect.errors import RecordError, TaskFailedError
+from headrace.connect.errors import RecordError
 from headrace.connect.record import RecordMetadata
-from headrace.kafka.errors import advice_for
 
 EncodedHeaders = Sequence[tuple[str, bytes | None]]
 
@@ -80,7 +78,7 @@ class Sender(RecordSender, Protocol):
     :class:`~headrace.connect.errors.TransactionTimedOutError` (drop the sender, plan again),
     :class:`~headrace.connect.errors.RetriableError`, or
     :class:`~headrace.connect.errors.TaskFailedError` for errors that no retry can resolve:
-    :class:`~headrace.kafka.sender.LateRefusalError` when the broker rejects a single record.
+    :class:`~headrace.kafka.errors.LateRefusalError` when the broker rejects a single record.
     """
 
     def open(self) -> None:
@@ -110,79 +108,3 @@ class Sender(RecordSender, Protocol):
     def close(self) -> None:
         """Release the client without waiting for what is still in its queue."""
         ...
-
-
-_SIZES = ("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
-_OF_ONE_RECORD = frozenset(
-    {"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "INVALID_TIMESTAMP"}
-)
-
-
-class LateRefusalError(TaskFailedError):
-    """The broker has refused one of the records that were handed over before.
-
-    *topic*, *key_bytes* and *value_bytes* (``None`` for null) identify it, for a layer that knows where the
-    records came from; *reason* and *advice* are the parts of the message.
-    """
-
-    def __init__(
-        self,
-        reason: str,
-        *,
-        advice: str,
-        topic: str,
-        key_bytes: int | None,
-        value_bytes: int | None,
-    ) -> None:
-        self.reason = reason
-        self.advice = advice
-        self.topic = topic
-        self.key_bytes = key_bytes
-        self.value_bytes = value_bytes
-        super().__init__(f"{reason} {advice}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undelivered:
-    """A record that was handed over and not delivered; sizes are ``None`` for null."""
-
-    error: KafkaError
-    topic: str | None
-    key_bytes: int | None
-    value_bytes: int | None
-    partition: int | None = None
-
-    @property
-    def doing(self) -> str:
-        """What was refused; with the partition if that does not exist."""
-        if self.error.name() != "_UNKNOWN_PARTITION":
-            return "writing to"
-        return f"writing to partition {self.partition} of"
-
-    def is_less_specific_than(self, other: Undelivered) -> bool:
-        """Whether *other*, which failed later, says more about why its request failed.
-
-        A request fails as a whole, so its first record may not be the cause.
-        """
-        if self.error.name() == "_INVALID_DIFFERENT_RECORD":
-            return other.error.name() in _OF_ONE_RECORD
-        if self.error.name() not in _SIZES or other.error.name() != self.error.name():
-            return False
-        return self._size() < other._size()
-
-    def refusal(self) -> LateRefusalError | None:
-        """The error for this one record, or ``None`` when any other would have failed as well."""
-        name = self.error.name()
-        if name not in _OF_ONE_RECORD:
-            return None
-        return LateRefusalError(
-            f"Kafka refused a record ({self._size()} B with its key) for topic {self.topic!r}: "
-            f"{self.error.str().rstrip('.')} ({name}).",
-            advice=advice_for(self.error),
-            topic=self.topic or "",
-            key_bytes=self.key_bytes,
-            value_bytes=self.value_bytes,
-        )
-
-    def _size(self) -> int:
-        return (self.key_bytes or 0) + (self.value_bytes or 0)

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from headrace.connect.batch import BatchOffsets, SourceBatch
 from headrace.connect.errors import ConnectError, RecordError
 from headrace.connect.partition import RECORD_COUNT, SourceOffset, SourcePartition
-from headrace.kafka.sender import EncodedRecords, LateRefusalError
+from headrace.kafka.errors import LateRefusalError
+from headrace.kafka.sender import EncodedRecords
 
 # Twice what the client's queue holds, where a record must be to be refused, unless the user enlarged it.
 _MOST_BYTES = 64 * 1024 * 1024

@@ -13,7 +13,8 @@ from headrace.connect.errors import (
 )
 from headrace.connect.record import BadRecord
 from headrace.connect.task import SourceTask
-from headrace.kafka.sender import EncodedRecords, LateRefusalError, TooLargeError, UnsendableError
+from headrace.kafka.errors import LateRefusalError
+from headrace.kafka.sender import EncodedRecords, TooLargeError, UnsendableError
 from headrace.task.channel import Lease
 from headrace.task.dead_letters import SkippedRecord, class_name, raw_key, raw_value
 from headrace.task.frames import (
