@@ -13,7 +13,7 @@ from headrace.connect.errors import TaskFailedError
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets, SourceTask
 from headrace.offsets.store import OffsetSnapshot
-from headrace.runtime.driver_offsets import idle_updates
+from headrace.runtime.rounds import idle_updates
 from headrace.runtime.services import RunSpec
 from headrace.task.connector_spec import BoundaryKind, Delivery
 from runtime.desk import SPEC

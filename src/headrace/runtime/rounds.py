@@ -1,20 +1,27 @@
-"""The rounds of a started connector: read offsets, plan, run a micro-batch, or wait for work."""
+"""The rounds of a started connector: read offsets, plan, run a micro-batch, or wait for work and move offsets (KIP-910)."""
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from headrace.connect.connector import Plan, PlannedConnector, PlanRequest, SourceConnector
+from headrace.connect.partition import OffsetReader
+from headrace.connect.task import Offsets, SourceTask, Split, TransactionContext
 from headrace.observe.events import ConnectorIdle, OffsetsMoved, Waiting
 from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.assignment import check_room, checked_plan, planned_works, polled_works
 from headrace.runtime.backoff import NoProgressGuard, PollBackoff
 from headrace.runtime.batch_runner import BatchSupervisor
-from headrace.runtime.driver_offsets import idle_updates
 from headrace.runtime.run_context import RunContext
 from headrace.runtime.services import RunSpec
+from headrace.task.connector_spec import BoundaryKind
+from headrace.task.offset_updates import changed, checked_update, raise_failed_update, read_only
+from headrace.task.transaction_boundary import BoundaryRequests
+
+_log = logging.getLogger(__name__)
 
 # Querying the end of the offsets topic costs more than everything else in an idle round. Only this run writes the
 # connector's offsets while it owns them, so this only determines how soon an outage is noticed.
@@ -216,3 +223,66 @@ def _have_moved_beside(plan: Plan, before: OffsetSnapshot, now: OffsetSnapshot) 
     """Whether an offset at which a share of *plan* begins has changed; *plan*.offsets are of other partitions."""
     partitions = (split.partition for share in plan.shares for split in share)
     return before is not now and any(before.offset(each) != now.offset(each) for each in partitions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleContext:
+    """A ``TaskContext`` of a task that is only asked for ``update_offsets``, never polled."""
+
+    connector: str
+    offsets: OffsetReader
+    task: int
+    transaction: TransactionContext | None = None
+    splits: tuple[Split, ...] = ()
+
+    def stopping(self) -> bool:
+        """Always ``False``: the task gets only one call."""
+        return False
+
+
+def idle_updates(
+    spec: RunSpec, offsets: OffsetSnapshot, configs: Sequence[Mapping[str, str]]
+) -> Mapping[int, Offsets]:
+    """The offsets that each of the connector's tasks moves while nothing is read; tasks that move none are left out.
+
+    There is one task for each of *configs*. It is started and stopped for the call, unless its class does not
+    override the hook. If the connector defines the transaction boundaries, the hook is called only if the task
+    requests a boundary while it is started. Values that *offsets* has already are left out. An exception of the
+    hook is raised with exactly-once, and logged otherwise.
+    """
+    if spec.connector.task_class.update_offsets is SourceTask.update_offsets:
+        return {}
+    updates: dict[int, Offsets] = {}
+    for task, config in enumerate(configs):
+        requests = BoundaryRequests() if spec.boundary is BoundaryKind.CONNECTOR else None
+        context = IdleContext(connector=spec.name, offsets=offsets, task=task, transaction=requests)
+        asked = _asked(spec, context, config, requests)
+        moved = changed(asked, offsets.offsets(asked))
+        if moved:
+            updates[task] = moved
+    return updates
+
+
+def _asked(
+    spec: RunSpec,
+    context: IdleContext,
+    config: Mapping[str, str],
+    requests: BoundaryRequests | None,
+) -> Offsets:
+    task = spec.connector.task_class()
+    task.initialize(context)
+    try:
+        task.start(config)
+        return _update(spec, task) if requests is None or requests.take_any() else {}
+    finally:
+        task.stop()
+
+
+def _update(spec: RunSpec, task: SourceTask) -> Offsets:
+    try:
+        return checked_update(task.update_offsets(read_only({})))
+    except Exception as error:  # noqa: BLE001 (raised again, or logged and retried)
+        if spec.exactly_once:
+            raise_failed_update(error)
+        _log.exception("update_offsets of %s raised; it is called again later", spec.name)
+        return {}
