@@ -1,15 +1,18 @@
-"""Values without schema as JSON, by Kafka Connect's rules."""
+"""Text and values without schema as JSON, by Kafka Connect's rules."""
 
 from __future__ import annotations
 
 import datetime as dt
 import enum
+import json
 import math
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from headrace.connect.json_document import JSON_NULL, document
+from headrace.connect.json_document import JSON_NULL, document, json_quoted
 
 
 class Colour(enum.StrEnum):
@@ -51,3 +54,16 @@ def test_a_list_in_itself_is_refused():
 
     with pytest.raises(ValueError, match="nested too deeply"):
         document(endless)
+
+
+def test_escapes_are_jacksons():
+    """Few characters are escaped, in upper case, and those of two UTF-16 units as two."""
+    text = "a\"b\\c/d\x01\x1f\b\t\n\f\r\x7f\x80é☃😀<>&'"
+    reported = '"a\\"b\\\\c/d\\u0001\\u001F\\b\\t\\n\\f\\r\x7f\x80é☃\\uD83D\\uDE00<>&\'"'
+    assert reported == json_quoted(text)
+
+
+@given(st.text())
+def test_quoted_text_is_json(text: str):
+    """Any reader of JSON gets the text back."""
+    assert text == json.loads(json_quoted(text))

@@ -7,8 +7,9 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
+from headrace.connect.json_document import json_quoted
 from headrace.connect.schema import Schema, SchemaType
-from headrace.java.text import java_double, java_float, json_quoted
+from headrace.java.numbers import java_double, java_float
 
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

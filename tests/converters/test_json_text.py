@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.connect.json_document import json_quoted
 from headrace.converters.json_escaping import escaped
 from headrace.converters.json_values import json_floats, json_strings
-from headrace.java.text import java_double, json_quoted
+from headrace.java.numbers import java_double
 
 _TEXTS = st.lists(
     st.none() | st.text() | st.text(alphabet='ab"\\\n\t\x01\x1f/é☃😀𝄞', max_size=12),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.java.text import java_double, java_float, java_floats
+from headrace.java.numbers import java_double, java_float, java_floats
 from project.sampling import drawn
 
 EDGES = [

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.connect.schema import FLOAT64, Schema, SchemaType
-from headrace.java.text import java_floats
+from headrace.java.numbers import java_floats
 from judges.java_judge import JavaJudge
 from judges.told import Told
 

@@ -1,13 +1,41 @@
-"""Python values without schema as JSON, byte for byte as Kafka Connect's JsonConverter writes them; pure."""
+"""Text and Python values without schema as JSON, byte for byte as Kafka Connect's JsonConverter writes them; pure."""
 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from headrace.java.text import java_double, json_quoted
+from headrace.java.numbers import java_double
+
+_SHORT_ESCAPES: Final = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\f": "\\f",
+    "\r": "\\r",
+}
+# Jackson writes UTF-8 from UTF-16 units: a character that needs two of them becomes two escapes.
+_ESCAPED = re.compile(r'["\\\x00-\x1f\U00010000-\U0010ffff]')
+
+
+def json_quoted(text: str) -> str:
+    """*text* as a JSON string with Jackson's escapes: few, upper-case, and surrogate pairs."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{_ESCAPED.sub(_escape, text)}"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    if character in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[character]
+    units = character.encode("utf-16-be").hex().upper()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 class JsonNull:

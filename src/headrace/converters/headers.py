@@ -16,7 +16,7 @@ from headrace.connect.converting import Converter
 from headrace.connect.errors import RecordError
 from headrace.connect.record import Header
 from headrace.connect.schema import Schema, SchemaType, arrow_type
-from headrace.java.text import java_double, java_float
+from headrace.java.numbers import java_double, java_float
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY_MS = 86_400_000

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from headrace.connect.config import Config, Problem, setting
+from headrace.connect.json_document import json_quoted
 from headrace.connect.schema import Schema
 from headrace.converters.columns import (
     as_binary,
@@ -28,7 +29,6 @@ from headrace.converters.json_values import (
     json_pieces,
     json_strings,
 )
-from headrace.java.text import json_quoted
 
 
 def schema_json(schema: Schema, rules: JsonRules) -> str:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.connect.json_document import json_quoted
 from headrace.converters.columns import as_binary, is_text
-from headrace.java.text import json_quoted
 
 Starts = npt.NDArray[np.int64]
 """Where each row begins in the bytes of a column, and where the last one ends."""

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from headrace.connect.columns import opened
 from headrace.connect.errors import RecordError
+from headrace.connect.json_document import json_quoted
 from headrace.connect.schema import Schema, SchemaType, arrow_type
 from headrace.converters.columns import (
     as_binary,
@@ -26,7 +27,7 @@ from headrace.converters.columns import (
     unscaled_bytes,
 )
 from headrace.converters.json_escaping import escaped
-from headrace.java.text import java_floats, json_quoted
+from headrace.java.numbers import java_floats
 
 Pieces = tuple[bytes | pa.BinaryArray, ...]
 """The pieces of each row's text, in order. Where a column has a null, the whole row is null.

@@ -13,7 +13,7 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import Schema
 from headrace.converters.columns import as_binary, is_bytes, is_document, is_text, refusal
-from headrace.java.text import java_double, java_float, java_floats
+from headrace.java.numbers import java_double, java_float, java_floats
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _FIRST_GREGORIAN = dt.date(1582, 10, 15)

@@ -8,7 +8,7 @@ from enum import Enum, StrEnum
 
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.setting import HIDDEN, REQUIRED, Setting, SettingType
-from headrace.java.text import java_double
+from headrace.java.numbers import java_double
 
 
 class TargetState(StrEnum):

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from headrace.connect.json_document import json_quoted
 from headrace.connect.partition import OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
-from headrace.java.text import java_double, json_quoted
+from headrace.java.numbers import java_double
 from headrace.kafka.sender import OffsetEntry
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, cast
 
+from headrace.connect.json_document import json_quoted
 from headrace.connect.partition import OffsetsByNames, OffsetValue, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets
-from headrace.java.text import json_quoted
 from headrace.kafka.partitioner import java_partition
 from headrace.kafka.sender import OffsetEntry
 from headrace.offsets.codec import (

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
+from headrace.connect.json_document import json_quoted
 from headrace.connect.setting import Setting
 from headrace.herder.answers import (
     CheckedKey,
@@ -26,7 +27,7 @@ from headrace.herder.answers import (
     WorkerHealth,
     value_text,
 )
-from headrace.java.text import java_double, json_quoted
+from headrace.java.numbers import java_double
 
 Json = dict[str, object]
 

@@ -15,16 +15,18 @@ import pyarrow.compute as pc
 
 from headrace.connect.errors import RecordError
 from headrace.connect.schema import DATE, TIME, TIMESTAMP, Schema, SchemaType
-from headrace.java.conversions import (
+from headrace.java.numbers import (
     as_single,
     decimal_float,
     decimal_int,
+    java_double,
+    java_float,
+    java_floats,
     narrowed,
     parsed_float,
     parsed_int,
     truncated,
 )
-from headrace.java.text import java_double, java_float, java_floats
 from headrace.transforms.operand import PAIR, java_class, parts_of
 
 DAY_MS: Final = 86_400_000

@@ -16,7 +16,7 @@ from headrace.connect.config import Config, Problem, setting
 from headrace.connect.errors import RecordError
 from headrace.connect.record import SourceRecord
 from headrace.connect.schema import Schema, SchemaType
-from headrace.java.conversions import decimal_float, decimal_int, parsed_decimal
+from headrace.java.numbers import decimal_float, decimal_int, parsed_decimal
 from headrace.transforms.casting import FLOAT_BITS, INT_BITS
 from headrace.transforms.fields import NULLS_DOC, FieldReader, field_readers, plain_value
 from headrace.transforms.operand import Operand, is_all_null, java_class, list_problems

@@ -1,8 +1,7 @@
-"""Numbers and JSON strings as Java writes them."""
+"""Numbers as Java writes them."""
 
 from __future__ import annotations
 
-import json
 import math
 
 import pyarrow as pa
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.java.text import java_double, java_float, json_quoted
+from headrace.java.numbers import java_double, java_float
 
 
 @pytest.mark.parametrize(
@@ -58,16 +57,3 @@ def test_doubles_read_back(value: float):
 def test_floats_read_back(value: float):
     """No digit is lost that 32 bits can hold."""
     assert value == pa.scalar(float(java_float(value)), pa.float32()).as_py()
-
-
-def test_escapes_are_jacksons():
-    """Few characters are escaped, in upper case, and those of two UTF-16 units as two."""
-    text = "a\"b\\c/d\x01\x1f\b\t\n\f\r\x7f\x80é☃😀<>&'"
-    reported = '"a\\"b\\\\c/d\\u0001\\u001F\\b\\t\\n\\f\\r\x7f\x80é☃\\uD83D\\uDE00<>&\'"'
-    assert reported == json_quoted(text)
-
-
-@given(st.text())
-def test_quoted_text_is_json(text: str):
-    """Any reader of JSON gets the text back."""
-    assert text == json.loads(json_quoted(text))

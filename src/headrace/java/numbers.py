@@ -1,33 +1,115 @@
-"""Numbers and JSON strings as Java and its JSON library write them, to the byte; single values and columns."""
+"""Numbers as Java converts, reads and writes them; single values and columns."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-SHORT_ESCAPES: Final = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\b": "\\b",
-    "\t": "\\t",
-    "\n": "\\n",
-    "\f": "\\f",
-    "\r": "\\r",
-}
-"""Characters that a JSON string holds as a backslash and one letter."""
+_INT = re.compile(r"[+-]?\d+")
+_DIGITS = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_FLOAT = re.compile(rf"([+-]?)(?:(NaN|Infinity)|({_DIGITS})[fFdD]?)", re.ASCII)
+_HEX = re.compile(
+    r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?", re.ASCII
+)
+_DECIMAL = re.compile(rf"[+-]?{_DIGITS}")
+_BLANK = "".join(map(chr, range(0x21)))
+_NARROW_BITS = 32
+_LONG_BITS = 64
+# From here on Java writes numbers with a power of ten, and below the other as well.
+_FIRST_SCIENTIFIC: Final = 1e7
+_LAST_SCIENTIFIC: Final = 1e-3
 
-# Jackson writes UTF-8 from UTF-16 units: a character that needs two of them becomes two escapes.
-_ESCAPED = re.compile(r'["\\\x00-\x1f\U00010000-\U0010ffff]')
-FIRST_SCIENTIFIC: Final = 1e7
-"""From here on Java writes numbers with a power of ten."""
-LAST_SCIENTIFIC: Final = 1e-3
-"""Below this, too."""
+
+def narrowed(value: int, bits: int) -> int:
+    """The lowest *bits* of *value*, as a number with a sign."""
+    half = 1 << (bits - 1)
+    return ((value + half) & ((1 << bits) - 1)) - half
+
+
+def truncated(value: float, bits: int) -> int:
+    """*value* without its fraction, limited to 64 or 32 bits; where *bits* are fewer, the lowest of these."""
+    if math.isnan(value):
+        return 0
+    half = 1 << (max(bits, _NARROW_BITS) - 1)
+    whole = half if value == math.inf else -half if value == -math.inf else int(value)
+    return narrowed(max(-half, min(whole, half - 1)), bits)
+
+
+def parsed_int(text: str, bits: int) -> int:
+    """The integer in *text*; raises ``ValueError`` if it is not one, or does not fit into *bits*."""
+    if not _INT.fullmatch(text):
+        raise ValueError(text)
+    value = int(text)
+    if narrowed(value, bits) != value:
+        raise ValueError(text)
+    return value
+
+
+def parsed_float(text: str, bits: int) -> float:
+    """The nearest number of 32 or 64 *bits* to *text*; raises ``ValueError`` if *text* is not a number."""
+    trimmed = text.strip(_BLANK)
+    plain = _FLOAT.fullmatch(trimmed)
+    if plain:
+        sign, special, digits = plain.groups()
+        return _nearest(sign + (special or digits), bits)
+    hexadecimal = _HEX.fullmatch(trimmed)
+    if not hexadecimal:
+        raise ValueError(text)
+    return (
+        as_single(_hex_value(hexadecimal[1]))
+        if bits == _NARROW_BITS
+        else _hex_value(hexadecimal[1])
+    )
+
+
+def parsed_decimal(text: str) -> Decimal:
+    """*text* with all its digits; raises ``ValueError`` if it is not a number."""
+    if not _DECIMAL.fullmatch(text):
+        raise ValueError(text)
+    return Decimal(text)
+
+
+def as_single(value: float) -> float:
+    """*value* rounded to 32 bits; an ``int`` of 64 bits is rounded only once, as in Java."""
+    held = np.int64(narrowed(value, _LONG_BITS)) if isinstance(value, int) else np.float64(value)
+    with np.errstate(over="ignore"):
+        return float(held.astype(np.float32))
+
+
+def decimal_int(value: Decimal, bits: int) -> int:
+    """The lowest *bits*, at most 64, of *value* without its fraction."""
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, str) or exponent >= _LONG_BITS or value.adjusted() < 0:
+        # The 64 lowest bits of 10^64 are zeros; a large exponent would take all memory.
+        return 0
+    return narrowed(int(value), bits)
+
+
+def decimal_float(value: Decimal, bits: int) -> float:
+    """The nearest number of 32 or 64 *bits* to *value*."""
+    return _nearest(str(value), bits)
+
+
+def _nearest(text: str, bits: int) -> float:
+    value = float(text)
+    if bits != _NARROW_BITS or not math.isfinite(value):
+        return value
+    # Not by way of 64 bits, which would round twice.
+    return pa.scalar(text, pa.utf8()).cast(pa.float32()).as_py()
+
+
+def _hex_value(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return -math.inf if text.startswith("-") else math.inf
 
 
 def java_double(value: float) -> str:
@@ -46,13 +128,6 @@ def java_float(value: float) -> str:
     return _java_form(single, pa.scalar(single, pa.float32()).cast(pa.utf8()).as_py())
 
 
-def json_quoted(text: str) -> str:
-    """*text* as a JSON string with Jackson's escapes: few, upper-case, and surrogate pairs."""
-    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return f'"{_ESCAPED.sub(_escape, text)}"'
-
-
 def _single(value: float) -> float:
     return pa.scalar(value, pa.float32()).as_py()
 
@@ -65,7 +140,7 @@ def _java_form(value: float, shortest: str) -> str:
     whole, _, fraction = coefficient.lstrip("-").partition(".")
     digits = whole + fraction
     point = len(whole) + int(power or 0)
-    if value == 0 or LAST_SCIENTIFIC <= abs(value) < FIRST_SCIENTIFIC:
+    if value == 0 or _LAST_SCIENTIFIC <= abs(value) < _FIRST_SCIENTIFIC:
         return sign + _plain(digits, point)
     leading = len(digits) - len(digits.lstrip("0"))
     digits = digits[leading:].rstrip("0")
@@ -78,14 +153,6 @@ def _plain(digits: str, point: int) -> str:
     digits = digits.ljust(point, "0")
     whole = digits[:point].lstrip("0") or "0"
     return f"{whole}.{digits[point:].rstrip('0') or '0'}"
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match.group()
-    if character in SHORT_ESCAPES:
-        return SHORT_ESCAPES[character]
-    units = character.encode("utf-16-be").hex().upper()
-    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 # Arrow's form of a number: plain up to so many digits, otherwise with a power of ten.
@@ -108,8 +175,8 @@ def java_floats(values: pa.Array) -> pa.StringArray:
         text = pc.binary_join_element_wise(text, pc.if_else(whole, ".0", _NOTHING), _NOTHING)
     size = pc.abs(values)
     plain = pc.and_(
-        pc.greater_equal(size, LAST_SCIENTIFIC),
-        pc.less(size, FIRST_SCIENTIFIC),
+        pc.greater_equal(size, _LAST_SCIENTIFIC),
+        pc.less(size, _FIRST_SCIENTIFIC),
     )
     rare = _invert(pc.or_(plain, pc.equal(size, 0.0)))
     if not pc.any(rare).as_py():
