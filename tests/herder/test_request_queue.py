@@ -61,7 +61,7 @@ def test_requests_about_a_held_connector_wait_and_others_do_not(queue: RequestQu
     queue.ask(None, lambda: done.append("d"), connector="d")
     assert ["d"] == done
 
-    queue.let_go("c")
+    queue.release("c")
     for each in answers:
         each.result(10)
     assert ["d", "x", "y"] == done
@@ -77,13 +77,13 @@ def test_the_next_holder_holds_up_those_behind_it(queue: RequestQueue) -> None:
     while second.is_alive() and queue.ask(None, lambda: len(queue._held["c"])) < 2:
         pass
     last = queue.submit(None, lambda: done.append("behind"), connector="c")
-    queue.let_go("c")
+    queue.release("c")
     first.result(10)
     second.join(10)
     queue.ask(None, lambda: None)
     assert ["before"] == done
 
-    queue.let_go("c")
+    queue.release("c")
     last.result(10)
     assert ["before", "behind"] == done
 

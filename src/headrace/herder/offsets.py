@@ -195,4 +195,4 @@ class OffsetRequests:
         try:
             yield
         finally:
-            self._queue.let_go(name)
+            self._queue.release(name)

@@ -140,9 +140,9 @@ class RequestQueue:
         """Return once the caller holds *connector*: until the release no other request about it is performed."""
         self.ask(stage, lambda: self._hold(connector), connector=connector)
 
-    def let_go(self, connector: str) -> None:
+    def release(self, connector: str) -> None:
         """Release *connector*; requests that came meanwhile are performed now."""
-        self.post(lambda: self._let_go(connector))
+        self.post(lambda: self._release(connector))
 
     def close(self) -> None:
         """Answer the queued requests, refuse later ones, and return when the thread has ended."""
@@ -172,7 +172,7 @@ class RequestQueue:
     def _hold(self, connector: str) -> None:
         self._held[connector] = deque()
 
-    def _let_go(self, connector: str) -> None:
+    def _release(self, connector: str) -> None:
         waiting = self._held.pop(connector, deque[_Request]())
         while waiting:
             request = waiting.popleft()

@@ -95,7 +95,7 @@ class Startup:
         # An interrupted creation may have been completed.
         self._queue.post(self._load)
         for name in unsettled:
-            self._queue.let_go(name)
+            self._queue.release(name)
         self._is_ready.wait()
         self._queue.post(lambda: self._reconciler.opened(kafka))
         self._queue.post(self._is_over.set)

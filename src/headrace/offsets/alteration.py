@@ -121,7 +121,7 @@ class OffsetWriter:
         with self._server_errors(late=self._failed, failed=self._failed):
             yield
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Record that nothing writes for the connector now. When that fails, the next start fences."""
         try:
             self._ownership.release()
@@ -273,7 +273,7 @@ class ChangeMaker:
             known = self._writer.known()
             wanted = change.wanted(known)
         if wanted is None:
-            self._writer.let_go()
+            self._writer.release()
             return None
         with step(CreationStep.VALIDATING_OFFSETS):
             handled = self._hooks.alter(wanted.ask, wanted.visible)
@@ -285,7 +285,7 @@ class ChangeMaker:
                 self._write(intent)
             with step(CreationStep.WRITING_CONFIG):
                 self._finish(intent)
-        self._writer.let_go()
+        self._writer.release()
         return handled
 
     def close(self) -> None:
@@ -320,7 +320,7 @@ class ChangeMaker:
                 self._store.finish(intent)
             else:
                 self._store.abandon(intent)
-        self._writer.let_go()
+        self._writer.release()
         _log.warning(
             "Connector %s: change %d of its offsets was interrupted; it is %s now.",
             self._name,
