@@ -8,6 +8,7 @@ if "pytest" in sys.modules:
         *(
             f"{__name__}.{suite}"
             for suite in (
+                "change_suites",
                 "format_suite",
                 "native_connector_suite",
                 "native_suite",
