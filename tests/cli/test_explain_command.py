@@ -136,7 +136,7 @@ def test_what_would_fail_the_connector_is_shown_and_ends_with_one(scene: Scene):
     summary, _, failing, *_ = result.stdout.splitlines()
     without = "Without it 2 would be read, 8 bytes, in 1 of 1 slots."
     assert f"c would fail: 1 of 3 objects stops it. {without}" == summary
-    assert "c.xyz: fails the connector: The extension does not tell the format" in failing
+    assert "c.xyz: fails the connector: The extension does not identify the format" in failing
 
 
 def test_several_objects_may_stop_the_connector():

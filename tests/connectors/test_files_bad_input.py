@@ -93,7 +93,7 @@ def test_bad_content_names_file_and_place(  # noqa: PLR0917
         ("file.txt/*", "cannot be read: Not a directory"),
         ("file.txt/x", "cannot be read: Not a directory"),
         ("pipe", "neither a folder nor a regular file"),
-        ("odd", "extension does not tell the format"),
+        ("odd", "extension does not identify the format"),
     ],
 )
 def test_a_path_that_cannot_be_read_fails(tmp_path: Path, path: str, words: str) -> None:

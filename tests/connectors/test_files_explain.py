@@ -65,7 +65,7 @@ def test_everything_else_is_told_with_its_reason(folder: Path):
 
     told = reasons(rows)
     assert {"c.unknown", ".hidden.jsonl", "below"} == told.keys()
-    assert told["c.unknown"].startswith("Its extension does not tell the format")
+    assert told["c.unknown"].startswith("Its extension does not identify the format")
     assert "begins with a dot" in told[".hidden.jsonl"]
     assert "files.recursive" in told["below"]
     assert ["b.unknown"] == [name for name, each in failing.items() if each.fails]

@@ -1,4 +1,4 @@
-"""Files among others whose extension does not tell the format."""
+"""Files among others whose extension does not identify the format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_it_is_left_out_and_told_once(
         assert [["b.jsonl"], ["b.jsonl"]] == [names_of(steps.plan()) for _ in range(2)]
 
     (told,) = [each.getMessage() for each in caplog.records]
-    assert ".odd: Its extension does not tell the format, so that it is left out." in told
+    assert ".odd: Its extension does not identify the format, so that it is left out." in told
     rows = steps.explained()
     assert all("so that it is left out" in str(rows[name].reason) for name in ("a.odd", "c.odd"))
     assert not any(each.fails for each in rows.values())
@@ -47,13 +47,13 @@ def test_a_hundred_extensions_are_told(folder: Path, caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.WARNING):
         Steps(folder).plan()
 
-    assert 100 == sum("Its extension does not tell" in each for each in caplog.messages)
+    assert 100 == sum("Its extension does not identify" in each for each in caplog.messages)
 
 
 @pytest.mark.parametrize("path", ["a.odd", "*.odd"])
 def test_what_is_named_fails(folder: Path, path: str) -> None:
     """It was meant to be read."""
-    with pytest.raises(TaskFailedError, match="does not tell the format"):
+    with pytest.raises(TaskFailedError, match="does not identify the format"):
         Steps(f"{folder / path},{folder}").plan()
 
 
@@ -63,7 +63,7 @@ def test_where_nothing_is_known_it_fails(folder: Path) -> None:
     known: Stored = {SourcePartition(filename=str(path)): {"recordCount": 1, "done": True}}
     path.unlink()
 
-    with pytest.raises(TaskFailedError, match="does not tell the format"):
+    with pytest.raises(TaskFailedError, match="does not identify the format"):
         Steps(folder).plan()
     assert Steps(folder).explained()["a.odd"].fails
 
@@ -74,7 +74,7 @@ def test_what_was_begun_fails(folder: Path) -> None:
     """The settings have changed since."""
     known: Stored = {SourcePartition(filename=str(folder / "a.odd")): {"anchor": 1, "size": 2}}
 
-    with pytest.raises(TaskFailedError, match="does not tell the format"):
+    with pytest.raises(TaskFailedError, match="does not identify the format"):
         Steps(folder, known).plan()
 
 
@@ -84,5 +84,5 @@ def test_in_a_store_it_is_the_same() -> None:
 
     assert ["s3://b/b.jsonl"] == list(decided(*objects))
     for path in ("s3://b/a.odd", "s3://b/*.odd", "s3://b/a"):
-        with pytest.raises(TaskFailedError, match="does not tell the format"):
+        with pytest.raises(TaskFailedError, match="does not identify the format"):
             decided(*objects, path=path)

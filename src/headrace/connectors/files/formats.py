@@ -51,7 +51,7 @@ def format_of(path: str, config: FilesConfig) -> Format:
     if name is None:
         known = ", ".join(_BY_EXTENSION)
         raise TaskFailedError(
-            f"{path}: The extension does not tell the format (known are {known}). "
+            f"{path}: The extension does not identify the format (known are {known}). "
             f"{_ADVICE.get(extension, 'Set files.format')}, or name the files with a glob in files.path."
         )
     for _, refusal in _refusals(name, config):

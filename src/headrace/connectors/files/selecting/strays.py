@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headrace.connectors.files.selecting.selection import EventListener
 
 _LEFT_OUT: Final = (
-    "Its extension does not tell the format, so that it is left out. To read such files, set files.format{hint}; "
+    "Its extension does not identify the format, so that it is left out. To read such files, set files.format{hint}; "
     "where they hold no records, name them in files.exclude."
 )
 _HINTS: Final[Mapping[str, str]] = {".json": " (jsonl if each line is a document)"}
