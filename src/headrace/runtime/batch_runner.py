@@ -26,7 +26,7 @@ from headrace.task.slot_work import EndReason, SlotTicket, SlotWork
 
 _CUT_SHORT = (Outcome.FAILED, Outcome.REPLAN)
 _LOOK_SECONDS = 0.5
-# Two beats: the first tells a slot that its work is not wanted any more.
+# Two beats: with the first, a slot learns that its work is not wanted any more.
 _REPORT_SECONDS = 2.5
 # With the usual transaction.timeout.ms, reading what is not committed took less than this; it is read once more for
 # each attempt that Spark has left.

@@ -203,7 +203,7 @@ class Channel:
     def _copy_first(
         self, take: TakeEntries, batch: MicroBatch | None, token: str, message: Message
     ) -> Message:
-        """As :meth:`_take_offsets`; a slot that lost its token meanwhile must not go on to remove its own offsets."""
+        """As :meth:`_take_offsets`; a slot that lost its token meanwhile must not remove its own offsets."""
         answer = self._take_offsets(take, batch, token, message)
         return (
             answer if batch is not None and batch.is_valid(token) else {**answer, "stored": False}

@@ -193,7 +193,7 @@ class SessionKeeper(Generic[Session]):
     """Opens and replaces a session. Any thread may call :meth:`session`; one opens it, the others wait for it.
 
     Opening may block indefinitely: a cluster without free cores, a server that does not answer. So no lock that
-    :meth:`close` needs is held meanwhile. *open_one* opens a session and leaves nothing behind when it raises, *stop*
+    :meth:`close` needs is held meanwhile. *open_one* opens a session and cleans up when it raises, *stop*
     ends a session quickly, *discard* cleans up after a lost one, which may also take long, and *abandon*, which
     another thread calls, makes the two long operations fail soon if that is possible.
     """

@@ -106,7 +106,7 @@ class ValueExtractor(ABC):
 
     Values have *value_schema*; without one they are strings, bytes, numbers, booleans, or lists and maps,
     which become JSON documents. All values of an item are of one kind. ``None`` is a record without value, a
-    tombstone, whatever the other ones are; :data:`~headrace.connect.columns.JSON_NULL` is the JSON document ``null``.
+    tombstone, whatever the other ones are; :data:`~headrace.connect.json_document.JSON_NULL` is the JSON document ``null``.
     """
 
     needs_stream: ClassVar[bool] = False
