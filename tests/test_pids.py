@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.pids import identity_of, parsed_stat, read_stat, send
-from headrace.testing.waiting import until
+from waiting import until
 
 SLEEPER = "42 (a) b (c) S 7 1 1 0 -1 4194560 100 0 0 0 11 22 33 44 20 0 5 0 9876 1000 250 18446744073709551615"
 

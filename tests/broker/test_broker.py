@@ -10,7 +10,7 @@ import pytest
 from headrace.broker import Broker
 from headrace.broker import broker as ports
 from headrace.connect.errors import ConnectError
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = pytest.mark.broker
 

@@ -16,9 +16,9 @@ from headrace.herder.standalone import StandaloneHerder
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
 from headrace.storage.memory import MemoryChangeStore, MemoryOffsetStore
-from headrace.testing.waiting import until
 from herder.stage import Stage, request
 from offsets import changing
+from waiting import until
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import Shell, Worker
 from doubles.puppets import PLANNED
 from headrace.connect.errors import TaskFailedError
-from headrace.testing.waiting import until
+from waiting import until
 
 
 def written(folder: Path, **more: object) -> Path:

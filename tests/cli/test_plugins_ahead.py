@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.cli.run import Loading, import_ahead
-from headrace.testing.waiting import until
+from waiting import until
 
 
 def test_plugins_are_imported_on_a_thread_that_nothing_waits_for() -> None:

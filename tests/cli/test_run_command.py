@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.rest.config import BASIC_AUTH
-from headrace.testing.waiting import until
+from waiting import until
 
 NOWHERE = {
     "bootstrap.servers": "127.0.0.1:9",

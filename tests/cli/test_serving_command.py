@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from headrace.testing.waiting import until
+from waiting import until
 
 WORKER = {
     "bootstrap.servers": "127.0.0.1:9",

@@ -14,7 +14,7 @@ import httpx
 
 from headrace.rest.config import RestConfig
 from headrace.rest.listeners import Binding
-from headrace.testing.waiting import until
+from waiting import until
 
 # Each of them takes longer than the worker's own modules, or belongs to what not every worker does.
 LATE = (

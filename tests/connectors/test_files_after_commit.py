@@ -31,8 +31,8 @@ from headrace.connectors.files.stores.errors import ObjectGoneError
 from headrace.connectors.files.stores.local import LocalStore
 from headrace.task.connector_spec import ErrorPolicy
 from headrace.testing.task_runs import LocalRun, StoredOffsets
-from headrace.testing.waiting import until
 from task.local_loop import Rounds
+from waiting import until
 
 Stored = dict[SourcePartition, SourceOffset]
 ENTRY: SourceOffset = {"done": True, "cleanup": "pending", "version": "v1", "size": 1}

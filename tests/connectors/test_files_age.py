@@ -14,7 +14,7 @@ from headrace.connect import SourceOffset, SourcePartition, TaskFailedError
 from headrace.connect.connector import Plan, PlanRequest
 from headrace.connectors.files.connector import FilesConnector
 from headrace.testing.task_runs import LocalRun, StoredOffsets
-from headrace.testing.waiting import until
+from waiting import until
 
 Stored = dict[SourcePartition, SourceOffset]
 

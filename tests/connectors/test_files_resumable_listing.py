@@ -21,7 +21,7 @@ from headrace.connectors.files.stores.store import StoredObject
 from headrace.connectors.files.tracking.asked import Asked
 from headrace.connectors.files.tracking.listings import LONGEST_SECONDS, Listings, ResumableListing
 from headrace.testing.task_runs import LocalRun, StoredOffsets
-from headrace.testing.waiting import until
+from waiting import until
 
 TWO = {"files_max_objects_per_round": "2"}
 HALF: SourceOffset = {"recordCount": 1, "anchor": 3, "skip": 0, "version": "v1", "size": 9}

@@ -12,7 +12,7 @@ from typing import Self
 
 from headrace.jvm.jars import spark_jars
 from headrace.jvm.java import find_java
-from headrace.testing.waiting import until
+from waiting import until
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _START_SECONDS = 90.0

@@ -17,7 +17,7 @@ import httpx
 
 from end_to_end import dying_worker
 from headrace.testing.judge import committed_records
-from headrace.testing.waiting import until
+from waiting import until
 
 Offsets = Mapping[str, int]
 _ANSWERS = re.compile(r"Requests are answered at (http://\S+)/ ")

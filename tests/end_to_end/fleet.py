@@ -17,7 +17,7 @@ from headrace.connectors.files.stores.s3.client import client_of
 from headrace.connectors.files.stores.s3.config import S3Config
 from headrace.observe.events import Event, Replanned, SlotClaimed
 from headrace.testing.judge import Verdict, judged
-from headrace.testing.waiting import until
+from waiting import until
 
 # Each task is at work for some seconds, with a dozen transactions or more.
 _RECORDS, _RECORDS_PER_SECOND, _COMMIT_MS = 4_000, 500, 150

@@ -19,7 +19,7 @@ from end_to_end.scene import Scene
 from headrace.observe.events import ConnectorFailed, ConnectorIdle, Event, MicroBatchEnded
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
-from headrace.testing.waiting import until
+from waiting import until
 
 RECORDS = 2_000
 _SECONDS = 60.0

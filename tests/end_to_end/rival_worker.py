@@ -17,8 +17,8 @@ from headrace.cli import run
 from headrace.cli.main import outcome
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.testing.waiting import until
 from headrace.worker import running, serving
+from waiting import until
 
 # A program finds the doubles of the tests only when it is told where they are.
 sys.path.append(str(Path(__file__).parents[1]))

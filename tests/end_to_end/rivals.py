@@ -18,7 +18,7 @@ from end_to_end import rival_worker
 from headrace.pids import read_stat
 from headrace.storage.sqlite import SqliteStorage
 from headrace.testing.judge import Verdict, committed_ends, judged
-from headrace.testing.waiting import until
+from waiting import until
 
 _ANSWERS = re.compile(r"Requests are answered at (http://\S+)/ ")
 CAUSE = "Another worker with group.id"

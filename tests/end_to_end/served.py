@@ -12,8 +12,8 @@ from headrace.herder.protocol import Herder
 from headrace.plugins import checked_worker
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
-from headrace.testing.waiting import until
 from headrace.worker import serving
+from waiting import until
 
 
 @contextmanager

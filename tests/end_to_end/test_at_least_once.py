@@ -27,7 +27,7 @@ from headrace.connect.task import Polled, SourceTask
 from headrace.observe.events import SlotProgress
 from headrace.plugins import checked_worker
 from headrace.storage.sqlite import SqliteStorage
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = pytest.mark.broker
 

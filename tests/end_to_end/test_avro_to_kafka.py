@@ -18,7 +18,7 @@ import pytest
 from end_to_end.live import Life
 from headrace.testing.judge import committed_records
 from headrace.testing.schema_registry import SchemaRegistry
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = pytest.mark.broker
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from end_to_end.dying import DyingWorker, Seen, initial
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.slow]
 

@@ -36,11 +36,11 @@ from headrace.storage.protocols import Retention
 from headrace.storage.sqlite import SqliteStorage
 from headrace.task.slot_report import Outcome, SlotReport
 from headrace.task.slot_work import SlotTicket
-from headrace.testing.waiting import until
 from headrace.worker import serving
 from herder.test_real_runs import Making
 from project.sampling import SEED
 from runtime.desk import Desk
+from waiting import until
 
 # A run that plays a share of the kill matrices asks for a shorter time, too.
 SECONDS = float(os.environ.get("HEADRACE_CROWD_SECONDS") or (8 if os.environ.get(SEED) else 20))

@@ -26,7 +26,7 @@ from headrace.connect.task import Polled, SourceTask
 from headrace.kafka.client_config import producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.observe.events import ConnectorFailed, MicroBatchStarted, Replanned, Waiting
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = pytest.mark.broker
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cli.test_serving_command import Worker, worker
-from headrace.testing.waiting import until
+from waiting import until
 from worker.test_java_offsets_import import java_file
 
 pytestmark = pytest.mark.broker

@@ -9,7 +9,7 @@ import pytest
 from end_to_end.live import Life, numbers
 from headrace.observe.events import ConnectorIdle, MicroBatchStarted
 from headrace.spark.engine import SparkEngine
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 

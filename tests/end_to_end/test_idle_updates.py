@@ -14,7 +14,7 @@ from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
 from headrace.observe.events import ConnectorIdle, MicroBatchStarted, OffsetsMoved
 from headrace.testing.judge import committed_records
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = pytest.mark.broker
 

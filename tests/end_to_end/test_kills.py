@@ -25,7 +25,7 @@ from headrace.observe.events import SlotClaimed, Waiting
 from headrace.runtime.engine import Engine, LocalProcesses
 from headrace.spark.engine import SparkEngine
 from headrace.testing.judge import committed_ends
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill, pytest.mark.timeout(240), pytest.mark.slow]
 

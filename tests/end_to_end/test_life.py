@@ -33,7 +33,7 @@ from headrace.observe.events import (
     Queued,
     Replanned,
 )
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = pytest.mark.broker
 

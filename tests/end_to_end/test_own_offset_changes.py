@@ -18,7 +18,7 @@ from end_to_end.served import served
 from headrace.cli.main import outcome
 from headrace.storage.sqlite_file import seen_offsets
 from headrace.testing.judge import committed_records
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = pytest.mark.broker
 

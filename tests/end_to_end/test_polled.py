@@ -25,7 +25,7 @@ from headrace.connect.record import Header, SourceRecord
 from headrace.connect.task import Polled, SourceTask
 from headrace.observe.events import ConnectorIdle, MicroBatchEnded, SlotProgress
 from headrace.testing.judge import committed_records
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = pytest.mark.broker
 

@@ -16,7 +16,7 @@ import pytest
 
 from end_to_end.scene import Scene
 from headrace.testing.judge import committed_ends
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 

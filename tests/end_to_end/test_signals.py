@@ -14,7 +14,7 @@ import pytest
 from doubles.thread_engine import ThreadEngine
 from end_to_end.scene import Scene
 from headrace.testing.judge import committed_ends
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 

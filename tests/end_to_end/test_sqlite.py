@@ -16,7 +16,7 @@ import pytest
 from end_to_end.live import Life
 from headrace.observe.events import MicroBatchStarted, SlotClaimed
 from headrace.spark.engine import SparkEngine
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.kill]
 

@@ -21,7 +21,7 @@ from doubles.thread_engine import ThreadEngine
 from end_to_end.live import Life, numbers
 from headrace.connect.task import Polled, SourceTask
 from headrace.observe.events import ConnectorIdle, ConnectorStopped, Replanned
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = pytest.mark.broker
 

@@ -16,7 +16,7 @@ import pytest
 
 from end_to_end.rival_worker import ON_SPARK
 from end_to_end.rivals import ADVICE, CAUSE, TRANSACTION_SECONDS, Rival, Shared
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
 

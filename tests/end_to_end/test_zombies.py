@@ -17,7 +17,7 @@ from headrace.connect.errors import RetriableError
 from headrace.observe.events import Replanned, SlotClaimed
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
 

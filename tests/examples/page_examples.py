@@ -24,7 +24,7 @@ from pathlib import Path
 from headrace.broker import BrokerState
 from headrace.broker.folder import write_state
 from headrace.jvm.cache import cache_root
-from headrace.testing.waiting import until
+from waiting import until
 
 ROOT = Path(__file__).parents[2]
 SHOWN_BROKER = "127.0.0.1:9092"

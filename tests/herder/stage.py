@@ -35,9 +35,9 @@ from headrace.storage.protocols import (
     TopicStore,
 )
 from headrace.storage.sqlite import SqliteStorage
-from headrace.testing.waiting import until
 from offsets.own_topics import OpenedStores
 from runtime.desk import SPEC
+from waiting import until
 
 
 def config(**keys: str | None) -> dict[str, str | None]:

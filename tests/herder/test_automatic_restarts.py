@@ -7,8 +7,8 @@ import pytest
 from headrace.connect.errors import ConnectorFencedError
 from headrace.herder.requests import RestartRequest
 from headrace.herder.restarts import LONGEST_SECONDS, AutomaticRestarts, RestartPolicy
-from headrace.testing.waiting import until
 from herder.stage import Stage, config
+from waiting import until
 
 THREE = {"name": "c", "connector.class": "x", "headrace.restart.max.attempts": "3"}
 

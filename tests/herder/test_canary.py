@@ -31,8 +31,8 @@ from headrace.task.slot_report import SlotReport
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
 from headrace.task.worker_task import run_slot
-from headrace.testing.waiting import until
 from runtime.desk import Desk
+from waiting import until
 
 # Quotes and a letter outside of ASCII are written otherwise in JSON and by repr.
 PASSWORD = "kän'ary\"1\\2"

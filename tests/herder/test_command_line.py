@@ -14,9 +14,9 @@ from headrace.herder.answers import ConfigInfos, TargetState
 from headrace.herder.errors import BadRequestError
 from headrace.herder.startup import create_or_update
 from headrace.storage.protocols import StoredConnector
-from headrace.testing.waiting import until
 from herder.stage import Judge, Stage, config
 from herder.test_herder import CHANGE
+from waiting import until
 
 
 def file(name: str = "c", **more: object) -> ConnectorFile:

@@ -12,8 +12,8 @@ from headrace.connect.errors import ConnectError, RetriableError
 from headrace.herder.answers import TargetState
 from headrace.herder.standalone import StandaloneHerder
 from headrace.storage.sqlite_file import SqliteFile, Statement
-from headrace.testing.waiting import until
 from herder.stage import Stage, config, request, sqlite_stage
+from waiting import until
 
 # More than any of these changes writes.
 MOST_WRITES = 14

@@ -26,9 +26,9 @@ from headrace.storage.protocols import (
     Status,
     StoredConnector,
 )
-from headrace.testing.waiting import until
 from herder.stage import Stage, config, request
 from offsets.own_topics import OWN
+from waiting import until
 
 ALL_RUN = {None: "RUNNING", 0: "RUNNING", 1: "RUNNING"}
 CHANGE = OffsetChange(partition={"a": 1}, offset={"b": 2})

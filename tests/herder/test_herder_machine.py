@@ -21,9 +21,9 @@ from headrace.herder.errors import (
 )
 from headrace.herder.requests import OffsetChange, RestartRequest
 from headrace.herder.standalone import StandaloneHerder
-from headrace.testing.waiting import until
 from herder.stage import Stage, config, request, sqlite_stage
 from project.sampling import drawn
+from waiting import until
 
 NAMES = st.sampled_from("ab")
 TARGETS = st.sampled_from(TargetState)

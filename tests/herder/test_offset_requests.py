@@ -15,8 +15,8 @@ from headrace.storage.protocols import (
     HistoryEntry,
     Operation,
 )
-from headrace.testing.waiting import until
 from herder.stage import Stage, config, request
+from waiting import until
 
 A = SourcePartition(f="a")
 CHANGES = [OffsetChange(partition={"f": "a"}, offset={"p": 1})]

@@ -16,8 +16,8 @@ from headrace.connect.errors import ConnectError
 from headrace.herder.standalone import StandaloneHerder
 from headrace.runtime.runs import Run
 from headrace.storage.protocols import StoredConnector
-from headrace.testing.waiting import until
 from herder.stage import Stage
+from waiting import until
 
 PATIENCE_SECONDS = 5.0
 

@@ -13,8 +13,8 @@ from headrace.herder.config_masking import Passwords
 from headrace.herder.errors import BadRequestError
 from headrace.herder.protocol import Herder
 from headrace.herder.requests import CreateRequest
-from headrace.testing.waiting import until
 from herder.stage import Judge, Stage, config
+from waiting import until
 
 GIVEN = config(pin="p1", topic="t", **{"sasl.password": "p2", "note": "[hidden]"})
 SHOWN = {**GIVEN, "pin": "[hidden]", "sasl.password": "[hidden]"}

@@ -32,9 +32,9 @@ from headrace.storage.sqlite import SqliteStorage
 from headrace.task.channel import ChannelClient
 from headrace.task.slot_report import Outcome, Progress, SlotReport
 from headrace.task.slot_work import SlotTicket
-from headrace.testing.waiting import until
 from herder.stage import FakeChanges, Judge, Stage, request
 from runtime.desk import Desk
+from waiting import until
 
 FINISHED = SlotReport(outcome=Outcome.FINISHED)
 FAILED = SlotReport(outcome=Outcome.FAILED, reason="bad line", trace="it\nbroke")

@@ -16,8 +16,8 @@ from headrace.herder.errors import NotFoundError
 from headrace.herder.protocol import Config
 from headrace.herder.reloads import PlaceholderChanges, Reloads, placeholder_changes
 from headrace.herder.requests import CreateRequest, RestartRequest
-from headrace.testing.waiting import until
 from herder.stage import Stage, config
+from waiting import until
 
 
 def found(config: Config) -> Resolution:

@@ -13,11 +13,11 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from headrace.broker.folder import as_text
-from headrace.testing.waiting import until
 from judges.chains import STRING, ChainCase
 from judges.connect_worker import ConnectWorker, connect_standalone
 from judges.landed import Topics, landed
 from judges.lines import java_length, written
+from waiting import until
 
 # Each takes a quarter of a minute where nothing else runs.
 CONNECT_SECONDS = 240.0

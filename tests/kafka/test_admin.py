@@ -16,7 +16,7 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.client_sender import make_sender
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import EncodedRecords
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = pytest.mark.broker
 

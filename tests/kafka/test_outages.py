@@ -17,7 +17,7 @@ from headrace.kafka.compacted_topic import CompactedLog, LogRecord
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.sender import EncodedRecords, Sender
 from headrace.testing.judge import committed_records
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
 

@@ -19,7 +19,7 @@ from headrace.offsets.kafka_store import KafkaOffsetStore, steps
 from headrace.offsets.store import OffsetRecordStore
 from headrace.testing.judge import committed_records
 from headrace.testing.storage_suites import OffsetRecordStoreSuite
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = pytest.mark.broker
 

@@ -17,7 +17,7 @@ from headrace.offsets.store import (
     OffsetSnapshot,
 )
 from headrace.storage.memory import MemoryOffsetStore
-from headrace.testing.waiting import until
+from waiting import until
 
 FILE = SourcePartition(filename="f")
 

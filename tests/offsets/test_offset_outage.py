@@ -15,7 +15,7 @@ from headrace.kafka.client_config import client_config, producer_config
 from headrace.kafka.deadline import Deadline
 from headrace.offsets.kafka_store import KafkaOffsetStore
 from headrace.offsets.store import LockedOffsetStore
-from headrace.testing.waiting import until
+from waiting import until
 
 pytestmark = [pytest.mark.broker, pytest.mark.kill]
 

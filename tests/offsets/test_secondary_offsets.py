@@ -11,7 +11,7 @@ from headrace.connect.errors import ConnectorFencedError, RetriableError, TaskFa
 from headrace.connect.partition import SourcePartition
 from headrace.connect.task import Offsets
 from headrace.offsets.secondary import SecondaryOffsetWriter
-from headrace.testing.waiting import until
+from waiting import until
 
 A, B = SourcePartition(file="a"), SourcePartition(file="b")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.pids import identity_of
-from headrace.testing.waiting import until
+from waiting import until
 
 BIN = Path(__file__).parents[2] / "bin"
 

@@ -23,9 +23,9 @@ from headrace.herder.requests import MOST_NAME_BYTES
 from headrace.rest.config import RestConfig
 from headrace.rest.connections import KEPT, Connections, OncePerMinute, most_connections
 from headrace.rest.server import RestServer
-from headrace.testing.waiting import until
 from rest.certificates import certificate
 from rest.fake_herder import FakeHerder
+from waiting import until
 
 Serve = Callable[..., RestServer]
 MOST = KEPT + 4

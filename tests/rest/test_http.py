@@ -22,9 +22,9 @@ from headrace.herder.errors import (
     NotFoundError,
     ServerError,
 )
-from headrace.testing.waiting import until
 from rest.conftest import Serve
 from rest.fake_herder import FakeHerder
+from waiting import until
 
 JSON = {"Content-Type": "application/json"}
 NO_BODY = ["/connectors/c/pause", "/connectors/c/resume", "/connectors/c/stop"]

@@ -19,10 +19,10 @@ from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
 from headrace.runtime.services import RunSpec
 from headrace.storage.memory import MemoryChangeStore, MemoryConfigStore, MemoryOffsetStore
-from headrace.testing.waiting import until
 from herder.stage import Judge, Stage
 from offsets import changing
 from offsets.changing import A, Asked, B
+from waiting import until
 
 CONFIG = {"connector.class": PLANNED, "tasks.max": "2"}
 REMNANTS = {A: {"position": 1}, B: {"position": 5}}

@@ -11,9 +11,9 @@ import pytest
 import headrace
 from headrace.rest.config import RestConfig
 from headrace.rest.server import RestServer
-from headrace.testing.waiting import until
 from herder.stage import Stage
 from plugins.judged import validator
+from waiting import until
 
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t", "file": "/nowhere"}
 INVALID = "Connector configuration is invalid and contains the following {} error(s):"

@@ -17,9 +17,9 @@ from headrace.connect.errors import ConfigError
 from headrace.rest.config import RestConfig
 from headrace.rest.listeners import Binding
 from headrace.rest.server import RestServer
-from headrace.testing.waiting import until
 from rest.conftest import Serve
 from rest.fake_herder import FakeHerder
+from waiting import until
 
 FREE = "http://127.0.0.1:0"
 

@@ -23,7 +23,7 @@ from headrace.task.connector_spec import ConnectorSpec, Delivery, PluginChoice
 from headrace.task.slot_report import Outcome, Progress, SlotReport
 from headrace.task.slot_work import SlotTicket, SlotWork
 from headrace.task.worker_task import run_slot
-from headrace.testing.waiting import until
+from waiting import until
 
 FILE = SourcePartition(filename="f")
 STRINGS = PluginChoice(class_name="string")

@@ -17,8 +17,8 @@ from headrace.task import channel as slot_channel
 from headrace.task.channel import ChannelClient
 from headrace.task.slot_work import SlotTicket
 from headrace.task.transactions import DriverOffsetCopier
-from headrace.testing.waiting import until
 from runtime.test_micro_batch import micro_batch
+from waiting import until
 
 A = SourcePartition(file="a")
 Entries = list[OffsetEntry]

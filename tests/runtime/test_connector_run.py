@@ -37,8 +37,8 @@ from headrace.task.connector_spec import BoundaryKind
 from headrace.task.slot_report import Outcome, Progress, SlotReport
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.testing.waiting import until
 from runtime.desk import SPEC, Desk, FakeEngine
+from waiting import until
 
 FINISHED = SlotReport(outcome=Outcome.FINISHED)
 

@@ -9,8 +9,8 @@ from headrace.observe.events import ConnectorIdle
 from headrace.runtime.services import Timing
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.task.slot_report import Outcome, SlotReport
-from headrace.testing.waiting import until
 from runtime.desk import Desk
+from waiting import until
 
 FINISHED = SlotReport(outcome=Outcome.FINISHED)
 QUICK = Timing(idle_poll=0.01, grace=0.3, lease=5.0)

@@ -20,8 +20,8 @@ from headrace.task.channel import ChannelClient
 from headrace.task.slot_report import Outcome, SlotReport
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import FrameTypes, SqlStage, SqlStep
-from headrace.testing.waiting import until
 from runtime.desk import SPEC, Desk, FakeEngine
+from waiting import until
 
 LOST = SlotReport(outcome=Outcome.REPLAN, clean=False, reason="lost")
 BETWEEN = SqlStage(step=SqlStep(where="true"), types=FrameTypes())

@@ -15,8 +15,8 @@ from headrace.offsets.store import OffsetSnapshot
 from headrace.runtime.backoff import NoProgressGuard
 from headrace.runtime.micro_batch import BatchResult
 from headrace.task.slot_report import Outcome, SlotReport
-from headrace.testing.waiting import until
 from runtime.desk import Desk
+from waiting import until
 
 FINISHED = SlotReport(outcome=Outcome.FINISHED)
 WORK = Plan(shares=[[Split(partition=SOURCE)]])

@@ -13,8 +13,8 @@ from headrace.connect.task import Split
 from headrace.observe.events import ConnectorIdle
 from headrace.runtime.services import Timing
 from headrace.task.slot_report import Outcome, SlotReport
-from headrace.testing.waiting import until
 from runtime.desk import Desk
+from waiting import until
 
 FINISHED = SlotReport(outcome=Outcome.FINISHED)
 WORK = Plan(shares=[[Split(partition=SOURCE)]])

@@ -10,8 +10,8 @@ import pytest
 
 from headrace.runtime.micro_batch import MicroBatch
 from headrace.task.slot_report import Outcome, SlotReport
-from headrace.testing.waiting import until
 from runtime.test_micro_batch import micro_batch
+from waiting import until
 
 
 class Held:

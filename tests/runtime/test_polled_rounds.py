@@ -16,8 +16,8 @@ from headrace.observe.events import Committed, ConnectorIdle, OffsetsMoved, Wait
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.runtime.services import Timing
 from headrace.task.slot_report import Outcome, SlotReport
-from headrace.testing.waiting import until
 from runtime.desk import SPEC, Desk
+from waiting import until
 
 IDLE = SlotReport(outcome=Outcome.IDLE)
 QUICK = Timing(

@@ -14,8 +14,8 @@ from headrace.connect.errors import RetriableError
 from headrace.observe.events import ConnectorFailed, ConnectorStarted, ConnectorStopped, Waiting
 from headrace.runtime.connector_run import ConnectorRun
 from headrace.task.slot_report import Outcome, SlotReport
-from headrace.testing.waiting import until
 from runtime.desk import SPEC, Desk
+from waiting import until
 
 FINISHED = SlotReport(outcome=Outcome.FINISHED)
 

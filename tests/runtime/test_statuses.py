@@ -19,8 +19,8 @@ from headrace.task.channel import ChannelClient
 from headrace.task.slot_report import Outcome, SlotReport
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
-from headrace.testing.waiting import until
 from runtime.desk import Desk, FakeEngine
+from waiting import until
 
 FINISHED = SlotReport(outcome=Outcome.FINISHED)
 FAILED = SlotReport(outcome=Outcome.FAILED, reason="bad line", trace="it\nbroke")

@@ -13,8 +13,8 @@ from headrace.sources.endings import Endings
 from headrace.sources.overwritten import is_changed
 from headrace.task.connector_spec import BoundaryKind
 from headrace.testing.task_runs import LocalContext, Stored, StoredOffsets, records_of
-from headrace.testing.waiting import until
 from sources.shelf import KINDS, PROPS, Shelf, ShelfTask, partition_of, played, run
+from waiting import until
 
 Kind = Callable[[], SourceConnector]
 both = pytest.mark.parametrize("kind", KINDS)

@@ -14,7 +14,7 @@ from headrace.jvm.class_archive import ClassArchive
 from headrace.jvm.java import Java
 from headrace.spark import archive_making
 from headrace.spark.archive_making import make_beside
-from headrace.testing.waiting import until
+from waiting import until
 
 
 @pytest.fixture

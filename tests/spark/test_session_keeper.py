@@ -10,7 +10,7 @@ import pytest
 
 from headrace.connect.errors import RetriableError
 from headrace.spark.session import SessionKeeper
-from headrace.testing.waiting import until
+from waiting import until
 
 PATIENCE_SECONDS = 10.0
 

@@ -25,7 +25,7 @@ from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings, class_archive
 from headrace.spark.start import JavaStart
 from headrace.task.sql.step import SqlStage
-from headrace.testing.waiting import until
+from waiting import until
 
 DEFAULTS = "spark.driver.defaultJavaOptions"
 SCHEDULING_ONLY = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]

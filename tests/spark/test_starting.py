@@ -18,7 +18,7 @@ from headrace.spark import engine as engines
 from headrace.spark import java_process, job, start
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
-from headrace.testing.waiting import until
+from waiting import until
 
 
 class Session:
@@ -193,7 +193,7 @@ from headrace.connect.errors import RetriableError
 from headrace.spark import java_process
 from headrace.spark.engine import SparkEngine
 from headrace.spark.session import SparkSettings
-from headrace.testing.waiting import until
+from waiting import until
 logging.basicConfig(level=logging.INFO)
 def kill():
     until(java_process._gateway, seconds=100)

@@ -10,7 +10,7 @@ import pytest
 from headrace.connect.errors import RetriableError, StaleTokenError
 from headrace.task.channel import Lease
 from headrace.task.slot_report import Progress
-from headrace.testing.waiting import until
+from waiting import until
 
 
 class Driver:

@@ -16,10 +16,10 @@ from headrace.task.sql.frame_codec import FrameEncoder
 from headrace.task.sql.reader import FlushedRows
 from headrace.task.sql.step import FrameTypes
 from headrace.task.sql.writer import ReceivedFrames
-from headrace.testing.waiting import until
 from task.away import Service
 from task.test_split import FLUSH, SPLIT, SQL, TwoProcesses, polls, step, stored, texts
 from task.test_worker_task import with_settings
+from waiting import until
 
 # Long enough for what comes before to be sent, and for some looks after it.
 INTERVAL = 0.1

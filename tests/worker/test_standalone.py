@@ -17,9 +17,9 @@ from headrace.offsets.store import LockedOffsetStore
 from headrace.plugins import validated_connectors
 from headrace.storage.memory import MemoryOffsetStore
 from headrace.storage.sqlite import SqliteStorage
-from headrace.testing.waiting import until
 from headrace.worker import running, serving
 from headrace.worker import services as foundation
+from waiting import until
 
 NOWHERE = {
     "bootstrap.servers": "127.0.0.1:9",

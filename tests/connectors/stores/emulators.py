@@ -15,7 +15,7 @@ import pytest
 
 from headrace.broker.broker import free_port, is_free
 from headrace.jvm.cache import cache_folder, locked
-from headrace.testing.waiting import until
+from waiting import until
 
 AZURITE = "3.35.0"
 # What it needs is taken as it was on this day.
