@@ -15,7 +15,7 @@ from headrace.task.frames import Place
 from headrace.task.offset_updates import OffsetUpdates, raise_failed_update
 from headrace.task.record_origin import InFlightRecords
 from headrace.task.slot_report import Progress
-from headrace.task.transaction_boundary import OpenTransaction
+from headrace.task.transaction_timeout import OpenTransaction
 from headrace.task.write_pipeline import WritePipeline
 
 _log = logging.getLogger(__name__)

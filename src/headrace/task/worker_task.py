@@ -37,7 +37,8 @@ from headrace.task.offset_commit import OffsetCommitter
 from headrace.task.poll_loop import make_poll_loop
 from headrace.task.slot_report import Outcome, Progress, SlotReport
 from headrace.task.slot_work import SlotTicket, SlotWork
-from headrace.task.transaction_boundary import BoundaryRequests, TransactionTooLongError
+from headrace.task.transaction_boundary import BoundaryRequests
+from headrace.task.transaction_timeout import TransactionTooLongError
 from headrace.task.write_pipeline import make_write_pipeline
 from headrace.task.writer import TaskWriter
 

@@ -32,7 +32,7 @@ from headrace.task.frames import (
 )
 from headrace.task.offset_commit import OffsetCommitter
 from headrace.task.record_origin import located
-from headrace.task.transaction_boundary import too_long_again
+from headrace.task.transaction_timeout import too_long_again
 from headrace.task.write_pipeline import WritePipeline
 
 # After a bad row only so few are tried at first: a refused piece then costs no more than a sent one.

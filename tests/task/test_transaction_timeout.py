@@ -16,7 +16,7 @@ from headrace.connect.task import Polled
 from headrace.kafka.sender import EncodedRecords, OffsetEntry
 from headrace.task.connector_spec import BoundaryKind
 from headrace.task.slot_report import Progress
-from headrace.task.transaction_boundary import (
+from headrace.task.transaction_timeout import (
     OpenTransaction,
     TransactionTooLongError,
     too_long_again,
