@@ -35,7 +35,7 @@ def request_file(folder: Path, name: str, **more: object) -> str:
 
 def positions(one: Worker, name: str) -> list[Any]:
     """Where the connector is."""
-    found = one.ask("GET", f"/connectors/{name}/offsets").json()["offsets"]
+    found = one.request("GET", f"/connectors/{name}/offsets").json()["offsets"]
     return [each["offset"]["position"] for each in found]
 
 
@@ -52,14 +52,14 @@ def test_a_files_beginning_counts_when_it_creates_the_connector(
     path = request_file(tmp_path, "c", initial_state="STOPPED", initial_offsets=given)
     altered = {"offsets": [{"partition": {"filename": "a"}, "offset": {"position": 9}}]}
     with worker(tmp_path, path, **settings(bootstrap)) as first:
-        until(lambda: ["c"] == first.ask("GET", "/connectors").json())
+        until(lambda: ["c"] == first.request("GET", "/connectors").json())
         assert [7] == positions(first, "c")
-        assert 200 == first.ask("PATCH", "/connectors/c/offsets", altered).status_code
+        assert 200 == first.request("PATCH", "/connectors/c/offsets", altered).status_code
         first.end(signal.SIGKILL)
     with worker(tmp_path, path, **settings(bootstrap)) as second:
         until(lambda: "is already stored" in second.log.read_text())
         assert [9] == positions(second, "c")
-        state = second.ask("GET", "/connectors/c/status").json()["connector"]["state"]
+        state = second.request("GET", "/connectors/c/status").json()["connector"]["state"]
         assert "STOPPED" == state
 
 
@@ -70,12 +70,12 @@ def test_a_java_workers_offsets_are_taken_over_once(bootstrap: str, tmp_path: Pa
     path = request_file(tmp_path, "c", initial_state="STOPPED")
     given = settings(bootstrap) | {"offset_storage_file_filename": java}
     with worker(tmp_path, path, **given) as first:
-        until(lambda: ["c"] == first.ask("GET", "/connectors").json())
+        until(lambda: ["c"] == first.request("GET", "/connectors").json())
         assert [7] == positions(first, "c")
-        assert 200 == first.ask("DELETE", "/connectors/c/offsets").status_code
+        assert 200 == first.request("DELETE", "/connectors/c/offsets").status_code
         assert 143 == first.end(signal.SIGTERM)
     with worker(tmp_path, **given) as second:
-        until(lambda: 200 == second.ask("GET", "/health").status_code)
+        until(lambda: 200 == second.request("GET", "/health").status_code)
         assert [] == positions(second, "c")
 
 
@@ -99,7 +99,7 @@ def test_required_exactly_once_is_checked(bootstrap: str, tmp_path: Path, suppor
     name = f"c-{os.getpid()}"
     with worker(tmp_path, **given) as one:
         body = {"name": name, "config": config(name, tmp_path) | {"exactly.once.support": support}}
-        answer = one.ask("POST", "/connectors", body)
+        answer = one.request("POST", "/connectors", body)
         assert 400 == answer.status_code
         told = "This worker does not have exactly-once source support enabled."
         assert told in answer.json()["message"]

@@ -36,8 +36,7 @@ def on_processes(config: WorkerConfig, *_: object) -> Processes:
 
 if __name__ == "__main__":
     if os.environ["HEADRACE_TEST_ENGINE"] == "processes":
-        for name in ("serving", "run"):
-            module = importlib.import_module(f"headrace.worker.{name}")
-            assert hasattr(module, "spark_engine")
-            module.spark_engine = on_processes
+        module = importlib.import_module("headrace.worker.standalone")
+        assert hasattr(module, "spark_engine")
+        module.spark_engine = on_processes
     main()
