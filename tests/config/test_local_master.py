@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.config.spark_cores import local_cores, machine_cores, shortage
+from headrace.config.spark_cores import local_cores, machine_cores, master_problem, shortage
 
 
 @pytest.mark.parametrize(
@@ -13,6 +13,7 @@ from headrace.config.spark_cores import local_cores, machine_cores, shortage
         ("local", 1),
         ("local[3]", 3),
         (" local[3] ", 3),
+        ("local[3 ,2]", 3),
         ("local[3,2]", 3),
         ("local[3, 2]", 3),
         ("local[*]", 8),
@@ -51,3 +52,43 @@ def test_the_sentence_says_what_to_change() -> None:
         "headrace.slots to 1."
     ) == shortage("local", slots=2, machine=8)
     assert "on this machine" in (shortage("local[*]", slots=9, machine=8) or "")
+
+
+@pytest.mark.parametrize(
+    "master",
+    [
+        "local",
+        "local[2]",
+        "local[2, 4]",
+        "local[*]",
+        "local[*,4]",
+        "local-cluster[2, 3,1024]",
+        "yarn",
+        "spark://one:7077,two:7077",
+        "k8s://https://host:6443",
+    ],
+)
+def test_every_form_of_a_master_that_spark_takes_is_taken(master: str) -> None:
+    """With the spaces that Spark accepts."""
+    assert master_problem(master) is None
+
+
+@pytest.mark.parametrize(
+    "master",
+    [
+        "locl[2]",
+        "local[two]",
+        "local[ 2 ]",
+        "local[2",
+        "local-cluster[2]",
+        "LOCAL",
+        "yarn-client",
+        "spark:host:7077",
+        "mesos://host:5050",
+        "sc://host",
+    ],
+)
+def test_a_master_that_no_spark_takes_has_a_sentence(master: str) -> None:
+    """It would be tried for a minute, each time with Java's traces."""
+    said = master_problem(master) or ""
+    assert said.startswith(f"Spark does not know the master {master}: it must be local, local[N]")

@@ -100,6 +100,14 @@ def test_a_master_and_a_remote_exclude_each_other():
     assert "local[4]" == _worker(spark_master="local[4]").spark()["spark.master"]
 
 
+def test_a_misspelt_master_is_refused_before_anything_starts():
+    """Spaces around one are not part of it, as in Kafka Connect; they are not passed to Spark either."""
+    ((key, sentence),) = WorkerConfig.problems({**_LEAST, "spark.master": "locl[2]"})
+    assert "spark.master" == key
+    assert "does not know the master locl[2]" in sentence
+    assert {"spark.master": "local[2]"} == _worker(spark_master=" local[2] ").spark()
+
+
 def test_a_local_spark_with_fewer_cores_than_slots_is_refused():
     """The slots that do not fit would wait for ever; more cores than slots are no one's trouble."""
     small = {**_LEAST, "headrace.slots": "3", "spark.master": "local[2]"}

@@ -1,4 +1,4 @@
-"""How many tasks Spark runs at once, as far as its master says, and whether that is enough for a worker's slots."""
+"""Whether Spark takes a master, how many tasks it runs at once there, and whether a worker's slots need more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,20 @@ import os
 import re
 
 # As Spark reads it: local[threads] and local[threads,failures]. local-cluster is a cluster.
-_LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
+_LOCAL = re.compile(r"local(?:\[([0-9]+|\*)(?:\s*,\s*[0-9]+)?\])?")
+_CLUSTER = re.compile(
+    r"local-cluster\[\s*[0-9]+\s*,\s*[0-9]+\s*,\s*[0-9]+\s*\]|yarn|(?:spark|k8s)://.*"
+)
+
+
+def master_problem(master: str) -> str | None:
+    """Why no Spark takes *master*; ``None`` when it has the form of one. Whether it can be reached is not checked."""
+    if _LOCAL.fullmatch(master) or _CLUSTER.fullmatch(master):
+        return None
+    return (
+        f"Spark does not know the master {master}: it must be local, local[N], local[N,failures] or local[*], "
+        "local-cluster[workers,cores,MiB], yarn, or begin with spark:// or k8s://."
+    )
 
 
 def local_cores(master: str, *, machine: int | None) -> int | None:

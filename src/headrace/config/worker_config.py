@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 from headrace.config.providers import provider_problems
-from headrace.config.spark_cores import machine_cores, shortage
+from headrace.config.spark_cores import machine_cores, master_problem, shortage
 from headrace.config.unknown_keys import (
     REST_KEYS,
     REST_PREFIXES,
@@ -330,6 +330,9 @@ class WorkerConfig(WorkerSettings):
         yield from self._timing_problems()
 
     def _slot_problems(self) -> Iterator[Problem]:
+        unknown = self.spark_master and master_problem(self.spark_master)
+        if unknown:
+            yield "spark.master", unknown
         # Spark accepts local[…] as a remote, too: it then starts a server on this machine.
         for key, place in (
             ("spark.master", self.spark_master),
@@ -398,7 +401,9 @@ class WorkerConfig(WorkerSettings):
     def spark(self) -> dict[str, str]:
         """All of Spark's settings, including the master unless there is a remote."""
         given = {key: value for key, value in self.originals.items() if key.startswith("spark.")}
-        return given if self.spark_remote else {"spark.master": f"local[{self.slots}]", **given}
+        if self.spark_remote:
+            return given
+        return {**given, "spark.master": self.spark_master or f"local[{self.slots}]"}
 
 
 def transaction_timeout_ms(producer: Mapping[str, str]) -> int | None:
