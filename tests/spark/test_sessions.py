@@ -7,16 +7,18 @@ import socketserver
 import subprocess
 import sys
 import threading
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.spark import java_process
 from headrace.spark.engine import SparkEngine
-from headrace.spark.session import SparkSettings, cut_off, stop_session
+from headrace.spark.session import SparkSettings, cut_off, open_session, stop_session
 
 CONNECT = "pyspark.sql.connect.session"
 
@@ -83,6 +85,44 @@ def test_somebody_elses_connect_session_is_not_taken_over(java: Java, remote: Re
     """The same over Spark Connect."""
     assert "headrace.run as spark=" in refusal()
     assert (0, 0) == (java.killed, remote.closed)
+
+
+def test_what_a_server_refuses_of_headrace_s_own_keys_is_not_printed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No user can do anything about it; they can about their own keys."""
+
+    class Builder:
+        """Opens a session on a server, which has refused each key."""
+
+        def __init__(self) -> None:
+            self._keys = dict[str, str]()
+
+        def remote(self, _: str) -> Builder:
+            """Where it is."""
+            return self
+
+        def config(self, key: str, value: str) -> Builder:
+            """A key of it."""
+            self._keys[key] = value
+            return self
+
+        def getOrCreate(self) -> object:  # noqa: N802 (Spark's name)
+            """As PySpark reports what a server has refused."""
+            for key, value in self._keys.items():
+                warnings.warn(
+                    f"Failed to set {key} to Some({value}) due to [CANNOT_MODIFY_CONFIG]",
+                    stacklevel=1,
+                )
+            return object()
+
+    monkeypatch.setattr(SparkSession, "builder", Builder())
+    with warnings.catch_warnings(record=True) as printed:
+        warnings.simplefilter("always")
+        open_session(SparkSettings(remote="sc://there", conf={"spark.executor.cores": "1"}))
+
+    (warning,) = printed
+    assert str(warning.message).startswith("Failed to set spark.executor.cores to")
 
 
 def test_an_engine_that_is_closed_while_it_opens_starts_no_job(

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -78,6 +79,8 @@ def open_session(settings: SparkSettings, *, java_options: Sequence[str] = ()) -
     for key, value in keys.items():
         builder = builder.config(key, value)
     starts_java = not settings.remote or settings.remote.startswith("local")
+    # A server refuses it, which no user can change; engines refuse a session in which it is true.
+    warnings.filterwarnings("ignore", "Failed to set spark.speculation ")
     with _our_java() if starts_java else nullcontext():
         java_process.silence_py4j_traces()
         session = builder.getOrCreate()
