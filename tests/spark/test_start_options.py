@@ -199,9 +199,9 @@ def test_an_archive_stays_when_java_does_not_start_without_it_either(
 def test_an_archive_stays_when_java_is_killed(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is as good as it was, also where PySpark had no connection to that JVM yet."""
+    """It is as good as it was, also where PySpark had no connection to that JVM yet; the reason names the signal."""
     java = Java(monkeypatch, KILLED, starts_plain=True)
-    with pytest.raises(RetriableError, match=r"exited$"):
+    with pytest.raises(RetriableError, match=r"exited; its Java process was ended by SIGKILL$"):
         SparkEngine(SparkSettings(), slots=1).session()
 
     assert (1, 0) == (len(java.launched), archive.discarded)

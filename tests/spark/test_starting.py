@@ -108,6 +108,43 @@ def test_what_is_waited_for_is_said_every_few_seconds(caplog: pytest.LogCaptureF
     assert logged == len(caplog.messages)
 
 
+CORES = "the Python processes of its slots, which need free cores"
+SLOTS = "the Python processes of its slots"
+
+
+@pytest.mark.parametrize(
+    ("settings", "awaited"),
+    [
+        (SparkSettings(), ["its Java process", SLOTS]),
+        (SparkSettings(master="local[2]"), ["its Java process", SLOTS]),
+        (SparkSettings(master="local-cluster[1,2,1024]"), ["its Java process", CORES]),
+        (SparkSettings(master="spark://there:7077"), ["its Java process", CORES]),
+        (SparkSettings(remote="sc://there:15002"), ["the Spark Connect server", CORES]),
+        (SparkSettings(remote="local[2]"), ["its Java process", SLOTS]),
+    ],
+)
+def test_what_is_waited_for_is_what_such_a_spark_needs(
+    monkeypatch: pytest.MonkeyPatch, settings: SparkSettings, awaited: list[str]
+) -> None:
+    """No Java where a server runs it, and no free cores where slots need none."""
+    seen = list[str]()
+
+    class Noting(start.Progress):
+        """Notes what is waited for."""
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if name == "awaited":
+                seen.append(str(value))
+            super().__setattr__(name, value)
+
+    monkeypatch.setattr(start, "Progress", Noting)
+    Losing(monkeypatch, at="nothing", times=0)
+    SparkEngine(settings, slots=1).session()
+
+    # The first is the default of every progress.
+    assert awaited == seen[1:]
+
+
 class Losing:
     """Loses a process at each start, at one step of it, until it has lost *times*."""
 

@@ -73,10 +73,20 @@ def own_ending(error: Exception) -> str | None:
 
     ``None`` if it runs, was killed, or could not be launched.
     """
+    code = _code_at_start(error)
+    return None if code is None or code in _KILLED else _in_words(code)
+
+
+def killing(error: Exception) -> str | None:
+    """How the JVM was killed, as the predicate of a sentence, when *error* is why there is no session."""
+    code = _code_at_start(error)
+    return _in_words(code) if code in _KILLED else None
+
+
+def _code_at_start(error: Exception) -> int | None:
     gateway = _gateway()
     process = _launched(error) if gateway is None else gateway.proc
-    code = None if process is None else _exit_code(process)
-    return None if code is None or code in _KILLED else _in_words(code)
+    return None if process is None else _exit_code(process)
 
 
 def _in_words(code: int) -> str:

@@ -113,6 +113,15 @@ class SparkStart:
         # A remote's parameters may hold a token.
         place = (settings.remote or settings.master or DEFAULT_MASTER).partition("/;")[0]
         self._place = place if given is None else "the session that was given"
+        # A local remote is a server that PySpark starts on this machine; of another one the master is not known.
+        is_local = place.startswith("local")
+        self._opening = (
+            "the Spark Connect server" if settings.remote and not is_local else "its Java process"
+        )
+        needs_cores = not is_local or place.startswith("local-cluster")
+        self._beginning = (
+            f"the Python processes of its slots{', which need free cores' if needs_cores else ''}"
+        )
         self._has_succeeded = False
         self._failing_since: float | None = None
         self.scheduling_only: SparkSession | None = None
@@ -159,13 +168,13 @@ class SparkStart:
     def _attempt(
         self, progress: Progress, java_options: Sequence[str], conf: Mapping[str, str]
     ) -> SparkSession:
-        progress.awaited = "its Java process"
+        progress.awaited = self._opening
         threading.Thread(target=_import_for_pyspark, name="headrace-imports", daemon=True).start()
         session: SparkSession | None = None
         try:
             settings = replace(self._settings, conf={**conf, **self._settings.conf})
             session = open_session(settings, java_options=java_options)
-            progress.awaited = "the Python processes of its slots, which need free cores"
+            progress.awaited = self._beginning
             self._begin(session)
         except ConnectError:
             # Without a session of its own, headrace must not discard one of the program that embeds it.
@@ -179,6 +188,7 @@ class SparkStart:
                 in_short(error),
                 is_lost=has_ended or session is not None,
                 ending=java_process.own_ending(error) if has_ended else None,
+                killing=java_process.killing(error) if has_ended else None,
             )
             discard_session(session)
             raise failed from error
@@ -206,10 +216,17 @@ def _import_for_pyspark() -> None:
 
 
 class _NotStartedError(Exception):
-    """No session was started. *is_lost*: one of its processes may have died; *ending*: how its JVM ended by itself."""
+    """No session was started. *is_lost*: one of its processes may have died.
 
-    def __init__(self, reason: str, *, is_lost: bool, ending: str | None = None) -> None:
-        detail = ending and f"; its Java process {ending} and has written why to standard error"
+    *ending*: how its JVM ended by itself, *killing*: by which signal it was killed.
+    """
+
+    def __init__(
+        self, reason: str, *, is_lost: bool, ending: str | None = None, killing: str | None = None
+    ) -> None:
+        detail = killing and f"; its Java process {killing}"
+        if ending is not None:
+            detail = f"; its Java process {ending} and has written why to standard error"
         super().__init__(f"{reason}{detail or ''}")
         self.is_lost = is_lost
         self.ending = ending
