@@ -139,6 +139,22 @@ def test_what_would_fail_the_connector_is_shown_and_ends_with_one(scene: Scene):
     assert "c.xyz: fails the connector: The extension does not identify the format" in failing
 
 
+def test_a_link_to_itself_fails_the_connector_unless_errors_are_tolerated(scene: Scene):
+    """A task would meet it, so explain asks what the task would do."""
+    (scene.folder / "in" / "loop.txt").symlink_to("loop.txt")
+
+    failing = scene.explained()
+    tolerated = scene.explained(errors_tolerance="all")
+
+    assert (1, 0) == (failing.return_value, tolerated.return_value)
+    reason = "It is a symbolic link that leads to itself."
+    summary, _, first, *_ = failing.stdout.splitlines()
+    assert summary.startswith("c would fail: 1 of 3 objects stops it.")
+    assert f"loop.txt: fails the connector: {reason}" in first
+    assert "c would read 2 of 3 objects, 8 bytes, in 1 of 1 slots." in tolerated.stdout
+    assert f"loop.txt: not read: It would be put in quarantine: {reason}" in tolerated.stdout
+
+
 def test_several_objects_may_stop_the_connector():
     """And all of them come first."""
     rows = [Explained(name=name, reason="x", fails=name != "a") for name in "abc"]

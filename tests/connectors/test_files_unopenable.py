@@ -159,12 +159,37 @@ def test_what_is_no_file_is_told_once(
     assert "It is a FIFO, and only regular files are read." == told["pipe.jsonl"]
 
 
-def test_explain_tells_what_an_odd_one_will_do(folder: Path) -> None:
+def test_explain_shows_that_an_odd_one_fails_the_connector(folder: Path) -> None:
     """Before anything runs; a name that is not UTF-8 can be printed."""
     looping(folder)
     misnamed(folder)
 
-    told = Steps(folder).explained()
+    rows = Steps(folder).explained()
 
-    assert "leads to itself" in str(told["loop.jsonl"].reason)
-    assert "is not UTF-8" in str(told["b\\xff.jsonl"].reason)
+    assert ["b\\xff.jsonl", "loop.jsonl"] == sorted(name for name, row in rows.items() if row.fails)
+    assert "leads to itself" in str(rows["loop.jsonl"].reason)
+    assert "is not UTF-8" in str(rows["b\\xff.jsonl"].reason)
+    assert ["a.jsonl", "z.jsonl"] == sorted(name for name, row in rows.items() if row.slots)
+
+
+def test_explain_shows_that_a_tolerated_odd_one_is_put_in_quarantine(folder: Path) -> None:
+    """It is not read, and fails nothing."""
+    looping(folder)
+    misnamed(folder)
+
+    rows = Steps(folder, errors_tolerance=" all").explained()
+
+    assert not any(row.fails for row in rows.values())
+    begin = "It would be put in quarantine: "
+    assert f"{begin}It is a symbolic link" in str(rows["loop.jsonl"].reason)
+    assert f"{begin}The file's name is not UTF-8" in str(rows["b\\xff.jsonl"].reason)
+    assert ["a.jsonl", "z.jsonl"] == sorted(name for name, row in rows.items() if row.slots)
+
+
+def test_explain_shows_that_a_tolerated_odd_one_waits_for_a_later_round(folder: Path) -> None:
+    """A round counts it as an object, like any other."""
+    looping(folder)
+
+    rows = Steps(folder, errors_tolerance="all", files_max_objects_per_round="1").explained()
+
+    assert "later round" in str(rows["loop.jsonl"].reason)

@@ -70,7 +70,8 @@ class Decision:
     *waits* says that something of it is left for when it has been unchanged for long enough, *again_after*
     in how many seconds to look at it again; or for when there is *marker*, of which that is where it will be.
     *unended* says that what is left is a last record whose end is not there yet. *unsplit* says why a large file
-    is read whole, where it was to be split. *note* is a sentence for whoever asks, which no one has to be told.
+    is read whole, where it was to be split. *unopenable* says why the slot that gets it cannot open it.
+    *note* is a sentence for whoever asks, which no one has to be told.
     """
 
     pieces: Sequence[Piece] = ()
@@ -83,6 +84,7 @@ class Decision:
     marker: str | None = None
     unsplit: str | None = None
     unended: bool = False
+    unopenable: str | None = None
     note: str | None = None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from headrace.connect.config import Problem
-from headrace.connect.setting import Setting, SettingType, setting
+from headrace.connect.setting import Setting, SettingType, setting, trimmed_as_java
 from headrace.connectors.files.cleanup.after_commit import after_commit_problems
 from headrace.connectors.files.distribution import distribution_problems
 from headrace.connectors.files.encoding_problems import encoding_problems
@@ -185,6 +185,11 @@ class FilesConfig(SelectionConfig, FormatConfig, RoundConfig, NamingConfig, Trac
     def given(self) -> AbstractSet[str]:
         """The keys that a user set themselves."""
         return self.originals.keys()
+
+    @property
+    def tolerates_errors(self) -> bool:
+        """What ``errors.tolerance`` says, which is a setting of every connector."""
+        return trimmed_as_java(self.originals.get("errors.tolerance", "")) == "all"
 
     @property
     def root(self) -> Root | None:

@@ -28,6 +28,7 @@ _UNENDED = "Its last record is not complete: it is read when its line end is the
 _EMPTY = "It is empty: it is done without a record."
 _EMPTY_PACKED = "It is empty, and opened all the same: that may be an error."
 _NO_MORE = "Nothing is left of it that is complete."
+_QUARANTINED = "It would be put in quarantine:"
 _PENDING = "What files.after.commit says is not done to it yet."
 _LOST = "The file vanished before it was read to its end."
 _UNSELECTED = "It was begun, and is not selected any more."
@@ -89,6 +90,9 @@ class Explaining:
         except TaskFailedError as error:
             self._fails(path, error)
             return ()
+        if decision.unopenable is not None and not self._config.tolerates_errors:
+            self._failed[path] = decision.unopenable
+            return ()
         return taken.take(path, decision.pieces)
 
     def _look_for_lost(self, known: Mapping[str, Progress], decided: Mapping[str, object]) -> None:
@@ -120,6 +124,8 @@ class Explaining:
                 # A marker of a folder is told of that, for all that waits in it.
                 self._heard.pop(path[: path.rfind("/") + 1], None)
             return Explained(name=path, reason=self._heard.pop(path, reason))
+        if decision.unopenable is not None:
+            return Explained(name=path, reason=f"{_QUARANTINED} {decision.unopenable}")
         goes_to = self._destinations.of(path)
         whole = None if decision.unsplit is None else f"{_WHOLE} {decision.unsplit}"
         partly = _PARTLY if len(pieces) < len(decision.pieces) else None

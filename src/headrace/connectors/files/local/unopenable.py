@@ -68,4 +68,5 @@ def of_unopenable(path: str, error: RecordError, progress: Progress, form: str) 
         raise TaskFailedError(str(error))
     details = SplitDetails(version=_VERSION, size=0, format=form, settled=True, tail=True)
     split = Split(partition=whole(path), offset=None, details=details.as_json())
-    return Decision(pieces=(Piece(split=split, weight=0),), note=f"{error.reason} {error.advice}")
+    reason = f"{error.reason} {error.advice}"
+    return Decision(pieces=(Piece(split=split, weight=0),), unopenable=reason)
