@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.connect.errors import RecordError
 from headrace.connect.record import RecordMetadata
 
 EncodedHeaders = Sequence[tuple[str, bytes | None]]
+
+_OFFSET = struct.Struct("=i")
+_LARGE_OFFSET = struct.Struct("=q")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +37,23 @@ class EncodedRecords:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def data_bytes(self) -> int:
+        """Bytes of the values and keys themselves, without Arrow's offsets and bitmaps."""
+        return _data_bytes(self.values) + (0 if self.keys is None else _data_bytes(self.keys))
+
+
+def _data_bytes(column: pa.BinaryArray) -> int:
+    if column.null_count or not len(column):
+        # Arrow allows data under a null.
+        return pc.sum(pc.binary_length(column)).as_py() or 0
+    offsets = column.buffers()[1]
+    assert offsets is not None, "only an empty column may have no offsets"
+    form = _LARGE_OFFSET if pa.types.is_large_binary(column.type) else _OFFSET
+    [first] = form.unpack_from(offsets, column.offset * form.size)
+    [last] = form.unpack_from(offsets, (column.offset + len(column)) * form.size)
+    return last - first
 
 
 OffsetEntry = tuple[bytes, bytes | None]

@@ -15,9 +15,10 @@ from headrace.observe.events import Event
 class ConnectorSummary:
     """What one connector has done in a run.
 
-    *records* and *bytes* were committed; the bytes are those of the records' values as they were read. *files* are
-    the files or objects that were read, 0 of a connector that is polled. *seconds* went by from its start to its
-    end. *dead_lettered* and *skipped* count bad records that were passed over.
+    *records* and *bytes* were committed; the bytes are those of the records' keys and values as they were sent.
+    *files* are the files or objects that were begun, among them those put in quarantine; 0 of a connector that is
+    polled. *seconds* went by from its start to its end. *dead_lettered* and *skipped* count bad records that were
+    passed over.
     """
 
     records: int = 0

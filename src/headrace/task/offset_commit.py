@@ -9,6 +9,7 @@ from collections.abc import Callable
 from headrace.connect.batch import SourceBatch
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.task import Offsets, SourceTask
+from headrace.kafka.sender import EncodedRecords
 from headrace.task.channel import Lease
 from headrace.task.commit_hooks import CommitHooks
 from headrace.task.frames import Place
@@ -61,13 +62,14 @@ class SentCounts:
         self._progress = progress
         self.dropped()
 
-    def sent(self, batch: SourceBatch) -> None:
-        """Note that *batch* is in the transaction."""
-        self._progress.records += len(batch)
-        self._progress.bytes += batch.nbytes
-        self._records += len(batch)
-        self._bytes += batch.nbytes
-        self._topics.add(batch.topic)
+    def sent(self, records: EncodedRecords) -> None:
+        """Note that *records* are in the transaction."""
+        data_bytes = records.data_bytes
+        self._progress.records += len(records)
+        self._progress.bytes += data_bytes
+        self._records += len(records)
+        self._bytes += data_bytes
+        self._topics.add(records.topic)
 
     @property
     def in_transaction(self) -> int:
@@ -129,9 +131,9 @@ class OffsetCommitter:
         self.left_open = False
         """Whether records were aborted at the end, because the connector had not ended their transaction."""
 
-    def sent(self, batch: SourceBatch) -> None:
-        """Note that all of *batch* is handed to the client."""
-        self._counts.sent(batch)
+    def sent(self, batch: SourceBatch, encoded: EncodedRecords) -> None:
+        """Note that all of *batch* is handed to the client as *encoded*."""
+        self._counts.sent(encoded)
         self.moved(batch.source_partition, batch.offset_at(-1))
 
     def moved(self, partition: SourcePartition, offset: SourceOffset | None) -> None:

@@ -244,7 +244,7 @@ class TaskWriter:
             failure = located(error, frame.batch)
             self._fail(failure, frame.batch, "KAFKA_PRODUCE", class_name(self._pipeline.sender))
             raise failure from error
-        self._committer.sent(frame.batch)
+        self._committer.sent(frame.batch, encoded)
         return None
 
     def _note_failure(self, frame: Failed) -> None:
