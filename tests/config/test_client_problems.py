@@ -114,9 +114,20 @@ def test_a_setting_that_no_client_knows_is_accepted_with_a_warning():
     worker = _worker({"producer.of.an.interceptor": "x"})
     no_effect = "{} has no effect: the Kafka client library (librdkafka) has no such setting."
 
-    assert (no_effect.format("nope"),) == connector_warnings(config, worker)
-    assert (no_effect.format("of.an.interceptor"),) == worker_client_warnings(worker)
+    assert (no_effect.format("producer.override.nope"),) == connector_warnings(config, worker)
+    assert (no_effect.format("producer.of.an.interceptor"),) == worker_client_warnings(worker)
     assert {} == _found({"producer.override.nope": "1"}, {"producer.of.an.interceptor": "x"})
+
+
+def test_a_setting_of_the_worker_is_reported_of_the_connector_that_overrides_it():
+    """Each by the key under which it was set."""
+    worker = _worker({"producer.nope": "x", "producer.mine": "x"})
+    config = ConnectorConfig.parse({**_LEAST, "producer.override.nope": "1"})
+
+    of_worker = [each.split()[0] for each in worker_client_warnings(worker)]
+    assert ["producer.nope", "producer.mine"] == of_worker
+    (reported,) = connector_warnings(config, worker)
+    assert reported.startswith("producer.override.nope has no effect")
 
 
 @pytest.mark.parametrize(("keys", "size"), [(5_000, 90), (20, 300_000)])

@@ -28,7 +28,7 @@ def test_producer_settings_without_effect_are_reported_once(
         validated_connector(CONNECTOR, checked_worker(WORKER))
 
     ignored, overruled = (record.getMessage() for record in caplog.records)
-    assert "Connector c: interceptor.classes has no effect" in ignored
+    assert "Connector c: producer.override.interceptor.classes has no effect" in ignored
     assert "The value 'false' for the 'enable.idempotence' property will be ignored" in overruled
 
 

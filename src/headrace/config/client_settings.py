@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -87,12 +87,18 @@ def connector_client_warnings(
             else [f"Each of {len(idle)} settings consumer.override.*"]
         )
     )
-    own = (each for each in _producer(producer, worker).warnings if each not in of_worker)
+    overrides = under(props, "producer.override.")
+
+    def named(key: str) -> str:
+        return f"producer.override.{key}" if key in overrides else f"producer.{key}"
+
+    warnings = _producer(producer, worker, named).warnings
+    own = (each for each in warnings if each not in of_worker)
     return (*own, *consumer)
 
 
 def _of_producers(worker: WorkerConfig) -> tuple[str, ...]:
-    return _producer(worker.client("producer"), worker).warnings
+    return _producer(worker.client("producer"), worker, "producer.{}".format).warnings
 
 
 def _own(
@@ -144,10 +150,14 @@ def _address(server: str) -> str:
     return server.strip().rpartition("//")[2]
 
 
-def _producer(settings: Mapping[str, str], worker: WorkerConfig) -> ClientConfig:
+def _producer(
+    settings: Mapping[str, str], worker: WorkerConfig, named: Callable[[str], str] = str
+) -> ClientConfig:
     # Each task has an id of its own; for these checks it only matters whether there is one.
     return producer_config(
-        settings, transactional_id="one per task" if worker.exactly_once else None
+        settings,
+        transactional_id="one per task" if worker.exactly_once else None,
+        named=named,
     )
 
 

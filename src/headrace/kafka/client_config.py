@@ -6,7 +6,7 @@ translates the others, adds our own defaults and warns about settings that it ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -114,14 +114,19 @@ def redacted(settings: Settings) -> dict[str, str | int | bool]:
 
 
 def producer_config(
-    properties: Mapping[str, str], *, transactional_id: str | None = None
+    properties: Mapping[str, str],
+    *,
+    transactional_id: str | None = None,
+    named: Callable[[str], str] = str,
 ) -> ClientConfig:
     """A producer's settings from Connect's: *properties* without the prefix ``producer.``.
+
+    *named* gives the user's key for one of *properties*, with its prefix, for warnings.
 
     The user's settings win over ours, except those that exactly-once depends on: the transactional id
     and idempotence. Raises :class:`~headrace.connect.errors.ConfigError` with every problem.
     """
-    translated = translation(_without_ours(properties))
+    translated = translation(_without_ours(properties), named=named)
     defaults = {**PRODUCER_DEFAULTS, **(TRANSACTIONAL_DEFAULTS if transactional_id else {})}
     settings: dict[str, str | int | bool] = {**defaults, **translated.settings}
     warnings = [*translated.warnings, *_overruled(properties, transactional_id)]

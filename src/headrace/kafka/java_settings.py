@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -127,12 +127,12 @@ class Translation:
     problems: tuple[tuple[str, str], ...]
 
 
-def translation(properties: Mapping[str, str]) -> Translation:
+def translation(properties: Mapping[str, str], *, named: Callable[[str], str] = str) -> Translation:
     """*properties* with Java's names, or librdkafka's own, as settings of librdkafka.
 
     A name that the client does not know has no effect, as with the Java clients, which pass such settings on to
     plugins of their own. Keys of TLS are left out for a connection without it: they may belong to a worker's
-    listeners.
+    listeners. Warnings name a key as *named* gives it, such as with the user's prefix.
     """
     has_tls = properties.get("security.protocol", "").strip().upper() in _WITH_TLS
     settings: dict[str, str | int | bool] = {}
@@ -156,13 +156,15 @@ def translation(properties: Mapping[str, str]) -> Translation:
     if "sasl.oauthbearer.token.endpoint.url" in settings:
         settings.setdefault("sasl.oauthbearer.method", "oidc")
     return Translation(
-        settings=settings, warnings=tuple(_warnings(ignored)), problems=tuple(sorted(problems))
+        settings=settings,
+        warnings=tuple(_warnings(ignored, named)),
+        problems=tuple(sorted(problems)),
     )
 
 
-def _warnings(ignored: Sequence[str]) -> Iterator[str]:
+def _warnings(ignored: Sequence[str], named: Callable[[str], str]) -> Iterator[str]:
     for key in ignored[:_MOST_NAMED]:
-        yield f"{key} has no effect: the Kafka client library (librdkafka) has no such setting."
+        yield f"{named(key)} has no effect: the Kafka client library (librdkafka) has no such setting."
     if len(ignored) > _MOST_NAMED:
         others = len(ignored) - _MOST_NAMED
         yield f"{others} other settings have no effect: the Kafka client library (librdkafka) has none of them."
