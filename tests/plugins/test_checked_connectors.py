@@ -118,6 +118,7 @@ def test_a_misspelt_address_of_kafka_is_refused() -> None:
 
     assert ["bootstrap.servers"] == [key for key, _ in refused.value.problems]
     assert "Did you mean 'bootstrap.servers'?" in str(refused.value)
+    assert () == refused.value.warnings
 
 
 def test_the_default_address_of_kafka_is_logged(caplog: pytest.LogCaptureFixture) -> None:

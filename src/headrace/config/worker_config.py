@@ -432,12 +432,17 @@ def worker_warnings(props: Mapping[str, str]) -> tuple[str, ...]:
 
 def servers_problems(props: Mapping[str, str]) -> Iterator[Problem]:
     """The problem of a misspelt ``bootstrap.servers``: the default may be another cluster than the intended one."""
-    meant = nearest(_SERVERS, props.keys() - _known())
-    if _SERVERS not in props and meant:
+    meant = misspelt_servers(props)
+    if meant:
         yield (
             _SERVERS,
             f"It is not set, but '{meant}' is, which isn't a known config. Did you mean '{_SERVERS}'?",
         )
+
+
+def misspelt_servers(props: Mapping[str, str]) -> str | None:
+    """The key of *props* that is meant to be ``bootstrap.servers``; ``None`` if that is set, or none resembles it."""
+    return None if _SERVERS in props else nearest(_SERVERS, props.keys() - _known())
 
 
 def _known() -> frozenset[str]:

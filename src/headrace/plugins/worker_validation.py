@@ -13,7 +13,12 @@ from headrace.config.config_files import config_texts
 from headrace.config.providers import resolved_in
 from headrace.config.rules import ConverterCheck, every_worker_problem
 from headrace.config.secret_values import spark_problems
-from headrace.config.worker_config import WorkerConfig, servers_problems, worker_warnings
+from headrace.config.worker_config import (
+    WorkerConfig,
+    misspelt_servers,
+    servers_problems,
+    worker_warnings,
+)
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
 from headrace.plugins.connector_plugins import Plugins
@@ -51,7 +56,10 @@ def checked_worker(
     found = (*every_worker_problem(given, _converter_check), *(also(given) if also else ()))
     problems += [(key, submitted.masked(what)) for key, what in found if key not in reported]
     if problems:
-        raise ConfigError(problems, where=where, warnings=worker_warnings(texts))
+        # A problem names this key already.
+        misspelt = misspelt_servers(texts)
+        rest = {key: value for key, value in texts.items() if key != misspelt}
+        raise ConfigError(problems, where=where, warnings=worker_warnings(rest))
     config = WorkerConfig.parse(given)
     if _SERVERS not in texts:
         servers = ",".join(config.bootstrap_servers)
