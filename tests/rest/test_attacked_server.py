@@ -169,6 +169,8 @@ def test_silent_connections_make_room(serve: Serve, caplog: pytest.LogCaptureFix
 
         assert is_closed(opened[0])
     assert 1 == caplog.text.count("has been idle for longest is closed")
+    assert f"There are {MOST - KEPT} connections, the maximum" in caplog.text
+    assert f", less {KEPT} that are reserved for /health)" in caplog.text
 
 
 def test_health_is_answered_when_all_connections_are_busy(

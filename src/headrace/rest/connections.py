@@ -110,10 +110,11 @@ class Connections:
         silent = next((each for each in self._open if each.is_replaceable), connection)
         if silent is not connection:
             self.log.warning(
-                "There are %d connections, the maximum (half of the file descriptors, at most %d). "
-                "The one that has been idle for longest is closed.",
+                "There are %d connections, the maximum (half of the file descriptors, at most %d, less %d that are "
+                "reserved for /health). The one that has been idle for longest is closed.",
                 len(self._open) - 1,
                 _MOST,
+                KEPT,
             )
             self._close(silent)
         elif len(self._open) > self._most:
