@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ def run_once(
         if spark is None
         else {key: value for key, value in worker.items() if key != "spark.master"}
     )
+    # There is no configuration file that could be moved away from its state file.
+    config = replace(config, state_file=str(state_file.absolute()))
     ready = validated_connectors(
         [partial(dict[str, object], props) for props in connectors], config
     )

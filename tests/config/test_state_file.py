@@ -61,3 +61,11 @@ def test_a_new_worker_says_how_it_is_kept(settings: dict[str, str], ways: str) -
 
     assert "state file /s.db, uses group.id=g, and" in message
     assert ways in message
+
+
+def test_a_state_file_with_an_absolute_path_needs_no_advice() -> None:
+    """A relative one lies in another folder once the configuration file does."""
+    path = Path("/w/s.db")
+
+    assert new_identity(_worker(state_file="/w/s.db"), "g", path).endswith("source offsets yet.")
+    assert "or state.file=/w/s.db to keep" in new_identity(_worker(state_file="s.db"), "g", path)
