@@ -18,12 +18,12 @@ from headrace.cli.main import outcome
 from headrace.task.slot_work import SlotTicket
 from headrace.task.sql.step import SqlStage
 from headrace.worker import running, serving
-from waiting import until
 
 # A program finds the doubles of the tests only when it is told where they are.
 sys.path.append(str(Path(__file__).parents[1]))
 
 from doubles.thread_engine import ThreadEngine
+from waiting import until
 
 HOLD, ON_SPARK = "HEADRACE_TEST_HOLD_SLOTS", "HEADRACE_TEST_ON_SPARK"
 # Longer than any test, which would leave the process alone otherwise.

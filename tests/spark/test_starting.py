@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -217,7 +218,11 @@ def test_what_spark_itself_refuses_is_not_tried_again(monkeypatch: pytest.Monkey
 def test_a_jvm_that_is_killed_while_it_starts_is_started_again(tmp_path: Path) -> None:
     """In a process of its own, as a worker has one; the log has a sentence and no trace."""
     done = subprocess.run(
-        [sys.executable, "-c", _KILLED_ONCE], capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, "-c", _KILLED_ONCE],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
     )
 
     assert "lost once, ready then" in done.stdout, done.stderr
