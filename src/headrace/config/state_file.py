@@ -44,17 +44,17 @@ def make_folder(config: WorkerConfig, path: Path) -> None:
 
 def new_identity(config: WorkerConfig, group_id: str, path: Path) -> str:
     """The message for a worker without progress, because its state file has just been created."""
-    told = (
+    created = (
         f"This worker is new: it has created the state file {path}, uses group.id={group_id}, and has no source "
         "offsets yet."
     )
     if config.state_file and Path(config.state_file).expanduser() == path.absolute():
         # It is found wherever a configuration file is, if there is one.
-        return told
+        return created
     ways = [f"state.file={path}"]
     if config.offsets_in_topic:
         ways.insert(0, f"group.id={group_id}")
-    return f"{told} Set {' or '.join(ways)} to keep its progress when its configuration file is moved or renamed."
+    return f"{created} Set {' or '.join(ways)} to keep its progress when its configuration file is moved or renamed."
 
 
 def _refused(sentence: str) -> ConfigError:
