@@ -7,6 +7,7 @@ import os
 import zlib
 from collections.abc import Iterable
 from io import FileIO
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +23,9 @@ from headrace.connectors.files.proof import (
 from headrace.sources.extractors.rows import Int64Array
 from headrace.sources.extractors.streams import ByteStream, Compression, open_stream, skipped
 
-# Each proof costs about a microsecond. Rows between two of them carry the one before.
-_PROOFS_PER_CHUNK = 64
+# Each proof costs some microseconds, so of many rows only some have one; rows between two of them carry the one before.
+_MOST_PROVEN = 64
+_PROOFS_OF_MANY = 16
 _LEAST_KEPT_BYTES = 2 * 1024 * 1024
 _PIECE_BYTES = 1024 * 1024
 
@@ -93,9 +95,10 @@ class Witness:
         The first and the last row have their own proof, and many between them.
         """
         count = len(anchors)
-        chosen = np.linspace(0, count - 1, min(count, _PROOFS_PER_CHUNK)).astype(np.int64)
-        proofs = [self.proof_at(int(anchor)) for anchor in anchors[chosen]]
-        nearest = np.searchsorted(chosen, np.arange(count), side="right") - 1
+        step = 1 if count <= _MOST_PROVEN else -(-count // _PROOFS_OF_MANY)
+        chosen = sorted({*range(0, count, step), count - 1})
+        proofs = [self.proof_at(int(anchors[row])) for row in chosen]
+        rows = [after - row for row, after in pairwise((*chosen, count))]
         self._forget(int(anchors[-1]) - EDGE_BYTES)
         columns = {
             CHECKED: [each.checked for each in proofs],
@@ -104,7 +107,10 @@ class Witness:
         digests = [each.digest for each in proofs if each.digest is not None]
         if len(digests) == len(proofs):
             columns[DIGEST] = digests
-        return {key: pa.array(np.array(each, np.int64)[nearest]) for key, each in columns.items()}
+        return {
+            key: pa.array(np.repeat(np.array(each, np.int64), rows))
+            for key, each in columns.items()
+        }
 
     def _digest_at(self, position: int) -> int | None:
         """The checksum of all before *position*, which does not lie before the last one that was asked for."""
