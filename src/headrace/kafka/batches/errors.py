@@ -1,0 +1,22 @@
+"""A record batch that contradicts itself."""
+
+from __future__ import annotations
+
+from headrace.connect.errors import TaskFailedError
+from headrace.kafka.topic_partition import TopicPartition
+
+
+class CorruptBatchError(TaskFailedError):
+    """A record batch is damaged, or not one that Kafka's protocol allows; none of its records is handed out.
+
+    *place* is the partition, *offset* the base offset of the batch, or -1 when not even that can be read.
+    """
+
+    def __init__(self, place: TopicPartition, offset: int, reason: str) -> None:
+        self.place = place
+        self.offset = offset
+        where = f"at offset {offset}" if offset >= 0 else "at an unknown offset"
+        super().__init__(
+            f"The record batch {where} of partition {place} is corrupt: {reason}. "
+            f"Compare with another replica, or start reading after this batch."
+        )

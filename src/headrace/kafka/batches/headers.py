@@ -1,0 +1,234 @@
+"""What the record batches in a Fetch answer say of themselves, and which of them hold records for a reader.
+
+The layout is that of https://kafka.apache.org/documentation/#recordbatch. Nothing here decompresses or copies.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from headrace.kafka.batches.errors import CorruptBatchError
+from headrace.kafka.batches.varints import scalar
+from headrace.kafka.topic_partition import TopicPartition
+
+HEADER_BYTES: Final = 61
+"""Bytes of a version 2 batch before its records."""
+CRC_BEGINS: Final = 21
+"""Where in a version 2 batch the bytes begin that its checksum covers."""
+
+_PREFIX: Final = struct.Struct(">qiibI")
+_REST: Final = struct.Struct(">hiqqqhii")
+_MESSAGE: Final = struct.Struct(">qiIbB")
+_MARKER: Final = struct.Struct(">hh")
+_TIMESTAMP: Final = struct.Struct(">q")
+_OVERHEAD: Final = 12
+# Of a version 0 message, the smallest thing there is.
+_SMALLEST: Final = 14
+_SMALLEST_WITH_MARKER: Final = struct.Struct(">hh")
+_TIMESTAMP: Final = 22
+_NEWEST_MAGIC: Final = 2
+_MAGIC: Final = 16
+_ABORT: Final = 0
+
+_COMPRESSION: Final = 0x07
+_LOG_APPEND_TIME: Final = 0x08
+_TRANSACTIONAL: Final = 0x10
+_CONTROL: Final = 0x20
+_DELETE_HORIZON: Final = 0x40
+
+
+class BatchHeader(NamedTuple):
+    """A complete record batch: where it lies, and its header.
+
+    Of formats 0 and 1 (*magic*), a "batch" is one message, which may hold others, compressed. Its *base_offset* is the
+    one that is written there, which for a compressed one is the offset of its **last** record; *record_count* is -1.
+    Timestamps are milliseconds, or -1. With the delete horizon bit, *base_timestamp* is the time after which a cleaner
+    may remove the batch's tombstones; the records' times count from it all the same (KIP-534).
+    """
+
+    position: int
+    length: int
+    base_offset: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def end(self) -> int:
+        """Where in the answer the batch ends."""
+        return self.position + self.length
+
+    @property
+    def compression(self) -> int:
+        """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+        return self.attributes & _COMPRESSION
+
+    @property
+    def timestamp_type(self) -> int:
+        """0 when producers set the timestamps, 1 when the broker did, -1 when the format has none."""
+        return -1 if self.magic == 0 else int(self.attributes & _LOG_APPEND_TIME != 0)
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.magic >= _NEWEST_MAGIC and self.attributes & _TRANSACTIONAL != 0
+
+    @property
+    def is_control(self) -> bool:
+        return self.magic >= _NEWEST_MAGIC and self.attributes & _CONTROL != 0
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        return self.magic >= _NEWEST_MAGIC and self.attributes & _DELETE_HORIZON != 0
+
+
+class AbortedTransaction(NamedTuple):
+    """An entry of a Fetch answer's list: transactional batches of the producer are aborted, from this offset to its marker."""
+
+    producer_id: int
+    first_offset: int
+
+
+def batch_headers(data: bytes | memoryview, place: TopicPartition) -> list[BatchHeader]:
+    """The headers of the complete batches in *data*, the record bytes that one Fetch answer has for *place*.
+
+    The broker cuts the last batch off where the answer is full; that one is not among them. Raises
+    :class:`CorruptBatchError` when a header cannot be one, or offsets do not increase from batch to batch.
+    """
+    found: list[BatchHeader] = []
+    position, last = 0, -1
+    while len(data) - position > _MAGIC:
+        header = _header(data, position, place)
+        if header is None:
+            break
+        if header.base_offset <= last:
+            raise CorruptBatchError(
+                place, header.base_offset, f"it follows a batch that ends at offset {last}"
+            )
+        found.append(header)
+        position, last = header.end, header.last_offset
+    return found
+
+
+def _header(data: bytes | memoryview, position: int, place: TopicPartition) -> BatchHeader | None:
+    base_offset, size, leader_epoch, magic, crc = _PREFIX.unpack_from(data, position)
+    if base_offset < 0:
+        raise CorruptBatchError(place, -1, f"its base offset is {base_offset}")
+    if not 0 <= magic <= _NEWEST_MAGIC:
+        raise CorruptBatchError(place, base_offset, f"format {magic} is not known")
+    least = (_SMALLEST, _SMALLEST_WITH_TIMESTAMP, HEADER_BYTES - _OVERHEAD)[magic]
+    if size < least:
+        raise CorruptBatchError(place, base_offset, f"its length is {size}")
+    length = size + _OVERHEAD
+    if length > len(data) - position:
+        return None
+    if magic < _NEWEST_MAGIC:
+        return _message(data, position, length)
+    attributes, delta, base_timestamp, max_timestamp, producer_id, epoch, sequence, count = (
+        _REST.unpack_from(data, position + CRC_BEGINS)
+    )
+    if delta < 0 or not 0 <= count <= delta + 1:
+        reason = f"it claims {count} records in {delta + 1} offsets"
+        raise CorruptBatchError(place, base_offset, reason)
+    return BatchHeader(
+        position=position,
+        length=length,
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        magic=magic,
+        crc=crc,
+        attributes=attributes,
+        last_offset=base_offset + delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        record_count=count,
+    )
+
+
+def _message(data: bytes | memoryview, position: int, length: int) -> BatchHeader:
+    offset, _, crc, magic, attributes = _MESSAGE.unpack_from(data, position)
+    timestamp = _TIMESTAMP.unpack_from(data, position + _MESSAGE.size)[0] if magic else -1
+    return BatchHeader(
+        position=position,
+        length=length,
+        base_offset=offset,
+        leader_epoch=-1,
+        magic=magic,
+        crc=crc,
+        attributes=attributes,
+        last_offset=offset,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        record_count=-1,
+    )
+
+
+def next_offset(headers: Sequence[BatchHeader], start: int) -> int:
+    """The offset to fetch from next, once these complete batches of an answer to a fetch at *start* are there."""
+    return max(start, headers[-1].last_offset + 1) if headers else start
+
+
+def with_records(
+    data: bytes | memoryview,
+    headers: Iterable[BatchHeader],
+    *,
+    place: TopicPartition,
+    start: int,
+    end: int | None = None,
+    aborted: Sequence[AbortedTransaction] = (),
+) -> Iterator[BatchHeader]:
+    """The batches that may hold records for a reader of offsets from *start* to before *end*.
+
+    Left out are batches outside, empty ones (a cleaner keeps them for their producer's sequence), transaction markers, and
+    those of *aborted* transactions, the list that came in the same answer; it is empty for who reads uncommitted records.
+    """
+    pending = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
+    aborting: set[int] = set()
+    for header in headers:
+        while pending and pending[-1].first_offset <= header.last_offset:
+            aborting.add(pending.pop().producer_id)
+        if header.is_control:
+            if header.producer_id in aborting and _is_abort_marker(data, header, place):
+                aborting.remove(header.producer_id)
+        elif header.is_transactional and header.producer_id in aborting:
+            continue
+        elif header.record_count != 0 and _overlaps(header, start, end):
+            yield header
+
+
+def _overlaps(header: BatchHeader, start: int, end: int | None) -> bool:
+    # Where a compressed message of an old format begins is only known once it is decompressed.
+    begins_after = end is not None and header.magic >= _NEWEST_MAGIC and header.base_offset >= end
+    return header.last_offset >= start and not begins_after
+
+
+def _is_abort_marker(data: bytes | memoryview, header: BatchHeader, place: TopicPartition) -> bool:
+    """Whether the one record of a control batch has the key (version, type) of an abort."""
+    if header.record_count == 0:
+        return False
+    octets = bytes(data[header.position + HEADER_BYTES : header.end])
+    try:
+        _, attributes_at = scalar(octets, 0)
+        _, at = scalar(octets, attributes_at + 1)
+        _, at = scalar(octets, at)
+        _, at = scalar(octets, at)
+        _, kind = _MARKER.unpack_from(octets, at)
+    except (ValueError, struct.error) as error:
+        reason = "it is no transaction marker, though it claims to be one"
+        raise CorruptBatchError(place, header.base_offset, reason) from error
+    return kind == _ABORT
