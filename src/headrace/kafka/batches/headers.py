@@ -26,8 +26,7 @@ _TIMESTAMP: Final = struct.Struct(">q")
 _OVERHEAD: Final = 12
 # Of a version 0 message, the smallest thing there is.
 _SMALLEST: Final = 14
-_SMALLEST_WITH_MARKER: Final = struct.Struct(">hh")
-_TIMESTAMP: Final = 22
+_SMALLEST_WITH_TIME: Final = 22
 _NEWEST_MAGIC: Final = 2
 _MAGIC: Final = 16
 _ABORT: Final = 0
@@ -125,7 +124,7 @@ def _header(data: bytes | memoryview, position: int, place: TopicPartition) -> B
         raise CorruptBatchError(place, -1, f"its base offset is {base_offset}")
     if not 0 <= magic <= _NEWEST_MAGIC:
         raise CorruptBatchError(place, base_offset, f"format {magic} is not known")
-    least = (_SMALLEST, _SMALLEST_WITH_TIMESTAMP, HEADER_BYTES - _OVERHEAD)[magic]
+    least = (_SMALLEST, _SMALLEST_WITH_TIME, HEADER_BYTES - _OVERHEAD)[magic]
     if size < least:
         raise CorruptBatchError(place, base_offset, f"its length is {size}")
     length = size + _OVERHEAD
