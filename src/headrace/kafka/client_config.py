@@ -23,6 +23,7 @@ CONNECTION_PREFIXES: Final = (
     "connections.",
     "enable.ssl",
     "metadata.",
+    "receive.message.max.bytes",
     "reconnect.",
     "retry.",
     "sasl.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-import urllib.error
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +21,13 @@ from headrace.kafka.client_config import ClientConfig
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.errors import Context, is_retriable, translated
 from headrace.kafka.producer import Waiting
-from headrace.kafka.wire.connection import LoginRefusedError, UnsupportedApiError, WireConnection
+from headrace.kafka.wire.connection import (
+    AnswerTooLargeError,
+    LoginRefusedError,
+    UnsupportedApiError,
+    WireConnection,
+    unresolvable,
+)
 from headrace.kafka.wire.settings import WireSettings, wire_settings
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
@@ -38,8 +43,6 @@ _METADATA_VERSIONS: Final = (1, 9)
 _RIVALS: Final = (47, 90)
 # The kind of coordinator that is looked up; the other kinds are for groups.
 _TRANSACTION: Final = 1
-
-_SERVER_FAULT: Final = 500
 
 _Address = tuple[str, int]
 _Answer = TypeVar("_Answer")
@@ -148,28 +151,17 @@ class TransactionCoordinator:
             try:
                 with self._lock:
                     return ask()
-            except ssl.SSLCertVerificationError as error:
-                raise TaskFailedError(
-                    f"The certificate of a broker is not trusted ({error.verify_message}). Check the ssl.truststore.* "
-                    "settings and ssl.endpoint.identification.algorithm of this client."
-                ) from error
-            except OSError as error:
-                reason = str(error) or type(error).__name__
-                with self._lock:
-                    self._drop()
-                if isinstance(error, urllib.error.HTTPError) and error.code < _SERVER_FAULT:
-                    raise TaskFailedError(
-                        f"{settings.token_endpoint} refused to issue a token: {error}. Check the client's id and secret."
-                    ) from error
             except _RefusedError as refused:
                 if not refused.may_pass:
                     context = Context(doing=doing, transactional_id=refused.transactional_id)
                     raise translated(refused.error, context) from refused
                 reason = refused.error.str()
-            except LoginRefusedError as error:
-                raise TaskFailedError(
-                    f"Kafka refused {doing}: {error}. Check security.protocol and the sasl.* settings of this client."
-                ) from error
+            except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
+                with self._lock:
+                    self._drop()
+                if (final := unresolvable(error, doing, settings)) is not None:
+                    raise final from error
+                reason = str(error) or type(error).__name__
             if deadline.expired:
                 raise RetriableError(f"Kafka did not answer {doing} in time: {reason}.")
             if waiting is not None and self._clock() >= report_at:

@@ -3,21 +3,52 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
-from headrace.kafka.deadline import Clock, Deadline
+from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetFetchRequest
+from kafka.protocol.consumer.offsets import ListOffsetsRequest
+from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest
+from kafka.protocol.metadata.metadata import MetadataRequest
+
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.connection import WireConnection
-from headrace.kafka.wire.error_codes import ErrorCode
+from headrace.kafka.wire import error_codes
+from headrace.kafka.wire.connection import (
+    AnswerTooLargeError,
+    LoginRefusedError,
+    Message,
+    UnsupportedApiError,
+    Versions,
+    WireConnection,
+    unresolvable,
+)
+from headrace.kafka.wire.error_codes import ErrorCode, Reaction, error_code
 from headrace.kafka.wire.settings import WireSettings
 
 EARLIEST: Final = -2
 """Instead of a timestamp: the log's start."""
 LATEST: Final = -1
 """Instead of a timestamp: the log's end, as far as the isolation level lets one read."""
+EARLIEST_LOCAL: Final = -4
+"""Instead of a timestamp: the start of what is not on remote storage (KIP-405); brokers since 3.4."""
+
+# Versions of the requests. Metadata does not create topics since version 4 (Kafka 0.11). Offsets of groups are asked for by
+# the names of topics, up to the versions that have ids instead; a coordinator is looked up alone.
+_METADATA_VERSIONS: Final = (4, 12)
+_OFFSETS_VERSIONS: Final = (2, 8)
+_COORDINATOR_VERSIONS: Final = (1, 3)
+_COMMITTED_VERSIONS: Final = (1, 9)
+_COMMIT_VERSIONS: Final = (2, 9)
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+_GROUP: Final = 0
+
+_Address = tuple[str, int]
+_Answer = TypeVar("_Answer")
 
 
 class IsolationLevel(IntEnum):
@@ -81,15 +112,26 @@ class Cluster:
     No request creates a topic.
     """
 
-    def __init__(self, settings: WireSettings, *, clock: Clock = time.monotonic) -> None:
-        raise NotImplementedError
+    def __init__(self, settings: WireSettings) -> None:
+        self._settings = settings
+        self._connections: dict[_Address, WireConnection] = {}
+        self._brokers: Mapping[int, _Address] = {}
+        self._topics: dict[str, TopicMetadata] = {}
+        self._coordinators: dict[str, _Address] = {}
+
+    @property
+    def settings(self) -> WireSettings:
+        """How this cluster is reached."""
+        return self._settings
 
     def metadata(self, topics: Collection[str] | None, deadline: Deadline) -> ClusterMetadata:
         """Metadata of *topics* (``None``: of all that this client may see).
 
         A topic that the brokers do not know is in the answer with its error; it is not waited for.
         """
-        raise NotImplementedError
+        return self._retried(
+            "the metadata of its topics", deadline, lambda: self._asked_metadata(topics, deadline)
+        )
 
     def list_offsets(
         self,
@@ -105,7 +147,18 @@ class Cluster:
         exist, is answered with that error and not waited for; a retriable error that remains at the deadline is
         answered, too.
         """
-        raise NotImplementedError
+        query = _OffsetsQuery(wanted, isolation)
+        # What is known of the others holds until a leader contradicts it.
+        query.stale = {place.topic for place in wanted if self._leader(place).error is not None}
+        try:
+            self._retried(
+                "the offsets of its partitions", deadline, lambda: self._list(query, deadline)
+            )
+        except RetriableError:
+            if not query.left.keys() <= query.errors.keys():
+                raise
+        left = {place: ListedOffset(None, error=query.errors[place]) for place in query.left}
+        return {**query.found, **left}
 
     def committed_offsets(
         self, group: str, partitions: Collection[TopicPartition], deadline: Deadline
@@ -114,21 +167,361 @@ class Cluster:
 
         An offset in an open transaction is waited for.
         """
-        raise NotImplementedError
+        # Version 8 and later ask for groups, earlier ones for topics of one.
+        numbers = {
+            topic: [each.partition for each in places]
+            for topic, places in _by_topic(partitions).items()
+        }
+        topic_class = OffsetFetchRequest.OffsetFetchRequestTopic
+        group_class = OffsetFetchRequest.OffsetFetchRequestGroup
+        request = OffsetFetchRequest(
+            group_id=group,
+            topics=[topic_class(name=each, partition_indexes=numbers[each]) for each in numbers],
+            groups=[
+                group_class(
+                    group_id=group,
+                    topics=[
+                        group_class.OffsetFetchRequestTopics(
+                            name=each, partition_indexes=numbers[each]
+                        )
+                        for each in numbers
+                    ],
+                )
+            ],
+            require_stable=True,
+        )
+        doing = f"the committed offsets of the group {group!r}"
+        found: dict[TopicPartition, int | None] = dict.fromkeys(partitions)
+        if found:
+            answer = self._coordinated(
+                group, request, doing, deadline, versions=_COMMITTED_VERSIONS
+            )
+            found |= {
+                place: each.committed_offset
+                for place, each in _partitions(answer)
+                if each.committed_offset >= 0
+            }
+        return found
 
     def commit_offsets(
         self, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline
     ) -> None:
         """Commit *offsets* for *group*, which has no members, for tools that show a reader's lag."""
-        raise NotImplementedError
+        topic_class = OffsetCommitRequest.OffsetCommitRequestTopic
+        partition_class = topic_class.OffsetCommitRequestPartition
+        request = OffsetCommitRequest(
+            group_id=group,
+            generation_id_or_member_epoch=-1,
+            member_id="",
+            topics=[
+                topic_class(
+                    name=topic,
+                    partitions=[
+                        partition_class(
+                            partition_index=each.partition,
+                            committed_offset=offsets[each],
+                            committed_metadata="",
+                        )
+                        for each in places
+                    ],
+                )
+                for topic, places in _by_topic(offsets).items()
+            ],
+        )
+        doing = f"the commit of offsets to the group {group!r}"
+        if offsets:
+            self._coordinated(group, request, doing, deadline, versions=_COMMIT_VERSIONS)
 
     def connect(self, node: int, deadline: Deadline) -> WireConnection:
         """A new connection to the broker with the id *node*, which is the caller's to close.
 
         Raises ``OSError`` when it is not reached; then ask for metadata again.
         """
-        raise NotImplementedError
+        if node not in self._brokers:
+            raise ConnectionError(f"the cluster has no broker {node} now")
+        return WireConnection(*self._brokers[node], self._settings, deadline)
 
     def close(self) -> None:
         """Close the connections; a later call makes new ones."""
-        raise NotImplementedError
+        for each in self._connections.values():
+            each.close()
+        self._connections.clear()
+
+    def _retried(self, doing: str, deadline: Deadline, attempt: Callable[[], _Answer]) -> _Answer:
+        """What *attempt* returns; retried while that can help."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return attempt()
+            except _RefusedError as refused:
+                if refused.error.reaction is Reaction.FAIL:
+                    raise TaskFailedError(
+                        f"Kafka refused {doing}: {refused.where}{refused.error.name}. {refused.error.advice}".strip()
+                    ) from refused
+                reason = f"{refused.where}{refused.error.name}"
+            except UnsupportedApiError as error:
+                raise TaskFailedError(
+                    f"The broker does not support the version of {error} that headrace needs for {doing}. Use a broker "
+                    "of version 0.11 or newer."
+                ) from error
+            except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
+                if (final := unresolvable(error, doing, self._settings)) is not None:
+                    raise final from error
+                reason = str(error) or type(error).__name__
+            if deadline.expired:
+                raise RetriableError(f"Kafka did not answer {doing} in time: {reason}.")
+            time.sleep(deadline.remaining(pause))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _asked_metadata(
+        self, topics: Collection[str] | None, deadline: Deadline
+    ) -> ClusterMetadata:
+        names = None if topics is None else sorted(set(topics))
+        request = MetadataRequest(
+            topics=None
+            if names is None
+            else [MetadataRequest.MetadataRequestTopic(name=each) for each in names],
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+        answer = self._ask_any(request, deadline, versions=_METADATA_VERSIONS)
+        self._brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
+        found = {each.name: _topic_metadata(each) for each in answer.topics}
+        if names is None:
+            self._topics.clear()
+        self._topics.update(found)
+        return ClusterMetadata(answer.cluster_id, self._brokers, found)
+
+    def _list(self, query: _OffsetsQuery, deadline: Deadline) -> None:
+        """Ask every leader for what is left, each one before the first answer is waited for; raises when some is left."""
+        if query.stale:
+            self._asked_metadata(query.stale, deadline)
+            query.stale.clear()
+        by_leader = defaultdict[int, dict[TopicPartition, int]](dict)
+        for place in list(query.left):
+            leader = self._leader(place)
+            if leader.error is not None:
+                query.settle(place, ListedOffset(None, error=leader.error))
+            else:
+                by_leader[leader.node][place] = leader.epoch
+        requests = {node: query.request(places) for node, places in by_leader.items()}
+        answers, failure = self._ask_each(requests, deadline, versions=_OFFSETS_VERSIONS)
+        for answer in answers:
+            query.take(answer)
+        query.stale = {place.topic for place in query.left}
+        if failure is not None:
+            raise failure
+        for place in query.left:
+            raise _RefusedError(query.errors[place], str(place))
+
+    def _leader(self, place: TopicPartition) -> _Leader:
+        topic = self._topics.get(place.topic)
+        found = topic and topic.partitions.get(place.partition)
+        if not found:
+            unknown = error_codes.UNKNOWN_TOPIC_OR_PARTITION
+            return _Leader(error=(topic and topic.error) or unknown)
+        if found.leader is None or found.leader not in self._brokers:
+            return _Leader(error=error_codes.LEADER_NOT_AVAILABLE)
+        return _Leader(found.leader, found.leader_epoch)
+
+    def _coordinated(
+        self, group: str, request: Message, doing: str, deadline: Deadline, *, versions: Versions
+    ) -> Message:
+        """The answer of the group's coordinator to *request*, which has no errors in it."""
+
+        def attempt() -> Message:
+            try:
+                address = self._coordinator(group, deadline)
+                answer = self._ask(address, request, deadline, versions=versions)
+                _raise_error_in(answer)
+            except (OSError, _RefusedError):
+                self._coordinators.pop(group, None)
+                raise
+            return answer
+
+        return self._retried(doing, deadline, attempt)
+
+    def _coordinator(self, group: str, deadline: Deadline) -> _Address:
+        if group not in self._coordinators:
+            request = FindCoordinatorRequest(key=group, key_type=_GROUP)
+            answer = self._ask_any(request, deadline, versions=_COORDINATOR_VERSIONS)
+            _raise_error_in(answer)
+            self._coordinators[group] = answer.host, answer.port
+        return self._coordinators[group]
+
+    def _ask_any(self, request: Message, deadline: Deadline, *, versions: Versions) -> Message:
+        """The answer of the first broker that gives one: those that are connected, then known ones, then the configured."""
+        settings = self._settings
+        addresses = list(
+            dict.fromkeys((*self._connections, *self._brokers.values(), *settings.addresses))
+        )
+        failure: Exception = ConnectionError("there are no addresses (bootstrap.servers)")
+        for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+            share = Deadline.after(deadline.remaining() / left, deadline.clock)
+            try:
+                return self._ask(address, request, share, versions=versions)
+            except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
+                if unresolvable(error, "", settings) is not None:
+                    raise
+                failure = error
+        raise failure
+
+    def _ask_each(
+        self, requests: Mapping[int, Message], deadline: Deadline, *, versions: Versions
+    ) -> tuple[list[Message], Exception | None]:
+        """The answers of brokers to a request each, all in flight together, and a failure if there was one."""
+        share = self._share(deadline)
+        asked: list[_Address] = []
+        answers: list[Message] = []
+        failure: Exception | None = None
+        for node, request in requests.items():
+            address = self._brokers[node]
+            try:
+                self._connected(address, share).send(request, share, versions=versions)
+                asked.append(address)
+            except (OSError, LoginRefusedError) as error:
+                self._drop(address)
+                failure = error
+        for address in asked:
+            try:
+                answers.append(self._connections[address].next_answer(share).decoded())
+            except (OSError, AnswerTooLargeError) as error:
+                self._drop(address)
+                failure = error
+        return answers, failure
+
+    def _ask(
+        self, address: _Address, request: Message, deadline: Deadline, *, versions: Versions
+    ) -> Message:
+        share = self._share(deadline)
+        try:
+            return self._connected(address, share).ask(request, share, versions=versions)
+        except UnsupportedApiError:
+            raise
+        except BaseException:
+            self._drop(address)
+            raise
+
+    def _share(self, deadline: Deadline) -> Deadline:
+        """The time for one request; a broker that hangs is given up before the whole time is spent."""
+        seconds = deadline.remaining(self._settings.request_seconds)
+        return Deadline.after(seconds, deadline.clock)
+
+    def _connected(self, address: _Address, deadline: Deadline) -> WireConnection:
+        if address not in self._connections:
+            self._connections[address] = WireConnection(*address, self._settings, deadline)
+        return self._connections[address]
+
+    def _drop(self, address: _Address) -> None:
+        if (dropped := self._connections.pop(address, None)) is not None:
+            dropped.abort()
+
+
+class _RefusedError(Exception):
+    """An answer with an error code; *where* is the topic or partition, or empty."""
+
+    def __init__(self, error: ErrorCode, where: str = "") -> None:
+        self.error = error
+        self.where = f"{where}: " if where else ""
+        super().__init__(error.name)
+
+
+class _Leader(NamedTuple):
+    """Node id and epoch of a leader, or the error because of which there is none."""
+
+    node: int = -1
+    epoch: int = -1
+    error: ErrorCode | None = None
+
+
+class _OffsetsQuery:
+    """What is still to be asked of the leaders, and what they have answered."""
+
+    def __init__(self, wanted: Mapping[TopicPartition, int], isolation: IsolationLevel) -> None:
+        self.left = dict(wanted)
+        self.found: dict[TopicPartition, ListedOffset] = {}
+        self.errors: dict[TopicPartition, ErrorCode] = {}
+        self.stale = set[str]()
+        self._isolation = isolation
+
+    def request(self, places: Mapping[TopicPartition, int]) -> ListOffsetsRequest:
+        """A request for *places*, which come with the epoch of their leader."""
+        topic_class = ListOffsetsRequest.ListOffsetsTopic
+        partition_class = topic_class.ListOffsetsPartition
+        topics = [
+            topic_class(
+                name=topic,
+                partitions=[
+                    partition_class(
+                        partition_index=each.partition,
+                        current_leader_epoch=places[each],
+                        timestamp=self.left[each],
+                    )
+                    for each in parts
+                ],
+            )
+            for topic, parts in _by_topic(places).items()
+        ]
+        return ListOffsetsRequest(
+            replica_id=-1, isolation_level=int(self._isolation), topics=topics
+        )
+
+    def take(self, answer: Message) -> None:
+        """Take what is settled from a leader's *answer*; what a retry may resolve is left."""
+        for topic in answer.topics:
+            for each in topic.partitions:
+                place = TopicPartition(topic.name, each.partition_index)
+                error = error_code(each.error_code)
+                if error is not None and error.reaction is not Reaction.FAIL:
+                    self.errors[place] = error
+                    continue
+                offset = each.offset if error is None and each.offset >= 0 else None
+                self.settle(place, ListedOffset(offset, each.timestamp, each.leader_epoch, error))
+
+    def settle(self, place: TopicPartition, offset: ListedOffset) -> None:
+        """*place* is answered."""
+        if self.left.pop(place, None) is not None:
+            self.found[place] = offset
+
+
+def _by_topic(places: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    found = defaultdict[str, list[TopicPartition]](list)
+    for place in places:
+        found[place.topic].append(place)
+    return found
+
+
+def _topic_metadata(answer: Message) -> TopicMetadata:
+    return TopicMetadata(
+        answer.name,
+        answer.topic_id,
+        answer.is_internal,
+        error_code(answer.error_code),
+        {
+            each.partition_index: PartitionMetadata(
+                each.partition_index,
+                each.leader_id if each.leader_id >= 0 else None,
+                each.leader_epoch,
+                error_code(each.error_code),
+            )
+            for each in answer.partitions
+        },
+    )
+
+
+def _partitions(answer: Message) -> Iterable[tuple[TopicPartition, Message]]:
+    """The partitions' parts of an answer of a group's coordinator; since OffsetFetch 8 they are in groups."""
+    for level in (answer, *(getattr(answer, "groups", None) or ())):
+        for topic in getattr(level, "topics", None) or ():
+            for each in topic.partitions:
+                yield TopicPartition(topic.name, each.partition_index), each
+
+
+def _raise_error_in(answer: Message) -> None:
+    for level in (answer, *(getattr(answer, "groups", None) or ())):
+        if (error := error_code(getattr(level, "error_code", None) or 0)) is not None:
+            raise _RefusedError(error)
+    for place, each in _partitions(answer):
+        if (error := error_code(each.error_code)) is not None:
+            raise _RefusedError(error, str(place))

@@ -1,25 +1,39 @@
-"""A blocking connection to one broker: TLS, login, and requests one after the other.
+"""A blocking connection to one broker: TLS, login, requests, and their answers in order.
 
 Messages are those of kafka-python's protocol; its own network layer, which has threads and retries of its own, is not used.
 """
 
 from __future__ import annotations
 
+import random
 import socket
+import ssl
 import struct
+import urllib.error
+from collections import deque
 from contextlib import suppress
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafka.net.sasl import get_sasl_mechanism
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
+from headrace.connect.errors import TaskFailedError
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.wire.settings import WireSettings
 
 _LENGTH: Final = struct.Struct(">i")
-_LONGEST_BYTES: Final = 100_000_000
+_TLS_ALERT: Final = 0x1503
+_SERVER_FAULT: Final = 500
+_LOGIN_VERSIONS: Final = (0, 1)
+# As Java's clients: early enough for the session, and not all connections at the same moment.
+_RENEW_AFTER: Final = (0.85, 0.95)
+
+Message = Any
+"""A request or an answer of kafka-python's protocol, for which the library has no common type; or the class of one."""
+Versions = tuple[int, int]
+"""The lowest and the highest version of a request that the caller can send and read the answer of."""
 
 
 class UnsupportedApiError(Exception):
@@ -30,39 +44,110 @@ class LoginRefusedError(Exception):
     """The broker refuses the login, or its mechanism."""
 
 
+class AnswerTooLargeError(Exception):
+    """The broker announced more bytes than ``receive.message.max.bytes`` allows."""
+
+
+class Answer(NamedTuple):
+    """An answer without its header. *body* is a read-only view on the received bytes, which live as long as it does."""
+
+    kind: Message
+    version: int
+    body: memoryview
+
+    def decoded(self) -> Message:
+        """The answer as kafka-python's class; raises ``ConnectionError`` for bytes that are none."""
+        try:
+            return self.kind.decode(self.body, version=self.version)
+        except (ValueError, IndexError, struct.error) as error:
+            raise ConnectionError(f"the broker's answer cannot be read ({error})") from error
+
+
 class WireConnection:
     """A connection; the constructor connects and logs in. One thread uses it at a time.
 
-    The constructor and ``ask`` raise ``OSError`` when the broker is not reached, or does not answer before the
-    deadline; the connection must then be aborted. The constructor also raises :class:`LoginRefusedError`.
+    Requests may be sent before earlier ones are answered; answers come in the order of the requests. Every method, and
+    the constructor, raises ``OSError`` when the broker is not reached, has closed the connection, or does not answer
+    before the deadline; the connection must then be aborted. The constructor and ``send``, which renews a login that
+    is about to expire (KIP-368), also raise :class:`LoginRefusedError`.
     """
 
     def __init__(self, host: str, port: int, settings: WireSettings, deadline: Deadline) -> None:
-        self._client_id = settings.client_id
+        self._settings = settings
+        self._host = host
         self._numbers = count(1)
-        self._versions: dict[int, tuple[int, int]] = {}
-        self._socket = socket.create_connection((host, port), timeout=_time_left(deadline))
+        self._versions: dict[int, Versions] = {}
+        self._in_flight = deque[tuple[int, Message, int]]()
+        self._length = bytearray(_LENGTH.size)
+        self._frame: bytearray | None = None
+        self._received = 0
+        self._renew_at = float("inf")
+        limit = deadline.remaining(settings.connect_seconds)
+        self._socket = socket.create_connection((host, port), timeout=max(0.1, limit))
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if settings.tls is not None:
                 self._socket = settings.tls.wrap_socket(self._socket, server_hostname=host)
             self._learn_versions(deadline)
-            if settings.login is not None:
-                self._log_in(host, settings.login, deadline)
+            self._log_in(deadline)
         except BaseException:
             self.abort()
             raise
 
-    def ask(self, request: Any, deadline: Deadline, *, versions: tuple[int, int]) -> Any:  # noqa: ANN401 (the library has no common type)
-        """The answer to *request*, in the newest version that the broker supports within *versions* (lowest, highest).
+    def version(self, kind: Message, versions: Versions) -> int:
+        """The newest version of requests of *kind* that the broker supports within *versions*.
 
         Raises :class:`UnsupportedApiError` when it supports none of them.
         """
-        least, most = self._versions.get(request.API_KEY, (0, -1))
+        least, most = self._versions.get(kind.API_KEY, (0, -1))
         version = min(most, versions[1])
         if version < max(least, versions[0]):
-            raise UnsupportedApiError(request.name)
-        return self._exchange(request, version, deadline)
+            raise UnsupportedApiError(kind.name)
+        return version
+
+    def ask(self, request: Message, deadline: Deadline, *, versions: Versions) -> Message:
+        """The decoded answer to *request*, in the newest version that the broker supports within *versions*.
+
+        No other request may be in flight. Raises :class:`UnsupportedApiError` when it supports none of them.
+        """
+        self.send(request, deadline, versions=versions)
+        return self.next_answer(deadline).decoded()
+
+    def send(self, request: Message, deadline: Deadline, *, versions: Versions) -> None:
+        """Send *request*, in the newest version that the broker supports within *versions*."""
+        version = self.version(request, versions)
+        if not self._in_flight and deadline.clock() >= self._renew_at:
+            self._log_in(deadline)
+        self._send(request, version, deadline)
+
+    def receive(self, deadline: Deadline) -> Answer | None:
+        """The answer to the oldest request in flight; ``None`` if it is not complete at the deadline: call again."""
+        try:
+            if self._frame is None:
+                self._fill(self._length, deadline)
+                self._frame = bytearray(self._announced())
+                self._received = 0
+            self._fill(self._frame, deadline)
+        except TimeoutError:
+            return None
+        frame, self._frame, self._received = self._frame, None, 0
+        return self._opened(memoryview(frame).toreadonly())
+
+    def next_answer(self, deadline: Deadline) -> Answer:
+        """As ``receive``; raises ``TimeoutError`` at the deadline."""
+        answer = self.receive(deadline)
+        if answer is None:
+            raise TimeoutError("the broker did not answer in time")
+        return answer
+
+    def fileno(self) -> int:
+        """The socket's, to wait for an answer with others."""
+        return self._socket.fileno()
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether bytes wait that the system does not know of, because TLS has taken them already."""
+        return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
 
     def close(self) -> None:
         """Close it."""
@@ -83,48 +168,131 @@ class WireConnection:
             each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
         }
 
-    def _log_in(self, host: str, login: dict[str, Any], deadline: Deadline) -> None:
+    def _log_in(self, deadline: Deadline) -> None:
+        if (login := self._settings.login) is None:
+            return
         name = login["sasl_mechanism"]
         offered = self._exchange(SaslHandshakeRequest(mechanism=name), 1, deadline)
         if offered.error_code != 0:
             raise LoginRefusedError(f"it supports {', '.join(offered.mechanisms)}, but not {name}")
-        mechanism = get_sasl_mechanism(name)(host=host, **login)
+        mechanism = get_sasl_mechanism(name)(host=self._host, **login)
+        version = self.version(SaslAuthenticateRequest, _LOGIN_VERSIONS)
+        lifetime_ms = 0
         while not mechanism.is_done():
             try:
                 request = SaslAuthenticateRequest(auth_bytes=mechanism.auth_bytes())
-                answer = self._exchange(request, 1, deadline)
+                answer = self._exchange(request, version, deadline)
                 if answer.error_code != 0:
                     raise LoginRefusedError(answer.error_message or "the login is wrong")
                 mechanism.receive(answer.auth_bytes)
             except (KeyError, RuntimeError, ValueError) as error:
                 raise LoginRefusedError(f"the login failed ({error})") from error
+            lifetime_ms = answer.session_lifetime_ms
         if not mechanism.is_authenticated():
             raise LoginRefusedError("the broker did not authenticate itself")
+        lasts = lifetime_ms / 1000 * random.uniform(*_RENEW_AFTER) or float("inf")
+        self._renew_at = deadline.clock() + lasts
 
-    def _exchange(self, request: Any, version: int, deadline: Deadline) -> Any:  # noqa: ANN401
+    def _exchange(self, request: Message, version: int, deadline: Deadline) -> Message:
+        self._send(request, version, deadline)
+        return self.next_answer(deadline).decoded()
+
+    def _send(self, request: Message, version: int, deadline: Deadline) -> None:
         number = next(self._numbers)
         request.API_VERSION = version
-        request.with_header(correlation_id=number, client_id=self._client_id)
+        request.with_header(correlation_id=number, client_id=self._settings.client_id)
+        encoded = request.encode(version=version, header=True, framed=True)
         self._socket.settimeout(_time_left(deadline))
-        self._socket.sendall(request.encode(version=version, header=True, framed=True))
-        (length,) = _LENGTH.unpack(self._received(_LENGTH.size, deadline))
-        if not 0 <= length <= _LONGEST_BYTES:
-            raise ConnectionError(f"the broker announced an answer of {length} bytes")
-        kind = request.header.get_response_class()
-        answer = kind.decode(self._received(length, deadline), header=True)
-        if answer.header.correlation_id != number:
-            raise ConnectionError("the broker answered another request")
-        return answer
+        self._socket.sendall(encoded)
+        self._in_flight.append((number, request.header.get_response_class(), version))
 
-    def _received(self, length: int, deadline: Deadline) -> bytes:
-        content = bytearray()
-        while len(content) < length:
+    def _announced(self) -> int:
+        (length,) = _LENGTH.unpack(self._length)
+        if length >> 16 == _TLS_ALERT:
+            raise LoginRefusedError("it wants TLS on this port (security.protocol)")
+        if length > self._settings.max_answer_bytes:
+            raise AnswerTooLargeError(
+                f"a broker announced an answer of {length} bytes, and receive.message.max.bytes is "
+                f"{self._settings.max_answer_bytes}"
+            )
+        if length < _LENGTH.size:
+            raise ConnectionError(f"the broker announced an answer of {length} bytes")
+        return length
+
+    def _fill(self, buffer: bytearray, deadline: Deadline) -> None:
+        """Receive until *buffer* is full; what a time-out leaves behind is kept for the next call."""
+        view = memoryview(buffer)
+        while self._received < len(buffer):
             self._socket.settimeout(_time_left(deadline))
-            piece = self._socket.recv(length - len(content))
-            if not piece:
+            received = self._socket.recv_into(view[self._received :])
+            if received == 0:
                 raise ConnectionResetError("the broker has closed the connection")
-            content += piece
-        return bytes(content)
+            self._received += received
+
+    def _opened(self, frame: memoryview) -> Answer:
+        """The answer in *frame*, whose header is cut off: kafka-python would copy the rest to read it."""
+        if not self._in_flight:
+            raise ConnectionError("the broker answered without a request")
+        expected, kind, version = self._in_flight.popleft()
+        (number,) = _LENGTH.unpack_from(frame)
+        if number != expected:
+            raise ConnectionError("the broker answered another request")
+        at = _LENGTH.size
+        # The header of this one answer never has tagged fields: clients read it that know no version yet.
+        if kind.API_KEY != ApiVersionsRequest.API_KEY and kind.flexible_version_q(version):
+            try:
+                at = _after_tags(frame, at)
+            except IndexError as error:
+                raise ConnectionError("the header of the broker's answer cannot be read") from error
+        return Answer(kind, version, frame[at:])
+
+
+def unresolvable(error: Exception, doing: str, settings: WireSettings) -> TaskFailedError | None:
+    """The error to raise when *error* of a connection is one that no retry can resolve; ``None`` for all others.
+
+    *doing* completes "Kafka refused …".
+    """
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return TaskFailedError(
+            f"The certificate of a broker is not trusted ({error.verify_message}). Check the ssl.truststore.* "
+            "settings and ssl.endpoint.identification.algorithm of this client."
+        )
+    if isinstance(error, ssl.SSLError) and "ALERT" in str(error.reason):
+        return TaskFailedError(
+            f"A broker refused the TLS connection ({error.reason}). Check the ssl.keystore.* settings of this client, "
+            "and that the broker trusts its certificate."
+        )
+    if isinstance(error, urllib.error.HTTPError) and error.code < _SERVER_FAULT:
+        return TaskFailedError(
+            f"{settings.token_endpoint} refused to issue a token: {error}. Check the client's id and secret."
+        )
+    if isinstance(error, LoginRefusedError):
+        return TaskFailedError(
+            f"Kafka refused {doing}: {error}. Check security.protocol and the sasl.* settings of this client."
+        )
+    if isinstance(error, AnswerTooLargeError):
+        return TaskFailedError(f"{doing} failed: {error}. Raise receive.message.max.bytes.")
+    return None
+
+
+def _after_tags(frame: memoryview, at: int) -> int:
+    """The place after tagged fields (KIP-482)."""
+    fields, at = uvarint(frame, at)
+    for _ in range(fields):
+        _, at = uvarint(frame, at)
+        length, at = uvarint(frame, at)
+        at += length
+    return at
+
+
+def uvarint(frame: memoryview, at: int) -> tuple[int, int]:
+    """The unsigned variable-length number at *at*, and the place after it."""
+    value = shift = 0
+    while (byte := frame[at]) & 0x80:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+    return value | byte << shift, at + 1
 
 
 def _time_left(deadline: Deadline) -> float:

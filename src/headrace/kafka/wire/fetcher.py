@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
-import time
+import selectors
+from collections import deque
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import Final
 from uuid import UUID
 
-from headrace.connect.errors import TaskFailedError
-from headrace.kafka.deadline import Clock, Deadline
-from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire.cluster import Cluster, IsolationLevel
+from kafka.protocol.consumer.fetch import FetchRequest
 
-if TYPE_CHECKING:
-    from headrace.kafka.batches import AbortedTransaction, BatchHeader
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.kafka.batches.headers import (
+    AbortedTransaction,
+    BatchHeader,
+    batch_headers,
+    next_offset,
+)
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire import cluster as offsets
+from headrace.kafka.wire.cluster import Cluster, ClusterMetadata, IsolationLevel
+from headrace.kafka.wire.connection import (
+    AnswerTooLargeError,
+    LoginRefusedError,
+    UnsupportedApiError,
+    WireConnection,
+    unresolvable,
+)
+from headrace.kafka.wire.error_codes import ErrorCode, Reaction, error_code
+from headrace.kafka.wire.fetch_answer import (
+    VERSIONS,
+    WITH_TOPIC_IDS,
+    FetchAnswer,
+    PartitionAnswer,
+    fetch_answer,
+)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+# Metadata may take so long of a poll that other leaders could serve.
+_METADATA_SECONDS: Final = 5.0
+# Brokers learn of topics one after the other: only a second answer without it counts.
+_MISSED: Final = 2
+_EMPTY: Final = 3
+_NAMED: Final = 3
+_NO_ID: Final = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +58,7 @@ class FetchSettings:
 
     isolation: IsolationLevel = IsolationLevel.READ_COMMITTED
     max_bytes: int = 16 * 1024 * 1024
-    max_partition_bytes: int = 4 * 1024 * 1024
+    max_partition_bytes: int = 8 * 1024 * 1024
     min_bytes: int = 1
     max_wait_ms: int = 500
 
@@ -121,45 +152,458 @@ class Fetcher:
         self,
         cluster: Cluster,
         ranges: Collection[FetchRange],
-        settings: FetchSettings = FetchSettings(),  # noqa: B008 (it is frozen)
-        *,
-        clock: Clock = time.monotonic,
+        settings: FetchSettings | None = None,
     ) -> None:
-        raise NotImplementedError
+        self._cluster = cluster
+        self._settings = settings or FetchSettings()
+        self._ranges: dict[TopicPartition, _Range] = {}
+        self._unplaced: dict[TopicPartition, _Range] = {}
+        self._doubtful: dict[TopicPartition, _Range] = {}
+        self._leaders: dict[int, _Leader] = {}
+        self._selector = selectors.DefaultSelector()
+        self._errors = deque[TaskFailedError]()
+        self._failures: dict[TopicPartition, str] = {}
+        self._pause, self._refresh_at = _FIRST_PAUSE, 0.0
+        self._throttled_ms = 0
+        self.add(ranges)
 
     def poll(self, deadline: Deadline) -> list[FetchedRecords]:
         """What has arrived next; empty when nothing has before the deadline, or when every range is finished.
 
-        Moved leaders and lost connections are waited out. Raises :class:`~headrace.connect.errors.RetriableError`
+        Give it a second or more, in which a connection may have to be made. Moved leaders and lost connections are waited
+        out. Raises :class:`~headrace.connect.errors.RetriableError`
         when nothing came before the deadline and a broker or a leader is away; polling again goes on. Raises
-        :class:`OffsetOutOfRangeError`, :class:`TopicRecreatedError` and :class:`TopicMissingError` once for a
-        partition, which is then not asked for any more until it is added again; other partitions lose nothing.
+        :class:`OffsetOutOfRangeError`, :class:`TopicRecreatedError`, :class:`TopicMissingError`,
+        :class:`~headrace.kafka.batches.errors.CorruptBatchError` or another
+        :class:`~headrace.connect.errors.TaskFailedError` once for a partition, which is then not asked for any more
+        until it is added again; other partitions lose nothing.
         """
-        raise NotImplementedError
+        while not (self._errors or self.finished):
+            self._settle(deadline)
+            for leader in self._leaders.values():
+                if leader.asked is None and leader.ranges:
+                    self._send(leader, deadline)
+            found = self._next(deadline)
+            if found:
+                return found
+            if deadline.expired and not self._errors:
+                self._raise_failures()
+                return []
+        if self._errors:
+            raise self._errors.popleft()
+        return []
 
     def add(self, ranges: Collection[FetchRange]) -> None:
         """Fetch these, too; a range of a partition that is here already replaces its range."""
-        raise NotImplementedError
+        self.remove([each.place for each in ranges])
+        for each in ranges:
+            added = _Range(each.place, each.topic_id, each.start, each.end)
+            self._ranges[each.place] = added
+            if not added.is_finished:
+                self._unplaced[each.place] = added
+        self._refresh_at = 0.0
 
     def remove(self, places: Collection[TopicPartition]) -> None:
         """Fetch these no more; what is in flight for them is dropped."""
-        raise NotImplementedError
+        for place in places:
+            removed = self._ranges.pop(place, None)
+            if removed is not None:
+                self._withdraw(removed)
+                self._failures.pop(place, None)
 
     @property
     def finished(self) -> bool:
         """Whether every range has reached its end."""
-        raise NotImplementedError
+        return not (
+            self._unplaced
+            or self._doubtful
+            or any(leader.ranges for leader in self._leaders.values())
+        )
 
     @property
     def positions(self) -> Mapping[TopicPartition, int]:
         """The next offset to fetch of every partition."""
-        raise NotImplementedError
+        return {place: each.position for place, each in self._ranges.items()}
 
     @property
     def throttled_ms(self) -> int:
         """How long brokers have throttled this client so far, by quota."""
-        raise NotImplementedError
+        return self._throttled_ms
 
     def close(self) -> None:
-        """Close the connections to the leaders."""
-        raise NotImplementedError
+        """Close the connections to the leaders; the cluster's own stay."""
+        for leader in self._leaders.values():
+            self._disconnect(leader)
+        self._selector.close()
+
+    def _settle(self, deadline: Deadline) -> None:
+        """Find a leader for each range that has none, and out whether what brokers say of offsets is so."""
+        now = deadline.clock()
+        if now < self._refresh_at or not (self._unplaced or self._doubtful):
+            return
+        share = Deadline.after(deadline.remaining(_METADATA_SECONDS), deadline.clock)
+        try:
+            self._check_bounds(share)
+            topics = {place.topic for place in self._unplaced}
+            if topics:
+                self._place(self._cluster.metadata(topics, share))
+        except RetriableError as error:
+            self._failures |= dict.fromkeys((*self._unplaced, *self._doubtful), str(error))
+        if self._unplaced or self._doubtful:
+            self._back_off(deadline)
+
+    def _place(self, metadata: ClusterMetadata) -> None:
+        for place, each in list(self._unplaced.items()):
+            topic = metadata.topics.get(place.topic)
+            partition = topic and topic.partitions.get(place.partition)
+            found_id = topic and topic.topic_id
+            if topic and topic.error and topic.error.reaction is Reaction.FAIL:
+                self._park(each, _refusal(each, topic.error))
+            elif found_id and each.topic_id and found_id != each.topic_id:
+                error = TopicRecreatedError(place, expected=each.topic_id, found=found_id)
+                self._park(each, error)
+            elif partition is None:
+                self._miss(each)
+            elif partition.leader is None or partition.leader not in metadata.brokers:
+                self._failures[place] = "it has no leader"
+            else:
+                each.topic_id = each.topic_id or found_id
+                each.leader, each.epoch, each.missed = partition.leader, partition.leader_epoch, 0
+                del self._unplaced[place]
+                self._leaders.setdefault(each.leader, _Leader(each.leader)).ranges[place] = each
+
+    def _miss(self, missed: _Range) -> None:
+        missed.missed += 1
+        self._failures[missed.place] = "the brokers do not know it"
+        if missed.missed >= _MISSED:
+            self._park(missed, TopicMissingError(missed.place))
+
+    def _check_bounds(self, deadline: Deadline) -> None:
+        """Ask the leaders for the logs' bounds where a position is not in the log, or nothing comes from before its end."""
+        if not self._doubtful:
+            return
+        starts, local, ends = (
+            self._cluster.list_offsets(
+                dict.fromkeys(self._doubtful, spec),
+                deadline,
+                isolation=IsolationLevel.READ_UNCOMMITTED,
+            )
+            for spec in (offsets.EARLIEST, offsets.EARLIEST_LOCAL, offsets.LATEST)
+        )
+        for place, each in list(self._doubtful.items()):
+            start, local_start, end = (found[place].offset for found in (starts, local, ends))
+            self._withdraw(each)
+            self._unplaced[place] = each
+            if start is None or end is None:
+                self._failures[place] = "its leader did not say where its log begins and ends"
+            elif not start <= each.position <= end:
+                error = OffsetOutOfRangeError(
+                    place, offset=each.position, log_start=start, log_end=end
+                )
+                self._park(each, error)
+            elif each.gap_end is not None and local_start is not None:
+                self._skip_gap(each, local_start)
+
+    def _skip_gap(self, empty: _Range, local_start: int) -> None:
+        """Move to the end of a gap that a cleaner has left before an offset from which nothing can be read yet.
+
+        What is on remote storage may be slow to come: before *local_start* nothing is a gap.
+        """
+        if empty.gap_end is not None and empty.position >= local_start:
+            empty.position = empty.gap_end
+        empty.gap_end, empty.empty_answers = None, 0
+        if empty.is_finished:
+            self._withdraw(empty)
+
+    def _send(self, leader: _Leader, deadline: Deadline) -> None:
+        """Send the next request for the ranges of *leader*."""
+        share = self._share(deadline)
+        with_ids = all(each.topic_id for each in leader.ranges.values())
+        versions = VERSIONS if with_ids else (VERSIONS[0], WITH_TOPIC_IDS - 1)
+        try:
+            if leader.connection is None:
+                leader.connection = self._cluster.connect(leader.node, share)
+                self._selector.register(leader.connection, selectors.EVENT_READ, leader)
+            version = leader.connection.version(FetchRequest, versions)
+            leader.asked = leader.keyed(by_id=version >= WITH_TOPIC_IDS)
+            leader.sent_at = deadline.clock()
+            request = _request(leader.ranges.values(), self._settings)
+            leader.connection.send(request, share, versions=versions)
+        except UnsupportedApiError as error:
+            raise TaskFailedError(
+                "The broker does not support the version of Fetch that headrace needs. Use a broker of version 0.11 or "
+                "newer."
+            ) from error
+        except (OSError, LoginRefusedError) as error:
+            self._lose(leader, error, deadline)
+
+    def _next(self, deadline: Deadline) -> list[FetchedRecords]:
+        """What the next leader has answered, when its next request has been sent."""
+        leader = self._ready(deadline)
+        if leader is None or leader.connection is None:
+            return []
+        try:
+            answer = leader.connection.receive(deadline)
+            if answer is None:
+                return []
+            fetched = fetch_answer(answer.body, answer.version)
+        except (OSError, AnswerTooLargeError) as error:
+            self._lose(leader, error, deadline)
+            return []
+        found = self._taken(leader, fetched, deadline)
+        if leader.ranges:
+            self._send(leader, deadline)
+        return found
+
+    def _ready(self, deadline: Deadline) -> _Leader | None:
+        """The leader whose answer has waited longest, once one has arrived."""
+        now = deadline.clock()
+        leaders = list(self._leaders.values())
+        due = [each.sent_at + self._answer_seconds for each in leaders if each.asked is not None]
+        if self._unplaced or self._doubtful:
+            due.append(self._refresh_at)
+        buffered = [each for each in leaders if each.has_buffered]
+        wait = 0 if buffered else deadline.remaining(max(0.0, min(due, default=now) - now))
+        arrived = [key.data for key, _ in self._selector.select(wait)]
+        now = deadline.clock()
+        for leader in leaders:
+            if leader in arrived and leader.asked is None:
+                self._lose(leader, ConnectionResetError("it has closed the connection"), deadline)
+            elif leader.asked is None or leader in arrived or leader in buffered:
+                continue
+            # A caller may have been away for longer: only an answer that is not there now is late.
+            elif now > leader.sent_at + self._answer_seconds:
+                self._lose(leader, TimeoutError("it did not answer in time"), deadline)
+        answered = [each for each in (*buffered, *arrived) if each.asked is not None]
+        return min(answered, key=lambda each: each.sent_at, default=None)
+
+    def _taken(
+        self, leader: _Leader, answer: FetchAnswer, deadline: Deadline
+    ) -> list[FetchedRecords]:
+        asked, leader.asked = leader.asked or {}, None
+        self._throttled_ms += answer.throttle_ms
+        error = error_code(answer.error_code)
+        if error is not None:
+            for each in asked.values():
+                self._react(each, error)
+            self._back_off(deadline)
+            return []
+        received = sum(len(each.records) for each in answer.partitions)
+        found: list[FetchedRecords] = []
+        for part in answer.partitions:
+            each = asked.get((part.topic, part.partition))
+            # It may have been removed or replaced since it was asked for.
+            if each is None or self._ranges.get(each.place) is not each:
+                continue
+            error = error_code(part.error_code)
+            if error is not None:
+                self._react(each, error)
+            elif part.records:
+                found += self._advanced(each, leader, part, is_alone=len(part.records) == received)
+            else:
+                self._failures.pop(each.place, None)
+                self._note_empty(each, part, is_silent=received == answer.throttle_ms == 0)
+        if self._unplaced or self._doubtful:
+            self._back_off(deadline)
+        else:
+            self._pause = _FIRST_PAUSE
+        return found
+
+    def _advanced(
+        self, fetched: _Range, leader: _Leader, part: PartitionAnswer, *, is_alone: bool
+    ) -> list[FetchedRecords]:
+        """What *part* has brought; the range goes to the end of the leader's next request."""
+        place, position = fetched.place, fetched.position
+        try:
+            headers = batch_headers(part.records, place)
+        except TaskFailedError as error:
+            self._park(fetched, error)
+            return []
+        self._failures.pop(place, None)
+        fetched.position = next_offset(headers, position)
+        fetched.empty_answers = 0
+        if fetched.position == position:
+            # The last batch of an answer may be cut off, but not when there is nothing before it (KIP-74).
+            if is_alone:
+                self._park(fetched, _cut_off(fetched))
+            return []
+        leader.ranges.pop(place, None)
+        if not fetched.is_finished:
+            leader.ranges[place] = fetched
+        return [
+            FetchedRecords(
+                place=place,
+                fetch_offset=position,
+                data=part.records,
+                headers=headers,
+                next_offset=fetched.position,
+                aborted=tuple(AbortedTransaction(*each) for each in part.aborted),
+                high_watermark=part.high_watermark,
+                last_stable_offset=part.last_stable_offset,
+                log_start_offset=part.log_start_offset,
+            )
+        ]
+
+    def _note_empty(self, fetched: _Range, part: PartitionAnswer, *, is_silent: bool) -> None:
+        """Have it looked into when nothing comes again and again although readable offsets are left.
+
+        An answer without a byte for any partition (*is_silent*) was not full when it came to this one.
+        """
+        readable = part.high_watermark
+        if self._settings.isolation is IsolationLevel.READ_COMMITTED:
+            readable = min(readable, part.last_stable_offset)
+        end = readable if fetched.end is None else min(readable, fetched.end)
+        is_suspicious = is_silent and fetched.position < end
+        fetched.empty_answers = fetched.empty_answers + 1 if is_suspicious else 0
+        if fetched.empty_answers >= _EMPTY:
+            fetched.gap_end = end
+            self._withdraw(fetched)
+            self._doubtful[fetched.place] = fetched
+
+    def _react(self, failed: _Range, error: ErrorCode) -> None:
+        if error.reaction is Reaction.FAIL:
+            self._park(failed, _refusal(failed, error))
+            return
+        self._withdraw(failed)
+        is_outside = error.reaction is Reaction.OUT_OF_RANGE
+        (self._doubtful if is_outside else self._unplaced)[failed.place] = failed
+        self._failures[failed.place] = error.name
+
+    def _park(self, failed: _Range, error: TaskFailedError) -> None:
+        """Ask for it no more, and raise *error* when what has arrived is handed out."""
+        self.remove([failed.place])
+        self._errors.append(error)
+
+    def _withdraw(self, each: _Range) -> None:
+        """Take it from where it is asked for; it stays one of the ranges."""
+        self._unplaced.pop(each.place, None)
+        self._doubtful.pop(each.place, None)
+        if each.leader is not None:
+            self._leaders[each.leader].ranges.pop(each.place, None)
+            each.leader = None
+
+    def _lose(self, leader: _Leader, error: Exception, deadline: Deadline) -> None:
+        """Drop the connection; who leads its partitions now is asked for after a pause."""
+        self._disconnect(leader)
+        final = unresolvable(error, "the fetch of records", self._cluster.settings)
+        if final is not None:
+            raise final from error
+        reason = f"broker {leader.node}: {str(error) or type(error).__name__}"
+        self._failures |= dict.fromkeys(leader.ranges, reason)
+        for each in list(leader.ranges.values()):
+            self._withdraw(each)
+            self._unplaced[each.place] = each
+        self._back_off(deadline)
+
+    def _disconnect(self, leader: _Leader) -> None:
+        leader.asked = None
+        if leader.connection is not None:
+            self._selector.unregister(leader.connection)
+            leader.connection.abort()
+            leader.connection = None
+
+    def _back_off(self, deadline: Deadline) -> None:
+        now = deadline.clock()
+        if self._refresh_at <= now:
+            self._refresh_at = now + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+    def _share(self, deadline: Deadline) -> Deadline:
+        seconds = deadline.remaining(self._cluster.settings.request_seconds)
+        return Deadline.after(seconds, deadline.clock)
+
+    @property
+    def _answer_seconds(self) -> float:
+        return self._settings.max_wait_ms / 1000 + self._cluster.settings.request_seconds
+
+    def _raise_failures(self) -> None:
+        """Raise why nothing came, if a broker or a leader is away; a log without new records is no failure."""
+        if not self._failures:
+            return
+        named = [f"{place}: {reason}" for place, reason in self._failures.items()][:_NAMED]
+        more = len(self._failures) - len(named)
+        rest = f", and {more} more" if more else ""
+        raise RetriableError(f"Nothing could be fetched in time ({'; '.join(named)}{rest}).")
+
+
+@dataclass(slots=True, eq=False)
+class _Range:
+    """A range and how far it was fetched; *leader* is ``None`` while nobody is asked for it."""
+
+    place: TopicPartition
+    topic_id: UUID | None
+    position: int
+    end: int | None
+    leader: int | None = None
+    epoch: int = -1
+    missed: int = 0
+    empty_answers: int = 0
+    gap_end: int | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        return self.end is not None and self.position >= self.end
+
+
+@dataclass(slots=True, eq=False)
+class _Leader:
+    """A broker, the ranges it is to be asked for in the order of the next request, and those in flight by their keys."""
+
+    node: int
+    ranges: dict[TopicPartition, _Range] = field(default_factory=dict[TopicPartition, _Range])
+    connection: WireConnection | None = None
+    asked: dict[tuple[str | UUID, int], _Range] | None = None
+    sent_at: float = 0.0
+
+    def keyed(self, *, by_id: bool) -> dict[tuple[str | UUID, int], _Range]:
+        return {
+            ((each.topic_id or "") if by_id else place.topic, place.partition): each
+            for place, each in self.ranges.items()
+        }
+
+    @property
+    def has_buffered(self) -> bool:
+        return (
+            self.asked is not None and self.connection is not None and self.connection.is_readable
+        )
+
+
+def _request(ranges: Collection[_Range], settings: FetchSettings) -> FetchRequest:
+    """A request for *ranges* in their order; a topic comes again where another one is between."""
+    topic_class = FetchRequest.FetchTopic
+    partition_class = topic_class.FetchPartition
+    topics: list[FetchRequest.FetchTopic] = []
+    for each in ranges:
+        if not topics or topics[-1].topic != each.place.topic:
+            topic = topic_class(
+                topic=each.place.topic, topic_id=each.topic_id or _NO_ID, partitions=[]
+            )
+            topics.append(topic)
+        topics[-1].partitions.append(
+            partition_class(
+                partition=each.place.partition,
+                current_leader_epoch=each.epoch,
+                fetch_offset=each.position,
+                partition_max_bytes=settings.max_partition_bytes,
+            )
+        )
+    return FetchRequest(
+        max_wait_ms=settings.max_wait_ms,
+        min_bytes=settings.min_bytes,
+        max_bytes=settings.max_bytes,
+        isolation_level=int(settings.isolation),
+        topics=topics,
+    )
+
+
+def _refusal(refused: _Range, error: ErrorCode) -> TaskFailedError:
+    return TaskFailedError(
+        f"Kafka refused the fetch of {refused.place} at offset {refused.position}: {error.name}. {error.advice}".strip()
+    )
+
+
+def _cut_off(fetched: _Range) -> TaskFailedError:
+    return TaskFailedError(
+        f"The broker cut off the record batch of {fetched.place} at offset {fetched.position}, though nothing else was in "
+        "its answer. Raise max_partition_bytes and max_bytes above the topic's max.message.bytes."
+    )

@@ -17,6 +17,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from headrace.connect.errors import ConfigError
 from headrace.kafka.client_config import Settings
+from headrace.kafka.java_settings import connect_name
 from headrace.key_stores import Pkcs12, load_cert_chain
 
 _OAUTH: Final = "sasl.oauthbearer"
@@ -26,6 +27,8 @@ _WITH_PASSWORD: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _TOKEN_SECONDS: Final = 10.0
 # A token that ends sooner than this is replaced by the next login.
 _SPARE_SECONDS: Final = 30.0
+# As Java's clients: a session that a token opens ends with it, and is renewed with the next token.
+_USED_PART: Final = 0.8
 _DEFAULT_PORT: Final = 9092
 
 
@@ -34,6 +37,8 @@ class WireSettings:
     """How to reach a cluster.
 
     *login* holds the arguments of kafka-python's SASL mechanisms, ``None`` without a login; *tls* is ``None`` without TLS.
+    *connect_seconds* is how long a connection may take, *request_seconds* how long an answer, after which another
+    broker is tried. A longer answer than *max_answer_bytes* is refused before it is received.
     """
 
     addresses: tuple[tuple[str, int], ...]
@@ -41,6 +46,9 @@ class WireSettings:
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     login: dict[str, Any] | None = field(default=None, repr=False)
     token_endpoint: str = ""
+    connect_seconds: float = 10.0
+    request_seconds: float = 30.0
+    max_answer_bytes: int = 100_000_000
 
 
 def wire_settings(settings: Settings) -> WireSettings:
@@ -56,7 +64,21 @@ def wire_settings(settings: Settings) -> WireSettings:
         tls=_context(settings) if protocol in _WITH_TLS else None,
         login=_login(settings) if protocol in _WITH_LOGIN else None,
         token_endpoint=str(settings.get(f"{_OAUTH}.token.endpoint.url", "")),
+        connect_seconds=_number(settings, "socket.connection.setup.timeout.ms", 10_000) / 1000,
+        request_seconds=_number(settings, "socket.timeout.ms", 30_000) / 1000,
+        max_answer_bytes=_number(settings, "receive.message.max.bytes", 100_000_000),
     )
+
+
+def _number(settings: Settings, key: str, default: int) -> int:
+    given = settings.get(key, default)
+    try:
+        found = int(given)
+    except ValueError:
+        found = 0
+    if found <= 0:
+        raise _refusal(connect_name(key), f"{given!r} is not a positive whole number.")
+    return found
 
 
 def _addresses(servers: str) -> tuple[tuple[str, int], ...]:
@@ -86,7 +108,10 @@ def _login(settings: Settings) -> dict[str, Any]:
         _require_gssapi()
         found["sasl_kerberos_service_name"] = settings.get("sasl.kerberos.service.name", "kafka")
     else:
-        raise _refusal("sasl.mechanism", f"{mechanism} is not supported with exactly-once.")
+        raise _refusal(
+            "sasl.mechanism",
+            f"{mechanism} is not supported; use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.",
+        )
     return found
 
 
@@ -96,8 +121,8 @@ def _require_gssapi() -> None:
     except (ImportError, OSError):
         raise _refusal(
             "sasl.mechanism",
-            "GSSAPI needs the Python package gssapi with exactly-once (pip install gssapi), and a ticket in the "
-            "cache of the user who runs the worker (kinit).",
+            "GSSAPI needs the Python package gssapi (pip install gssapi), and a ticket in the cache of the user who runs "
+            "this process (kinit).",
         ) from None
 
 
@@ -175,7 +200,7 @@ def _from_pkcs12(location: str, store_password: str, key_password: str) -> bytes
     except ImportError:
         raise _refusal(
             "ssl.keystore.location",
-            "With exactly-once, a PKCS12 key store needs: pip install 'headrace[pkcs12]'. Or convert it to PEM.",
+            "A PKCS12 key store needs: pip install 'headrace[pkcs12]'. Or convert it to PEM.",
         ) from None
     except ValueError:
         raise _refusal(
@@ -211,7 +236,7 @@ class _ClientCredentials(AbstractTokenProvider):
         if not (self._url and self._id and self._secret):
             raise _refusal(
                 "sasl.mechanism",
-                "With exactly-once, OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url, and a client's id and "
+                "OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url, and a client's id and "
                 "secret; other ways to get a token are not supported.",
             )
 
@@ -223,7 +248,7 @@ class _ClientCredentials(AbstractTokenProvider):
                 raise ValueError(f"{self._url} answered without an access_token")
             self._token = str(answer["access_token"])
             lasts = float(answer.get("expires_in", 0.0))
-            self._ends_at = time.monotonic() + lasts - _SPARE_SECONDS
+            self._ends_at = time.monotonic() + min(lasts - _SPARE_SECONDS, lasts * _USED_PART)
         return self._token
 
     def extensions(self) -> dict[str, str]:
