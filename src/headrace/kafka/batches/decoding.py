@@ -1,39 +1,36 @@
-"""Record batches into Arrow columns: which are taken together, and what is checked of them."""
+"""Record batches into Arrow columns: which are decoded together, and in how much memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
+import google_crc32c
 import pyarrow as pa
 
-from headrace.kafka.batches.headers import AbortedTransaction, BatchHeader
+from headrace.kafka.batches.compression import (
+    TooSmallError,
+    decompress_into,
+    decompressed,
+    writable,
+)
+from headrace.kafka.batches.errors import CorruptBatchError
+from headrace.kafka.batches.headers import (
+    CRC_BEGINS,
+    HEADER_BYTES,
+    NEWEST_MAGIC,
+    AbortedTransaction,
+    BatchHeader,
+    with_records,
+)
+from headrace.kafka.batches.messages import MessageReader
+from headrace.kafka.batches.records import RECORDS, RECORDS_WITH_HEADERS, Records, Span
 from headrace.kafka.topic_partition import TopicPartition
 
-HEADERS: Final = pa.list_(
-    pa.field(
-        "element", pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
-    )
-)
-"""The headers of a record: in order, keys repeated as they were written; null when the record has none."""
-
-RECORDS: Final = pa.schema(
-    [
-        pa.field("offset", pa.int64(), nullable=False),
-        pa.field("timestamp", pa.int64(), nullable=False),
-        pa.field("timestamp_type", pa.int8(), nullable=False),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-    ]
-)
-"""The columns of what is decoded.
-
-*timestamp* is in milliseconds, -1 where there is none; *timestamp_type* is 0 for a producer's, 1 for the time at which
-the broker appended the record, -1 for none.
-"""
-
-RECORDS_WITH_HEADERS: Final = RECORDS.append(pa.field("headers", HEADERS))
+# Columns of so many rows fit into a processor's cache.
+_ROWS: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +38,8 @@ class Decoding:
     """How batches are decoded.
 
     *with_headers* adds the column of headers. *check_crcs* is ``check.crcs`` of Kafka's consumer. *group_bytes* is how
-    many bytes of decompressed batches are held, and so the size of what is handed out at a time; one batch that is larger
-    is decoded alone. *max_batch_bytes* bounds what one batch may decompress to.
+    many bytes of records are decompressed before they are handed out; what is handed out at a time has at most twice as many, and
+    when one batch alone is larger, as many as that. *max_batch_bytes* bounds what one batch may decompress to, at most 2 GiB.
     """
 
     with_headers: bool = False
@@ -63,7 +60,7 @@ def decoded(
     start: int,
     end: int | None = None,
     aborted: Sequence[AbortedTransaction] = (),
-    how: Decoding | None = None,
+    how: Decoding = Decoding(),
 ) -> Iterator[pa.RecordBatch]:
     """The records of *place* with *start* <= offset < *end*, in the order of their offsets.
 
@@ -74,4 +71,98 @@ def decoded(
     Raises :class:`~headrace.kafka.batches.errors.CorruptBatchError` for a batch that contradicts itself or its checksum; what was
     handed out before it is right.
     """
-    raise NotImplementedError
+    octets = memoryview(data)
+    checked = _checked(octets, headers, place) if how.check_crcs else headers
+    wanted = with_records(octets, checked, place=place, start=start, end=end, aborted=aborted)
+    packed = _decompressed if any(header.compression for header in headers) else _in_place
+    for is_old, run in groupby(wanted, key=lambda header: header.magic < NEWEST_MAGIC):
+        if is_old:
+            reader = MessageReader(octets, place, how.check_crcs, how.max_batch_bytes)
+            found = reader.columns(run, start=start, end=end)
+        else:
+            groups = packed(octets, run, place, how)
+            found = _columns(groups, start=start, end=end, with_headers=how.with_headers)
+        yield from (columns for columns in found if len(columns))
+
+
+def _checked(
+    octets: memoryview, headers: Sequence[BatchHeader], place: TopicPartition
+) -> Iterator[BatchHeader]:
+    # Before anything of a header is believed: a batch may claim to be a marker, or to be empty.
+    for header in headers:
+        if header.magic >= NEWEST_MAGIC:
+            found = google_crc32c.value(bytes(octets[header.position + CRC_BEGINS : header.end]))
+            if found != header.crc:
+                reason = f"its checksum is {found:#010x} and not {header.crc:#010x}"
+                raise CorruptBatchError(place, header.base_offset, reason)
+        yield header
+
+
+def _columns(
+    groups: Iterator[Records], *, start: int, end: int | None, with_headers: bool
+) -> Iterator[pa.RecordBatch]:
+    for records in groups:
+        parts = -(-len(records) // _ROWS)
+        for part in range(parts):
+            rows = slice(len(records) * part // parts, len(records) * (part + 1) // parts)
+            yield records.columns(rows, start=start, end=end, with_headers=with_headers)
+
+
+def _in_place(
+    octets: memoryview, headers: Iterator[BatchHeader], place: TopicPartition, how: Decoding
+) -> Iterator[Records]:
+    """The records of several batches at a time, where they are."""
+    spans: list[Span] = []
+    for header in headers:
+        spans.append(Span(header, header.position + HEADER_BYTES, header.end))
+        if header.end - spans[0].begins >= how.group_bytes:
+            yield Records(octets, spans, place)
+            spans = []
+    if spans:
+        yield Records(octets, spans, place)
+
+
+def _decompressed(
+    octets: memoryview, headers: Iterator[BatchHeader], place: TopicPartition, how: Decoding
+) -> Iterator[Records]:
+    """The records of several batches at a time, decompressed into a buffer, which is used again for the next."""
+    buffer = writable(2 * how.group_bytes + 8)
+    spans: list[Span] = []
+    used = 0
+    for header in headers:
+        try:
+            size = _expanded(octets, header, place, buffer[used:])
+        except TooSmallError:
+            if spans:
+                yield Records(buffer, spans, place)
+            alone = _expanded_alone(octets, header, place, how.max_batch_bytes)
+            yield Records(alone, [Span(header, 0, len(alone))], place)
+            spans, used = [], 0
+            continue
+        spans.append(Span(header, used, used + size))
+        used += size
+        if used >= how.group_bytes:
+            yield Records(buffer, spans, place)
+            spans, used = [], 0
+    if spans:
+        yield Records(buffer, spans, place)
+
+
+def _expanded(
+    octets: memoryview, header: BatchHeader, place: TopicPartition, output: memoryview
+) -> int:
+    records = octets[header.position + HEADER_BYTES : header.end]
+    try:
+        return decompress_into(header.compression, records, output)
+    except ValueError as error:
+        raise CorruptBatchError(place, header.base_offset, str(error)) from error
+
+
+def _expanded_alone(
+    octets: memoryview, header: BatchHeader, place: TopicPartition, max_bytes: int
+) -> memoryview:
+    records = octets[header.position + HEADER_BYTES : header.end]
+    try:
+        return decompressed(header.compression, records, max_bytes)
+    except ValueError as error:
+        raise CorruptBatchError(place, header.base_offset, str(error)) from error

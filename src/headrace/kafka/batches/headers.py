@@ -17,6 +17,8 @@ HEADER_BYTES: Final = 61
 """Bytes of a version 2 batch before its records."""
 CRC_BEGINS: Final = 21
 """Where in a version 2 batch the bytes begin that its checksum covers."""
+NEWEST_MAGIC: Final = 2
+"""The format of batches; before it there were messages."""
 
 _PREFIX: Final = struct.Struct(">qiibI")
 _REST: Final = struct.Struct(">hiqqqhii")
@@ -27,7 +29,6 @@ _OVERHEAD: Final = 12
 # Of a version 0 message, the smallest thing there is.
 _SMALLEST: Final = 14
 _SMALLEST_WITH_TIME: Final = 22
-_NEWEST_MAGIC: Final = 2
 _MAGIC: Final = 16
 _ABORT: Final = 0
 
@@ -79,15 +80,15 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_transactional(self) -> bool:
-        return self.magic >= _NEWEST_MAGIC and self.attributes & _TRANSACTIONAL != 0
+        return self.magic >= NEWEST_MAGIC and self.attributes & _TRANSACTIONAL != 0
 
     @property
     def is_control(self) -> bool:
-        return self.magic >= _NEWEST_MAGIC and self.attributes & _CONTROL != 0
+        return self.magic >= NEWEST_MAGIC and self.attributes & _CONTROL != 0
 
     @property
     def has_delete_horizon(self) -> bool:
-        return self.magic >= _NEWEST_MAGIC and self.attributes & _DELETE_HORIZON != 0
+        return self.magic >= NEWEST_MAGIC and self.attributes & _DELETE_HORIZON != 0
 
 
 class AbortedTransaction(NamedTuple):
@@ -122,7 +123,7 @@ def _header(data: bytes | memoryview, position: int, place: TopicPartition) -> B
     base_offset, size, leader_epoch, magic, crc = _PREFIX.unpack_from(data, position)
     if base_offset < 0:
         raise CorruptBatchError(place, -1, f"its base offset is {base_offset}")
-    if not 0 <= magic <= _NEWEST_MAGIC:
+    if not 0 <= magic <= NEWEST_MAGIC:
         raise CorruptBatchError(place, base_offset, f"format {magic} is not known")
     least = (_SMALLEST, _SMALLEST_WITH_TIME, HEADER_BYTES - _OVERHEAD)[magic]
     if size < least:
@@ -130,7 +131,7 @@ def _header(data: bytes | memoryview, position: int, place: TopicPartition) -> B
     length = size + _OVERHEAD
     if length > len(data) - position:
         return None
-    if magic < _NEWEST_MAGIC:
+    if magic < NEWEST_MAGIC:
         return _message(data, position, length)
     attributes, delta, base_timestamp, max_timestamp, producer_id, epoch, sequence, count = (
         _REST.unpack_from(data, position + CRC_BEGINS)
@@ -212,7 +213,7 @@ def with_records(
 
 def _overlaps(header: BatchHeader, start: int, end: int | None) -> bool:
     # Where a compressed message of an old format begins is only known once it is decompressed.
-    begins_after = end is not None and header.magic >= _NEWEST_MAGIC and header.base_offset >= end
+    begins_after = end is not None and header.magic >= NEWEST_MAGIC and header.base_offset >= end
     return header.last_offset >= start and not begins_after
 
 

@@ -1,0 +1,97 @@
+"""The four ways in which the records of a batch are compressed, undone into memory of a known size."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import cramjam
+import numpy as np
+
+_FIRST_TRY: Final = 8
+_XERIAL: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER_BYTES: Final = 16
+_BLOCK_LENGTH: Final = struct.Struct(">i")
+# What cramjam says of an output that is too small, and of nothing else.
+_OUTPUT_IS_FULL: Final = "failed to write whole buffer"
+
+
+class TooSmallError(Exception):
+    """There is more than the output has room for."""
+
+
+def decompress_into(compression: int, records: memoryview, output: memoryview) -> int:
+    """Decompress a batch's *records* into *output*; the answer is how many bytes they are there.
+
+    *compression* is what the attributes of the batch say: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd. Raises :class:`TooSmallError`,
+    and ``ValueError`` when *records* are not what they ought to be. Whatever they say, nothing is allocated beside *output*.
+    """
+    decompress = _CODECS.get(compression)
+    if decompress is None:
+        raise ValueError(f"compression {compression} is not known")
+    try:
+        return decompress(records, output)
+    except cramjam.DecompressionError as error:
+        if _OUTPUT_IS_FULL in str(error):
+            raise TooSmallError from error
+        raise ValueError(f"its records cannot be decompressed ({error})") from error
+
+
+def decompressed(compression: int, records: memoryview, max_bytes: int) -> memoryview:
+    """The records of one batch in memory of their own; ``ValueError`` when they have more than *max_bytes*, or are damaged."""
+    # Snappy says the size; of the others only trying tells. Memory that is not written to costs nothing.
+    size = _FIRST_TRY * max(len(records), _FIRST_TRY)
+    while True:
+        size = min(size, max_bytes)
+        output = writable(size)
+        with suppress(TooSmallError):
+            return output[: decompress_into(compression, records, output)]
+        if size == max_bytes:
+            raise ValueError(f"its records decompress to more than {max_bytes} bytes")
+        size *= 2
+
+
+def writable(size: int) -> memoryview:
+    """Memory for *size* bytes, of any content; what is never written to costs nothing."""
+    return np.empty(size, np.uint8).data
+
+
+def _copy(records: memoryview, output: memoryview) -> int:
+    if len(records) > len(output):
+        raise TooSmallError
+    output[: len(records)] = records
+    return len(records)
+
+
+def _snappy(compressed: memoryview, output: memoryview) -> int:
+    """One raw block, as librdkafka writes it, or the blocks of the stream that Java's library (xerial) writes."""
+    if bytes(compressed[: len(_XERIAL)]) != _XERIAL:
+        return _snappy_block(compressed, output)
+    at, used = _XERIAL_HEADER_BYTES, 0
+    while at < len(compressed):
+        if at + _BLOCK_LENGTH.size > len(compressed):
+            raise ValueError("its snappy stream ends within the length of a block")
+        (length,) = _BLOCK_LENGTH.unpack_from(compressed, at)
+        at += _BLOCK_LENGTH.size
+        if not 0 < length <= len(compressed) - at:
+            raise ValueError(f"its snappy stream has a block of {length} bytes")
+        used += _snappy_block(compressed[at : at + length], output[used:])
+        at += length
+    return used
+
+
+def _snappy_block(block: memoryview, output: memoryview) -> int:
+    if cramjam.snappy.decompress_raw_len(block) > len(output):
+        raise TooSmallError
+    return cramjam.snappy.decompress_raw_into(block, output)
+
+
+_CODECS: Final[dict[int, Callable[[memoryview, memoryview], int]]] = {
+    0: _copy,
+    1: cramjam.gzip.decompress_into,
+    2: _snappy,
+    3: cramjam.lz4.decompress_into,
+    4: cramjam.zstd.decompress_into,
+}

@@ -1,0 +1,113 @@
+"""Messages of formats 0 and 1, which brokers wrote before 0.11, by kafka-python's reader: one at a time.
+
+A message may be a wrapper, whose value is other messages, compressed (KIP-31, KIP-32).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+from kafka.record.legacy_records import LegacyRecord, LegacyRecordBatch
+
+from headrace.kafka.batches.compression import decompressed
+from headrace.kafka.batches.errors import CorruptBatchError
+from headrace.kafka.batches.headers import BatchHeader, batch_headers
+from headrace.kafka.batches.records import RECORDS
+from headrace.kafka.topic_partition import TopicPartition
+
+_ATTRIBUTES_AT: Final = 17
+_COMPRESSION: Final = 0x07
+_FIXED_BYTES: Final = (26, 34)
+_LZ4: Final = 3
+_LZ4_FLAGS_AT: Final = 4
+_LZ4_HAS_SIZE: Final = 0x08
+
+
+class MessageReader(NamedTuple):
+    """Reads the messages of *place* in *octets*; a wrapper may hold *max_bytes*."""
+
+    octets: memoryview
+    place: TopicPartition
+    check_crcs: bool
+    max_bytes: int
+
+    def columns(
+        self, headers: Iterable[BatchHeader], *, start: int, end: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of each of *headers*, in the columns ``RECORDS``, with offsets from *start* to before *end*."""
+        for header in headers:
+            try:
+                rows = [
+                    row
+                    for row in self._rows(header)
+                    if start <= row[0] and (end is None or row[0] < end)
+                ]
+            except (ValueError, struct.error, CorruptBatchError) as error:
+                raise CorruptBatchError(self.place, header.base_offset, str(error)) from error
+            if rows:
+                arrays = [
+                    pa.array(column, kind)
+                    for column, kind in zip(zip(*rows, strict=True), RECORDS.types, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, schema=RECORDS)
+
+    def _rows(
+        self, header: BatchHeader
+    ) -> Iterator[tuple[int, int, int, bytes | None, bytes | None]]:
+        outer = self._message(self.octets, header)
+        if not header.compression:
+            yield (
+                header.base_offset,
+                header.max_timestamp,
+                header.timestamp_type,
+                outer.key,
+                outer.value,
+            )
+            return
+        inside = memoryview(_unwrapped(header, outer.value or b"", self.max_bytes))
+        inner_headers = batch_headers(inside, self.place)
+        if not inner_headers or inner_headers[-1].end != len(inside):
+            raise ValueError("its last message is cut off")
+        # Format 1 counts them from the first one; what the broker has assigned is the offset of the last.
+        shift = header.base_offset - inner_headers[-1].base_offset if header.magic else 0
+        for inner in inner_headers:
+            if inner.compression or inner.magic != header.magic:
+                raise ValueError("it holds messages that are not plain ones of its own format")
+            message = self._message(inside, inner)
+            time = header.max_timestamp if header.timestamp_type == 1 else inner.max_timestamp
+            yield inner.base_offset + shift, time, header.timestamp_type, message.key, message.value
+
+    def _message(self, octets: memoryview, header: BatchHeader) -> LegacyRecord:
+        """Key and value as they are, also of a wrapper: what it holds is decompressed elsewhere."""
+        message = bytearray(octets[header.position : header.end])
+        if self.check_crcs and not LegacyRecordBatch(message, header.magic).validate_crc():
+            raise ValueError("its checksum does not fit")
+        message[_ATTRIBUTES_AT] &= ~_COMPRESSION
+        record: LegacyRecord = next(iter(LegacyRecordBatch(message, header.magic)))
+        # The library cuts off what does not fit, and takes no notice of what remains.
+        size = _FIXED_BYTES[header.magic] + len(record.key or b"") + len(record.value or b"")
+        if size != header.length:
+            raise ValueError("its key and value are not as long as the message")
+        return record
+
+
+def _unwrapped(header: BatchHeader, value: bytes, max_bytes: int) -> memoryview:
+    if header.magic == 0 and header.compression == _LZ4 and len(value) > _LZ4_FLAGS_AT:
+        return _unwrapped_old_lz4(value, max_bytes)
+    return decompressed(header.compression, memoryview(value), max_bytes)
+
+
+def _unwrapped_old_lz4(value: bytes, max_bytes: int) -> memoryview:
+    """Clients of format 0 made the frame's header checksum, one byte, of the wrong bytes (KAFKA-3160): any will do."""
+    at = 14 if value[_LZ4_FLAGS_AT] & _LZ4_HAS_SIZE else 6
+    for checksum in range(256):
+        frame = value[:at] + bytes([checksum]) + value[at + 1 :]
+        try:
+            return decompressed(_LZ4, memoryview(frame), max_bytes)
+        except ValueError as error:
+            if "headerChecksum" not in str(error):
+                raise
+    raise ValueError("the header of its lz4 frame is damaged")
