@@ -50,7 +50,6 @@ _HEADERS_DO_NOT_FIT: Final = "the headers of a record are not as long as the rec
 _MORE: Final = 0x80
 _FEWEST_BYTES: Final = 6
 _LONGEST_INT_BYTES: Final = 5
-_INLINE_BYTES: Final = 12
 _FEW_ROWS: Final = 16
 
 
@@ -131,8 +130,8 @@ class Records:
             pa.array(offsets[kept]),
             pa.array(times[kept]),
             pa.array(types[kept]),
-            _cut(self._octets, keys_at[kept], key_sizes[kept]),
-            _cut(self._octets, values_at[kept], value_sizes[kept]),
+            self._octets.pieces(keys_at[kept], key_sizes[kept]),
+            self._octets.pieces(values_at[kept], value_sizes[kept]),
         ]
         if not with_headers:
             return pa.RecordBatch.from_arrays(found, schema=RECORDS)
@@ -181,8 +180,8 @@ class Records:
         keys_at, key_sizes, values_at, value_sizes = (piece[order] for piece in pieces)
         pairs = pa.StructArray.from_arrays(
             [
-                _texts(_cut(self._octets, keys_at, key_sizes)),
-                _cut(self._octets, values_at, value_sizes),
+                _texts(self._octets.pieces(keys_at, key_sizes)),
+                self._octets.pieces(values_at, value_sizes),
             ],
             fields=list(HEADERS.value_type),
         )
@@ -249,22 +248,6 @@ def _scalar(octets: memoryview, at: int) -> tuple[int, int]:
         return scalar(octets, at)
     except ValueError:
         return 0, len(octets) + 1
-
-
-def _cut(octets: Octets, at: Int64Array, sizes: Int64Array) -> pa.BinaryArray:
-    """The bytes from each of *at* on, so many as *sizes* says; null where that is negative."""
-    # Views say where the bytes are; the cast then copies them all, faster than taking them by an index would.
-    views = np.empty((len(at), 2), np.uint64)
-    views[:, 0] = np.maximum(sizes, 0)
-    views[:, 1] = at << 32
-    short = sizes <= _INLINE_BYTES
-    if short.any():
-        views[:, 0] |= octets.words(at) << 32
-        views[:, 1] = np.where(short, octets.words(at + 4), views[:, 1])
-    present = sizes >= 0
-    valid = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
-    buffers = [valid, pa.py_buffer(views), pa.py_buffer(octets.buffer)]
-    return pa.Array.from_buffers(pa.binary_view(), len(at), buffers).cast(pa.binary())
 
 
 def _texts(keys: pa.BinaryArray) -> pa.StringArray:

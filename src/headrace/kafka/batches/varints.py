@@ -1,4 +1,4 @@
-"""Integers in variable length, zigzag coded, as the records of a batch have them: one, or a column of them at once.
+"""Integers in variable length, zigzag coded, as the records of a batch have them, and pieces of bytes: many at once.
 
 Seven bits in each byte, the lowest first; the highest bit of a byte says that another follows.
 """
@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+IntArray = NDArray[np.integer]
 Int64Array = NDArray[np.int64]
-UInt64Array = NDArray[np.uint64]
 
+_LOW: Final = np.uint8(0x7F)
 _MORE: Final = 0x80
+_ONE: Final = np.uint8(1)
 _LONGEST_BYTES: Final = 10
-_STOPS: Final = np.uint64(0x8080808080808080)
-_TWO_MORE: Final = np.uint16(0x8080)
 
 
 def scalar(octets: bytes | memoryview, at: int) -> tuple[int, int]:
@@ -34,58 +35,61 @@ def scalar(octets: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 class Octets:
-    """Bytes out of which numbers and pieces are taken at many places at once."""
+    """Bytes out of which integers and pieces are taken at many places at once."""
 
     def __init__(self, buffer: memoryview) -> None:
-        """*buffer* has at least eight bytes."""
         self.buffer = buffer
-        # Overlapping numbers, one beginning at each byte: taking one takes all bytes of an integer together.
-        self._words = _overlapping(buffer, "<u8")
-        self._pairs = _overlapping(buffer, "<u2")
-
-    def words(self, at: Int64Array) -> UInt64Array:
-        """The eight bytes from each of *at* on, the first the lowest; zeros behind the end."""
-        return _taken(self._words, at)
+        self._octets = np.frombuffer(buffer, np.uint8)
 
     def integers(self, at: Int64Array) -> tuple[Int64Array, Int64Array]:
         """The integers at *at*, and the places behind them.
 
-        A number that does not end within ten bytes ends nowhere: the place behind it is after all bytes.
+        What would be read behind the end of the bytes is of any value. An integer that does not end within ten bytes ends
+        behind all bytes.
         """
-        pairs = _taken(self._pairs, at)
-        if ((pairs & _TWO_MORE) == _TWO_MORE).any():
-            return self._long_integers(at)
-        second = (pairs >> 7) & 1
-        number = (pairs & 0x7F) | (((pairs >> 1) & 0x3F80) * second)
-        return (number >> 1).astype(np.int64) ^ -(number & 1).astype(np.int64), at + 1 + second
+        low, high = self._at(at), self._at(at + 1)
+        second = low >> 7
+        number = (low & _LOW).astype(np.uint16) | (((high & _LOW) * second).astype(np.uint16) << 7)
+        signed = (number >> 1).view(np.int16) ^ -(number & 1).view(np.int16)
+        found, behind = signed.astype(np.int64), at + (second + _ONE)
+        longer = np.flatnonzero(low & high & _MORE)
+        if len(longer):
+            found[longer], behind[longer] = self._longer(number[longer], behind[longer])
+        return found, behind
 
-    def _long_integers(self, at: Int64Array) -> tuple[Int64Array, Int64Array]:
-        words = self.words(at)
-        stops = ~words & _STOPS
-        below = (stops & -stops) - np.uint64(1)
-        number = words & below & ~_STOPS
-        # Groups of seven bits move together: each of two, then each of two of these, then both.
-        number = (number & 0x007F007F007F007F) | ((number & 0x7F007F007F007F00) >> 1)
-        number = (number & 0x00003FFF00003FFF) | ((number & 0x3FFF00003FFF0000) >> 2)
-        number = (number & 0x000000000FFFFFFF) | ((number & 0x0FFFFFFF00000000) >> 4)
-        integers = (number >> 1).astype(np.int64) ^ -(number & 1).astype(np.int64)
-        behind = at + ((np.bitwise_count(below) + 1) >> 3)
-        for row in np.flatnonzero(stops == 0):
-            try:
-                integers[row], behind[row] = scalar(self.buffer, int(at[row]))
-            except ValueError:
-                integers[row], behind[row] = 0, len(self.buffer) + 1
-        return integers, behind
+    def _longer(self, number: IntArray, at: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """Integers whose first fourteen bits are *number*, and the others at *at*."""
+        found, behind = number.astype(np.uint64), at.copy()
+        rows = np.arange(len(at))
+        for index in range(2, _LONGEST_BYTES):
+            octets = self._at(behind[rows])
+            found[rows] |= (octets & _LOW).astype(np.uint64) << np.uint64(7 * index)
+            behind[rows] += 1
+            rows = rows[octets >= _MORE]
+            if not len(rows):
+                break
+        behind[rows] = len(self._octets) + 1
+        return (found >> 1).view(np.int64) ^ -(found & 1).view(np.int64), behind
 
+    def pieces(self, at: Int64Array, sizes: Int64Array) -> pa.BinaryArray:
+        """The bytes from each of *at* on, as many as *sizes* says; null where that is negative.
 
-def _overlapping(buffer: memoryview, kind: str) -> NDArray[np.unsignedinteger]:
-    size = np.dtype(kind).itemsize
-    return np.ndarray((len(buffer) - size + 1,), kind, buffer, strides=(1,))
+        No piece begins before the end of another that comes earlier.
+        """
+        present = sizes >= 0
+        if not present.any():
+            return pa.nulls(len(at), pa.binary())
+        # Arrow copies faster than an index of each byte would: every second of these pieces is a gap.
+        borders = np.empty(2 * len(at), np.int32)
+        borders[::2] = at
+        borders[1::2] = at + np.maximum(sizes, 0)
+        buffers = [None, pa.py_buffer(borders), pa.py_buffer(self.buffer)]
+        both = pa.Array.from_buffers(pa.binary(), len(borders) - 1, buffers)
+        found = both.take(pa.array(np.arange(0, len(borders), 2, dtype=np.int32)))
+        if present.all():
+            return found
+        valid = pa.py_buffer(np.packbits(present, bitorder="little"))
+        return pa.Array.from_buffers(pa.binary(), len(at), [valid, *found.buffers()[1:]])
 
-
-def _taken(numbers: NDArray[np.unsignedinteger], at: Int64Array) -> NDArray[np.unsignedinteger]:
-    last = len(numbers) - 1
-    near = np.minimum(at, last)
-    found = numbers[near]
-    beyond = np.minimum(at - near, found.itemsize)
-    return found >> (beyond << 3).astype(found.dtype) if beyond.any() else found
+    def _at(self, at: Int64Array) -> NDArray[np.uint8]:
+        return self._octets.take(at, mode="clip")
