@@ -1,19 +1,40 @@
-"""One discovery: list, compare, look offsets up, record; how often, and how many failures are borne."""
+"""One discovery: list, compare, look offsets up, record; when it is due, and how many failures are borne."""
 
 from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
-from headrace.connect.errors import ConnectError
-from headrace.discovery.enumerator import Comparison, Finding, PartitionEnumerator
-from headrace.discovery.metadata import MetadataSource
-from headrace.discovery.offsets_initializer import OffsetsInitializer, PartitionOffsetsRetriever
-from headrace.discovery.subscribers import Subscriber
+from headrace.connect.errors import ConfigError, ConnectError, RetriableError, TaskFailedError
+from headrace.discovery.enumerator import Change, Comparison, Finding, PartitionEnumerator
+from headrace.discovery.listing import MetadataSource, listing
+from headrace.discovery.offsets_initializer import (
+    OffsetsInitializer,
+    Reset,
+    earliest_starts,
+    initializer_problems,
+    resolved_starts,
+    resolved_stops,
+)
+from headrace.discovery.offsets_retriever import (
+    Offsets,
+    PartitionOffsetsRetriever,
+    PartitionsUnavailableError,
+)
+from headrace.discovery.state import Status
+from headrace.discovery.subscribers import Growth, Subscriber
 from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import TopicMetadata
 
 _LOG = logging.getLogger(__name__)
+# A leader is usually elected within seconds, and asking costs a broker one request to its cache.
+_HELD_BACK_SECONDS: Final = 30.0
+_LOSSES: Final = (Change.REMOVED, Change.RECREATED, Change.TRUNCATED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +50,22 @@ class Subscription:
     stopping: OffsetsInitializer | None = None
     bounded: bool = False
 
+    def check(self, *, group_id: str | None) -> None:
+        """Raise :class:`~headrace.connect.errors.ConfigError` for what cannot work; before anything is started."""
+        problems = [*initializer_problems(self.starting, self.stopping, group_id=group_id)]
+        if self.bounded and self.stopping is None:
+            problems.append(("stopping offsets", "A bounded source has to say where it stops."))
+        if problems:
+            raise ConfigError(problems, where="The Kafka source")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryCounters:
     """What has happened since the start of the process; a snapshot, for metrics.
 
-    *last_duration_ms* and *last_success_ms* (since 1970) are -1 before the first. *known*, *held_back* are as they are now.
+    *last_duration_ms* and *last_success_ms* (since 1970) are -1 before the first. *known*, *removed* and *held_back* count
+    partitions as they are now, *new* those that were found after the first discovery. *data_losses* counts findings: what
+    is gone, re-created or has lost its beginning.
     """
 
     discoveries: int = 0
@@ -50,55 +81,253 @@ class DiscoveryCounters:
     data_losses: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovery:
-    """What a discovery has come to. *failure* is the error of one that failed and that is borne."""
+class Discovery(NamedTuple):
+    """What a discovery has come to.
+
+    *failure* is the error of one that failed and that is borne. It has a *comparison* only if the listing did not fail: what
+    that says of revoked partitions counts. *unavailable* could not be resolved now and are tried again.
+    """
 
     comparison: Comparison | None = None
     findings: tuple[Finding, ...] = ()
-    failure: ConnectError | None = None
+    unavailable: frozenset[TopicPartition] = frozenset()
+    failure: RetriableError | None = None
 
 
 class PartitionDiscoverer:
-    """Runs discoveries on the thread of its owner.
+    """Runs discoveries, on the thread of its owner.
 
     Lives as long as the process: it knows when the next discovery is due, and how many have failed in a row. What has been
-    discovered is only in the enumerator, which may be another one each time.
+    discovered is in the enumerator only, which may be another one each time. *offsets* makes what looks offsets up until a
+    deadline.
     """
 
     def __init__(
         self,
         subscription: Subscription,
         metadata: MetadataSource,
-        retriever: PartitionOffsetsRetriever,
+        offsets: Callable[[Deadline], PartitionOffsetsRetriever],
         *,
         interval_seconds: float | None = 300.0,
         max_failures: int = 12,
         clock: Clock = time.monotonic,
     ) -> None:
-        raise NotImplementedError
+        self._subscription = subscription
+        self._metadata = metadata
+        self._offsets = offsets
+        self._interval = None if subscription.bounded else interval_seconds
+        self._max_failures = max_failures
+        self._clock = clock
+        self._ended_at: float | None = None
+        self._logged_as_held_back = frozenset[TopicPartition]()
+        self._counters = DiscoveryCounters()
 
     @property
     def counters(self) -> DiscoveryCounters:
         """For metrics; may be read by any thread."""
-        raise NotImplementedError
+        return self._counters
 
     def is_due(self, enumerator: PartitionEnumerator) -> bool:
         """Whether a discovery should be run now.
 
-        The first one of a process always is, but for a bounded source that has had its first discovery before.
+        The first one of a process is, but for a bounded source that has found its partitions before. While some are held
+        back the next one comes sooner, and also where discovery is switched off.
         """
-        raise NotImplementedError
+        if not enumerator.initial_discovery_finished:
+            return True
+        pauses = [self._interval] if self._interval is not None else []
+        is_failing = self._counters.consecutive_failures > 0
+        if enumerator.has_unresolved() and not (is_failing and pauses):
+            pauses.append(_HELD_BACK_SECONDS)
+        if self._ended_at is None:
+            return bool(pauses) or not self._subscription.bounded
+        return bool(pauses) and self._clock() >= self._ended_at + min(pauses)
 
     def is_complete(self, enumerator: PartitionEnumerator) -> bool:
-        """Whether no partition will ever be found, so that a bounded source may end when all it has are read."""
-        raise NotImplementedError
+        """Whether no other partition will ever be found: a bounded source ends when those that it has are read."""
+        if self._interval is not None or enumerator.has_unresolved():
+            return False
+        return enumerator.initial_discovery_finished and not self.is_due(enumerator)
 
     def discover(self, enumerator: PartitionEnumerator, deadline: Deadline) -> Discovery:
-        """Run one discovery, and record in *enumerator* what was found. Everything found is logged.
+        """Run one discovery, and record in *enumerator* what was found. Everything that was found is logged.
 
-        A failure is logged, counted and returned; the next discovery is due an interval later. Raises the error of the first
-        discovery of a source, of too many failures in a row, and what no repetition mends:
-        :class:`~headrace.discovery.enumerator.PartitionLossError` by policy, a topic that does not exist.
+        A failure is logged, counted and returned, and the next discovery comes after the interval. Raised are: the error of
+        the first discovery of a source; too many failures in a row; and what does not pass by itself, such as
+        :class:`~headrace.discovery.enumerator.PartitionLossError` by policy, or a topic that does not exist.
         """
-        raise NotImplementedError
+        is_first = not enumerator.initial_discovery_finished
+        began = self._clock()
+        try:
+            found = self._discover(enumerator, deadline)
+        except ConnectError:
+            self._count_failure()
+            raise
+        finally:
+            self._ended_at = self._clock()
+            milliseconds = round((self._ended_at - began) * 1000)
+            self._count(discoveries=self._counters.discoveries + 1, last_duration_ms=milliseconds)
+        self._count_partitions(enumerator, found)
+        if found.failure is None:
+            self._count(consecutive_failures=0, last_success_ms=time.time_ns() // 1_000_000)
+        else:
+            self._count_failure()
+            self._check_bearable(found.failure, is_first=is_first)
+        return found
+
+    def _discover(self, enumerator: PartitionEnumerator, deadline: Deadline) -> Discovery:
+        subscriber = self._subscriber(enumerator)
+        known = enumerator.known_topics()
+        try:
+            listed = listing(self._metadata, subscriber.names, known, deadline)
+            comparison = enumerator.discovered(subscriber, listed)
+        except RetriableError as error:
+            return Discovery(failure=error)
+        self._report(comparison.findings)
+        return self._resolve(enumerator, comparison, self._offsets(deadline))
+
+    def _resolve(
+        self,
+        enumerator: PartitionEnumerator,
+        comparison: Comparison,
+        retriever: PartitionOffsetsRetriever,
+    ) -> Discovery:
+        try:
+            found = _looked_up(self._subscription, comparison, retriever)
+            truncated = enumerator.resolved(found.starts, found.stops)
+        except RetriableError as error:
+            return Discovery(comparison, comparison.findings, failure=error)
+        finally:
+            # Those that are resolved are not affected.
+            enumerator.failed((*comparison.initial, *comparison.new))
+        resets = tuple(map(_reset, found.resets))
+        self._report((*resets, *truncated))
+        self._log_found(comparison, found.unavailable)
+        return Discovery(comparison, (*comparison.findings, *resets, *truncated), found.unavailable)
+
+    def _subscriber(self, enumerator: PartitionEnumerator) -> Subscriber:
+        """Where discovery is off, another one is only about partitions that the first one has held back."""
+        is_repeated = self._subscription.bounded or self._ended_at is not None
+        if self._interval is None and is_repeated and enumerator.initial_discovery_finished:
+            return _KnownOnly(self._subscription.subscriber, frozenset(enumerator.partitions))
+        return self._subscription.subscriber
+
+    def _check_bearable(self, error: RetriableError, *, is_first: bool) -> None:
+        failures = self._counters.consecutive_failures
+        if is_first:
+            raise error
+        if failures >= self._max_failures:
+            raise TaskFailedError(
+                f"Partitions could not be discovered {failures} times in a row; last: {error} If the cause passes by itself, "
+                "partition.discovery.max.failures can be higher."
+            ) from error
+        _LOG.warning(
+            "Partitions could not be discovered, %d of at most %d times in a row; known ones are read on. %s",
+            failures,
+            self._max_failures,
+            error,
+        )
+
+    def _count_failure(self) -> None:
+        before = self._counters
+        self._count(failed=before.failed + 1, consecutive_failures=before.consecutive_failures + 1)
+
+    def _count_partitions(self, enumerator: PartitionEnumerator, found: Discovery) -> None:
+        before, comparison = self._counters, found.comparison
+        states = Counter(one.status for one in enumerator.partitions.values())
+        self._count(
+            known=states[Status.ASSIGNED] + states[Status.UNASSIGNED],
+            removed=states[Status.REMOVED],
+        )
+        if comparison is not None and found.failure is None:
+            self._count(
+                new=before.new + len(frozenset(comparison.new) - found.unavailable),
+                held_back=len(comparison.held_back) + len(found.unavailable),
+            )
+
+    def _count(self, **changes: int) -> None:
+        self._counters = replace(self._counters, **changes)
+
+    def _report(self, findings: Collection[Finding]) -> None:
+        """Log and count what was found, when it was found: a look-up that fails afterwards does not hide it."""
+        for each in findings:
+            level = logging.INFO if each.change is Change.RETURNED else logging.WARNING
+            _LOG.log(level, "%s", each.sentence)
+        changes = Counter(each.change for each in findings)
+        before = self._counters
+        self._count(
+            recreated_topics=before.recreated_topics + changes[Change.RECREATED],
+            data_losses=before.data_losses + sum(changes[each] for each in _LOSSES),
+        )
+
+    def _log_found(self, comparison: Comparison, unavailable: Collection[TopicPartition]) -> None:
+        for partitions, how in (
+            (comparison.initial, "the first discovery"),
+            (comparison.new, "a later discovery; they are read from their beginning"),
+        ):
+            resolved = [each for each in partitions if each not in unavailable]
+            if resolved:
+                topics = len({each.topic for each in resolved})
+                _LOG.info(
+                    "%d partitions of %d topics were found by %s.", len(resolved), topics, how
+                )
+        held_back = frozenset((*comparison.held_back, *unavailable))
+        if held_back - self._logged_as_held_back:
+            _LOG.warning(
+                "%d partitions, such as %s, have no leader now and wait until they have one.",
+                len(held_back),
+                min(held_back),
+            )
+        self._logged_as_held_back = held_back
+
+
+class _LookedUp(NamedTuple):
+    starts: Offsets
+    stops: Offsets
+    resets: tuple[Reset, ...]
+    unavailable: frozenset[TopicPartition]
+
+
+def _looked_up(
+    subscription: Subscription, comparison: Comparison, retriever: PartitionOffsetsRetriever
+) -> _LookedUp:
+    """The offsets of one discovery; partitions that have no answer now do not keep the others from theirs."""
+    initial, new = frozenset(comparison.initial), frozenset(comparison.new)
+    unavailable = frozenset[TopicPartition]()
+    while True:
+        try:
+            found = resolved_starts(subscription.starting, sorted(initial - unavailable), retriever)
+            starts = {**found.offsets, **earliest_starts(sorted(new - unavailable), retriever)}
+            stops = resolved_stops(subscription.stopping, starts, retriever)
+        except PartitionsUnavailableError as error:
+            if not error.partitions & (initial | new) - unavailable:
+                raise
+            unavailable |= error.partitions
+        else:
+            return _LookedUp(starts, stops, found.resets, unavailable)
+
+
+def _reset(reset: Reset) -> Finding:
+    place = reset.place
+    why = "has no committed offset" if reset.wanted is None else f"has no offset {reset.wanted}"
+    sentence = f"{place} {why}, and starts at {reset.start}, as the reset strategy says."
+    return Finding(Change.RESET, place.topic, (place.partition,), sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownOnly:
+    """Of what *subscriber* finds, only what is *known*."""
+
+    subscriber: Subscriber
+    known: frozenset[TopicPartition]
+
+    @property
+    def names(self) -> frozenset[str] | None:
+        return self.subscriber.names
+
+    @property
+    def growth(self) -> Growth:
+        return self.subscriber.growth
+
+    def subscribed(self, topics: Mapping[str, TopicMetadata]) -> Collection[TopicPartition]:
+        return self.known.intersection(self.subscriber.subscribed(topics))

@@ -7,17 +7,22 @@ Then ``unassigned`` are to be handed out, and ``assigned`` notes who were. Every
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import NamedTuple
+from itertools import groupby
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from headrace.connect.errors import TaskFailedError
-from headrace.discovery.metadata import ClusterMetadata
-from headrace.discovery.state import EnumeratorState
-from headrace.discovery.subscribers import Subscriber
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.discovery.listing import Listing
+from headrace.discovery.state import EnumeratorState, Kind, PartitionState, Status, topic_id_text
+from headrace.discovery.subscribers import Growth, Subscriber
 from headrace.kafka.topic_partition import TopicPartition
+
+_SHOWN: Final = 10
 
 
 class DataLossPolicy(Enum):
@@ -65,6 +70,8 @@ class Change(Enum):
     """New, and its log does not begin at 0."""
     RESET = auto()
     """An initial partition starts elsewhere than was wanted, as the reset strategy says."""
+    UNUSED = auto()
+    """An offset was specified for a partition that is not there; found later, it starts at its beginning."""
 
 
 class Finding(NamedTuple):
@@ -76,8 +83,7 @@ class Finding(NamedTuple):
     sentence: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(NamedTuple):
     """What a discovery has found.
 
     The offsets of *initial* are to be resolved by the user's initializer, those of *new* are the earliest; both are then
@@ -85,11 +91,11 @@ class Comparison:
     *revoked*: removed, no longer subscribed to, or of a re-created topic; if these are read on, ``unassigned`` has them.
     """
 
-    initial: tuple[TopicPartition, ...] = ()
-    new: tuple[TopicPartition, ...] = ()
-    held_back: tuple[TopicPartition, ...] = ()
-    revoked: tuple[TopicPartition, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    initial: tuple[TopicPartition, ...]
+    new: tuple[TopicPartition, ...]
+    held_back: tuple[TopicPartition, ...]
+    revoked: tuple[TopicPartition, ...]
+    findings: tuple[Finding, ...]
 
 
 class PartitionSplit(NamedTuple):
@@ -110,34 +116,90 @@ class PartitionLossError(TaskFailedError):
     """Records are lost, and the policy is to fail. Nothing has been recorded."""
 
 
+class _Lookup(NamedTuple):
+    """A partition whose offsets are being looked up.
+
+    *topic_id* is that of the topic which was asked about. Where *expects_zero* is set, a log that does not begin at 0 has lost
+    records since the partition was made.
+    """
+
+    topic_id: UUID | None
+    expects_zero: bool
+
+
 class PartitionEnumerator:
     """See the module. Restored from *state*; a fresh one has not finished the initial discovery."""
 
     def __init__(
         self, state: EnumeratorState | None = None, policies: DiscoveryPolicies | None = None
     ) -> None:
-        raise NotImplementedError
+        state = state or EnumeratorState()
+        self._policies = policies or DiscoveryPolicies()
+        self._finished = state.initial_discovery_finished
+        self._partitions = dict(state.partitions)
+        self._topic_ids = dict(state.topic_ids)
+        self._looked_up = dict[TopicPartition, _Lookup]()
 
     @property
     def initial_discovery_finished(self) -> bool:
         """Whether a discovery has returned, also with nothing; partitions found from then on are new."""
-        raise NotImplementedError
+        return self._finished
 
     @property
-    def known(self) -> Collection[TopicPartition]:
-        """All partitions that have an entry, removed ones included."""
-        raise NotImplementedError
+    def partitions(self) -> Mapping[TopicPartition, PartitionState]:
+        """All that are known, removed ones included; a view."""
+        return MappingProxyType(self._partitions)
 
-    def discovered(self, subscriber: Subscriber, metadata: ClusterMetadata) -> Comparison:
-        """A listing has returned. Call ``resolved`` or ``failed`` for what is to be resolved; others may be called in between.
+    def has_unresolved(self) -> bool:
+        """Whether the offsets of partitions are yet to be looked up, such as those without a leader."""
+        return any(
+            one.kind is not None and one.status is Status.UNASSIGNED
+            for one in self._partitions.values()
+        )
 
-        A second listing before that does not return the same partitions again. A partition is removed only where *metadata*
+    def known_topics(self) -> frozenset[str]:
+        """The topics of the partitions that are known and not removed."""
+        return frozenset(
+            place.topic
+            for place, one in self._partitions.items()
+            if one.status is not Status.REMOVED
+        )
+
+    def discovered(self, subscriber: Subscriber, listing: Listing) -> Comparison:
+        """A listing has returned. Call ``resolved`` or ``failed`` for what is to be resolved.
+
+        Another listing before that does not return the same partitions again. A partition is removed only where *listing*
         says that its topic is unknown or has another id, never because it is missing.
 
-        Raises :class:`PartitionLossError` by policy, and :class:`~headrace.connect.errors.TaskFailedError` for a topic or
-        partition that is subscribed to and does not exist; both leave this object as it was.
+        Raises :class:`PartitionLossError` by policy, :class:`~headrace.connect.errors.TaskFailedError` for a topic or a
+        partition that is subscribed to and has never been there, and :class:`~headrace.connect.errors.RetriableError` for an
+        incomplete first listing. Each leaves this object as it was.
         """
-        raise NotImplementedError
+        wanted = frozenset(subscriber.subscribed(listing.topics))
+        present = frozenset(place for place in wanted if _is_listed(place, listing))
+        self._check_subscription(wanted - present, subscriber, listing)
+        recreated = self._recreated({place.topic for place in wanted}, listing)
+        absent = self._absent(present, recreated, subscriber, listing)
+        returned = self._returned(present, recreated)
+        findings = (
+            *_findings_of(absent),
+            *_by_topic(
+                Change.RETURNED, returned, "are there again and are read on where reading stopped"
+            ),
+            *(self._recreation(topic, listing) for topic in sorted(recreated)),
+        )
+        self._check_policies(findings)
+
+        settled = {
+            place.topic for place, one in self._partitions.items() if one.kind is not Kind.NEW
+        }
+        revoked = [*self._remove(absent), *self._replace(recreated, present)]
+        for place in returned:
+            self._set(place, status=Status.UNASSIGNED)
+        self._add(present, listing)
+        self._finished = True
+        initial, new, held_back = self._to_look_up(present, listing, subscriber.growth, settled)
+        return Comparison(initial, new, held_back, tuple(sorted(revoked)), findings)
 
     def resolved(
         self,
@@ -146,34 +208,308 @@ class PartitionEnumerator:
     ) -> tuple[Finding, ...]:
         """The offsets of partitions from ``discovered`` have been looked up; from now on they are ``unassigned``.
 
+        What was asked about a topic that has been re-created meanwhile does not count, nor about a removed partition.
+
         Raises :class:`PartitionLossError` for a new partition whose log has lost its beginning, by policy; then none of the
         *starts* counts.
         """
-        raise NotImplementedError
+        lookups = {place: self._looked_up.pop(place, None) for place in starts}
+        counting = {
+            place: lookup
+            for place, lookup in lookups.items()
+            if lookup and self._is_current(place, lookup)
+        }
+        lost = [
+            place for place, each in counting.items() if each.expects_zero and starts[place] > 0
+        ]
+        findings = tuple(
+            Finding(
+                Change.TRUNCATED,
+                place.topic,
+                (place.partition,),
+                f"{place} is new, and its first records are gone: its log begins at {starts[place]}. "
+                f"{starts[place]} offsets were deleted before it was discovered.",
+            )
+            for place in sorted(lost)
+        )
+        if findings and self._policies.truncated is DataLossPolicy.FAIL:
+            raise _loss(findings, "partition.discovery.on.truncated", "to read what is left")
+        for place in counting:
+            self._partitions[place] = PartitionState(
+                Status.UNASSIGNED, starts[place], (stops or {}).get(place)
+            )
+        return findings
 
     def failed(self, partitions: Iterable[TopicPartition]) -> None:
         """The offsets of *partitions* could not be had: the next discovery returns them again, as the same kind."""
-        raise NotImplementedError
+        for place in partitions:
+            self._looked_up.pop(place, None)
 
     def unassigned(self) -> list[PartitionSplit]:
         """What is to be handed to readers, in order."""
-        raise NotImplementedError
+        return self._splits(Status.UNASSIGNED)
+
+    def with_readers(self) -> list[PartitionSplit]:
+        """What readers have, in order."""
+        return self._splits(Status.ASSIGNED)
 
     def assigned(self, partitions: Iterable[TopicPartition]) -> None:
-        """Readers have got *partitions*, which were unassigned."""
-        raise NotImplementedError
+        """Readers have got *partitions*, of those that ``unassigned`` has."""
+        for place in partitions:
+            one = self._partitions[place]
+            if one.status is not Status.UNASSIGNED or one.kind is not None:
+                raise ValueError(f"{place} is not there to be assigned.")
+            self._set(place, status=Status.ASSIGNED)
 
     def reader_lost(self, positions: Mapping[TopicPartition, int | None]) -> None:
-        """A reader is gone: its partitions are unassigned again, with the position that each came back with, if any."""
-        raise NotImplementedError
+        """A reader is gone, or has given partitions up: each with the position that it came back with, if any.
+
+        Those that are still read are unassigned again, each once, however often this is said.
+        """
+        for place, position in positions.items():
+            one = self._partitions.get(place)
+            if one is None or one.status is Status.UNASSIGNED:
+                continue
+            if position is not None:
+                self._set(place, position=position)
+            if one.status is Status.ASSIGNED:
+                self._set(place, status=Status.UNASSIGNED)
 
     def advanced(self, positions: Mapping[TopicPartition, int]) -> None:
         """Assigned partitions are read up to *positions*; for those who keep positions here and nowhere else.
 
-        The start stays until a second position follows, so that a state says where the range of its own batch begins.
+        A start is kept until the second position: a state that has both says where the range that ends with it begins.
         """
-        raise NotImplementedError
+        for place, position in positions.items():
+            one = self._partitions[place]
+            if one.status is not Status.ASSIGNED:
+                raise ValueError(f"{place} is not assigned, so it cannot be read up to {position}.")
+            start = one.start if one.position is None else None
+            self._partitions[place] = one._replace(start=start, position=position)
 
     def snapshot(self) -> EnumeratorState:
         """The state now; also between ``discovered`` and ``resolved``."""
-        raise NotImplementedError
+        return EnumeratorState(
+            partitions=dict(self._partitions),
+            topic_ids=dict(self._topic_ids),
+            initial_discovery_finished=self._finished,
+        )
+
+    # What a listing means.
+
+    def _check_subscription(
+        self, missing: Iterable[TopicPartition], subscriber: Subscriber, listing: Listing
+    ) -> None:
+        known = {place.topic for place in self._partitions}
+        topics = sorted((listing.unknown & (subscriber.names or frozenset())) - known)
+        if topics:
+            raise TaskFailedError(
+                f"{_counted(topics, 'topic')} to be read {_are(topics)} not on the brokers: {_listed(topics)}. Create what is "
+                "missing, or correct the names."
+            )
+        for place in sorted(missing):
+            if self._was_never_there(place, listing):
+                raise TaskFailedError(
+                    f"The partition {place} is to be read and is not on the brokers. Correct the set of partitions."
+                )
+        unclear = sorted(listing.unclear)
+        if unclear and not self._finished:
+            raise RetriableError(
+                f"The brokers do not yet say all about {_listed(unclear)} ({listing.unclear[unclear[0]].name}), and the first "
+                "discovery has to find every partition."
+            )
+
+    def _was_never_there(self, place: TopicPartition, listing: Listing) -> bool:
+        if place.topic in listing.unclear:
+            return False
+        return place not in self._partitions or self._has_other_id(place.topic, listing)
+
+    def _has_other_id(self, topic: str, listing: Listing) -> bool:
+        if topic not in listing.topics or topic not in self._topic_ids:
+            return False
+        return listing.topics[topic].topic_id not in (None, self._topic_ids[topic])
+
+    def _recreated(self, topics: Iterable[str], listing: Listing) -> frozenset[str]:
+        return frozenset(topic for topic in topics if self._has_other_id(topic, listing))
+
+    def _absent(
+        self,
+        present: frozenset[TopicPartition],
+        recreated: frozenset[str],
+        subscriber: Subscriber,
+        listing: Listing,
+    ) -> dict[TopicPartition, Change]:
+        """Those that are not to be read any more, and why. What *listing* says nothing about is not among them."""
+        absent = dict[TopicPartition, Change]()
+        names = subscriber.names
+        for place, one in self._partitions.items():
+            if one.status is Status.REMOVED or place in present or place.topic in recreated:
+                continue
+            if place.topic in listing.unknown:
+                absent[place] = Change.REMOVED
+            elif (names is not None and place.topic not in names) or _is_listed(place, listing):
+                absent[place] = Change.UNSUBSCRIBED
+        return absent
+
+    def _returned(
+        self, present: frozenset[TopicPartition], recreated: frozenset[str]
+    ) -> list[TopicPartition]:
+        return [
+            place
+            for place, one in self._partitions.items()
+            if one.status is Status.REMOVED and place in present and place.topic not in recreated
+        ]
+
+    def _recreation(self, topic: str, listing: Listing) -> Finding:
+        partitions = tuple(
+            place.partition for place in sorted(self._partitions) if place.topic == topic
+        )
+        before, now = self._topic_ids[topic], listing.topics[topic].topic_id
+        return Finding(
+            Change.RECREATED,
+            topic,
+            partitions,
+            f"The topic {topic} was deleted and created again: its id was {topic_id_text(before)} and is now "
+            f"{topic_id_text(now) if now else 'none'}. What had not been read of the old one is lost.",
+        )
+
+    def _check_policies(self, findings: Iterable[Finding]) -> None:
+        removed = [each for each in findings if each.change is Change.REMOVED]
+        if removed and self._policies.removed is DataLossPolicy.FAIL:
+            raise _loss(removed, "partition.discovery.on.removed", "to read the others")
+        recreated = [
+            each for each in findings if each.change is Change.RECREATED and self._has_started(each)
+        ]
+        if recreated and self._policies.recreated is RecreatedPolicy.FAIL:
+            raise _loss(
+                recreated,
+                "partition.discovery.on.recreated",
+                "to go on at the old position, or to restart to read the new topic from its beginning",
+            )
+
+    def _has_started(self, finding: Finding) -> bool:
+        return any(
+            self._partitions[TopicPartition(finding.topic, each)].kind is None
+            for each in finding.partitions
+        )
+
+    # What becomes of the entries.
+
+    def _remove(self, absent: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
+        for place in absent:
+            if self._partitions[place].status is Status.ASSIGNED:
+                yield place
+            self._set(place, status=Status.REMOVED)
+
+    def _replace(
+        self, recreated: frozenset[str], present: frozenset[TopicPartition]
+    ) -> Iterator[TopicPartition]:
+        """Partitions of re-created topics: forgotten where the new topic has none, else as the policy says."""
+        restarts = self._policies.recreated is not RecreatedPolicy.CONTINUE
+        for place in [each for each in self._partitions if each.topic in recreated]:
+            one = self._partitions[place]
+            if one.status is Status.ASSIGNED:
+                yield place
+            if place not in present:
+                del self._partitions[place]
+            elif restarts or one.kind is not None:
+                self._partitions[place] = PartitionState(Status.UNASSIGNED, kind=Kind.NEW)
+            else:
+                self._set(place, status=Status.UNASSIGNED)
+
+    def _add(self, present: frozenset[TopicPartition], listing: Listing) -> None:
+        kind = Kind.NEW if self._finished else Kind.INITIAL
+        for place in present - self._partitions.keys():
+            self._partitions[place] = PartitionState(Status.UNASSIGNED, kind=kind)
+        for topic in {place.topic for place in present}:
+            topic_id = listing.topics[topic].topic_id
+            if topic_id is not None:
+                self._topic_ids[topic] = topic_id
+
+    def _to_look_up(
+        self,
+        present: frozenset[TopicPartition],
+        listing: Listing,
+        growth: Growth,
+        settled: AbstractSet[str],
+    ) -> tuple[tuple[TopicPartition, ...], ...]:
+        """Initial ones, new ones, and those that are held back, each in order."""
+        initial, new, held_back = (
+            list[TopicPartition](),
+            list[TopicPartition](),
+            list[TopicPartition](),
+        )
+        for place in present:
+            one = self._partitions[place]
+            if one.kind is None or place in self._looked_up:
+                continue
+            if listing.topics[place.topic].partitions[place.partition].leader is None:
+                held_back.append(place)
+                continue
+            expects_zero = one.kind is Kind.NEW and (
+                growth is Growth.TOPICS or (growth is Growth.PARTITIONS and place.topic in settled)
+            )
+            self._looked_up[place] = _Lookup(self._topic_ids.get(place.topic), expects_zero)
+            (new if one.kind is Kind.NEW else initial).append(place)
+        return tuple(sorted(initial)), tuple(sorted(new)), tuple(sorted(held_back))
+
+    def _is_current(self, place: TopicPartition, lookup: _Lookup) -> bool:
+        one = self._partitions.get(place)
+        is_awaited = one is not None and one.kind is not None and one.status is Status.UNASSIGNED
+        return is_awaited and self._topic_ids.get(place.topic) == lookup.topic_id
+
+    def _splits(self, status: Status) -> list[PartitionSplit]:
+        return [
+            PartitionSplit(
+                place, self._topic_ids.get(place.topic), one.start, one.stop, one.position
+            )
+            for place, one in sorted(self._partitions.items())
+            if one.status is status and one.kind is None
+        ]
+
+    def _set(self, place: TopicPartition, **changes: Any) -> None:  # noqa: ANN401 (fields of PartitionState)
+        self._partitions[place] = self._partitions[place]._replace(**changes)
+
+
+def _is_listed(place: TopicPartition, listing: Listing) -> bool:
+    topic = listing.topics.get(place.topic)
+    return topic is not None and place.partition in topic.partitions
+
+
+_REASONS: Final = {
+    Change.REMOVED: "are not on the brokers any more",
+    Change.UNSUBSCRIBED: "are no longer subscribed to, and are not read on; their positions are kept",
+}
+
+
+def _findings_of(absent: Mapping[TopicPartition, Change]) -> Iterator[Finding]:
+    for change, reason in _REASONS.items():
+        yield from _by_topic(change, [at for at, why in absent.items() if why is change], reason)
+
+
+def _by_topic(change: Change, places: Collection[TopicPartition], says: str) -> Iterator[Finding]:
+    for topic, of in groupby(sorted(places), key=lambda place: place.topic):
+        numbers = tuple(place.partition for place in of)
+        sentence = (
+            f"Of the topic {topic}, {_counted(numbers, 'partition')} {says}: {_listed(numbers)}."
+        )
+        yield Finding(change, topic, numbers, sentence)
+
+
+def _loss(findings: Iterable[Finding], setting: str, otherwise: str) -> PartitionLossError:
+    sentences = " ".join(each.sentence for each in findings)
+    return PartitionLossError(f"{sentences} Set {setting} to continue {otherwise}.")
+
+
+def _counted(what: Collection[object], noun: str) -> str:
+    return f"{len(what)} {noun}{'' if len(what) == 1 else 's'}"
+
+
+def _are(what: Collection[object]) -> str:
+    return "is" if len(what) == 1 else "are"
+
+
+def _listed(what: Sequence[object]) -> str:
+    """The first few: there may be thousands."""
+    shown = ", ".join(map(str, what[:_SHOWN]))
+    return shown if len(what) <= _SHOWN else f"{shown} and {len(what) - _SHOWN} more"

@@ -20,12 +20,13 @@ is stored, so that a restart does not move it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
-from headrace.connect.errors import ConfigError, RetriableError
+from headrace.connect.errors import ConfigError, TaskFailedError
+from headrace.discovery.offsets_retriever import Offsets, PartitionOffsetsRetriever
 from headrace.kafka.topic_partition import TopicPartition
 
 LATEST: Final = -1
@@ -34,8 +35,8 @@ EARLIEST: Final = -2
 """In place of an offset: the first one that is there."""
 COMMITTED: Final = -3
 """In place of an offset: the one that the consumer group has committed, else what the reset strategy says."""
-
-Offsets = Mapping[TopicPartition, int]
+_MARKS: Final = (LATEST, EARLIEST, COMMITTED)
+_SHOWN: Final = 10
 
 
 class OffsetResetStrategy(Enum):
@@ -45,49 +46,6 @@ class OffsetResetStrategy(Enum):
     LATEST = "latest"
     NONE = "none"
     """Nowhere: it is an error."""
-
-
-class PartitionsUnavailableError(RetriableError):
-    """The offsets of *partitions* cannot be had now, such as those without a leader; those of others can."""
-
-    def __init__(self, message: str, *, partitions: Collection[TopicPartition]) -> None:
-        self.partitions = frozenset(partitions)
-        super().__init__(message)
-
-
-class PartitionOffsetsRetriever(Protocol):
-    """Looks offsets up. Each method is called with the partitions of one discovery, by the thread that discovers.
-
-    Each answers every partition that it was asked for, but for ``committed_offsets``. They raise
-    :class:`PartitionsUnavailableError` when some of the partitions have no answer now,
-    :class:`~headrace.connect.errors.RetriableError` when none has, and
-    :class:`~headrace.connect.errors.TaskFailedError` when asking again is of no use.
-    """
-
-    def committed_offsets(self, partitions: Collection[TopicPartition]) -> Offsets:
-        """What the consumer group has committed, without the partitions for which it has nothing.
-
-        Empty, and without a request, where there is no group.
-        """
-        ...
-
-    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> Offsets:
-        """The first offset that is there: that of the log's start."""
-        ...
-
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> Offsets:
-        """The end for this reader: with ``read_committed`` the last stable offset, else the high watermark."""
-        ...
-
-    def high_watermarks(self, partitions: Collection[TopicPartition]) -> Offsets:
-        """The end of what is replicated, whatever the isolation level: an offset up to it is in the log."""
-        ...
-
-    def offsets_for_times(
-        self, timestamps: Mapping[TopicPartition, int]
-    ) -> Mapping[TopicPartition, int | None]:
-        """The first offset whose timestamp, in milliseconds, is that or later; ``None`` where there is no such record."""
-        ...
 
 
 class OffsetsInitializer(Protocol):
@@ -207,20 +165,171 @@ def resolved_starts(
     The end itself is in the log: the partition then waits. Raises :class:`~headrace.connect.errors.TaskFailedError` naming
     the partitions that have no start, and what *retriever* raises.
     """
-    raise NotImplementedError
+    if not partitions:
+        return Starts({})
+    wanted = _wanted(initializer, partitions, retriever, "start")
+    beginnings = retriever.beginning_offsets([at for at in partitions if wanted[at] != LATEST])
+    committed = retriever.committed_offsets(_marked(wanted, COMMITTED))
+    asked = {
+        place: committed.get(place) if offset == COMMITTED else offset
+        for place, offset in wanted.items()
+        if offset not in (EARLIEST, LATEST)
+    }
+    outside = _outside(asked, beginnings, retriever)
+    replacements = _replacements(initializer.auto_offset_reset, outside, beginnings, retriever)
+    ends = retriever.end_offsets(_marked(wanted, LATEST))
+    offsets = {
+        **{place: beginnings[place] for place in _marked(wanted, EARLIEST)},
+        **{place: ends[place] for place in _marked(wanted, LATEST)},
+        **{place: offset for place, offset in asked.items() if offset is not None},
+        **replacements,
+    }
+    resets = (Reset(place, wanted, replacements[place]) for place, wanted in outside.items())
+    return Starts(offsets, tuple(sorted(resets)))
+
+
+def earliest_starts(
+    partitions: Collection[TopicPartition], retriever: PartitionOffsetsRetriever
+) -> Offsets:
+    """Where new partitions start, whatever the mode: at the number that their log begins with now."""
+    return retriever.beginning_offsets(partitions) if partitions else {}
 
 
 def resolved_stops(
     initializer: OffsetsInitializer | None,
     partitions: Collection[TopicPartition],
     retriever: PartitionOffsetsRetriever,
-) -> Mapping[TopicPartition, int]:
-    """The offsets before which *partitions* stop, as they are now; empty without an *initializer*."""
-    raise NotImplementedError
+) -> Offsets:
+    """The offsets before which *partitions* stop, as they are now; empty without an *initializer*.
+
+    A partition that stops at or before its start is read to its end at once, and one that stops at its end now is done for
+    good there, whatever is written later. Raises as ``resolved_starts`` does.
+    """
+    if initializer is None or not partitions:
+        return {}
+    wanted = _wanted(initializer, partitions, retriever, "stop")
+    early = sorted(_marked(wanted, EARLIEST))
+    if early:
+        raise TaskFailedError(
+            f"{early[0]} cannot stop at its earliest offset: nothing would be read."
+        )
+    ends = retriever.end_offsets(_marked(wanted, LATEST))
+    committed = retriever.committed_offsets(_marked(wanted, COMMITTED))
+    uncommitted = {place: None for place in _marked(wanted, COMMITTED) if place not in committed}
+    strategy = initializer.auto_offset_reset
+    beginnings = (
+        retriever.beginning_offsets(uncommitted) if strategy is OffsetResetStrategy.EARLIEST else {}
+    )
+    return {
+        **wanted,
+        **ends,
+        **committed,
+        **_replacements(strategy, uncommitted, beginnings, retriever),
+    }
 
 
 def initializer_problems(
     starting: OffsetsInitializer, stopping: OffsetsInitializer | None, *, group_id: str | None
-) -> list[tuple[str, str]]:
-    """What is wrong with what was configured, as ``(setting, sentence)``."""
-    raise NotImplementedError
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with what was configured, as ``(what, sentence)``; to be asked before anything starts."""
+    for what, initializer in (("starting offsets", starting), ("stopping offsets", stopping)):
+        if isinstance(initializer, CommittedOffsets) and not group_id:
+            yield what, "group.id is required when committed offsets are used."
+        if isinstance(initializer, SpecifiedOffsets):
+            yield from ((what, each) for each in _problems_of_map(initializer.offsets, group_id))
+    if isinstance(stopping, EarliestOffsets):
+        yield (
+            "stopping offsets",
+            "A source cannot stop at the earliest offset: nothing would be read.",
+        )
+    elif isinstance(stopping, SpecifiedOffsets):
+        for place in sorted(_marked(stopping.offsets, EARLIEST)):
+            yield (
+                "stopping offsets",
+                f"{place} cannot stop at its earliest offset: nothing would be read.",
+            )
+
+
+def _problems_of_map(offsets: Offsets, group_id: str | None) -> Iterator[str]:
+    for place, offset in sorted(offsets.items()):
+        if offset == COMMITTED and not group_id:
+            yield f"group.id is required, because {place} is to use its committed offset."
+        elif offset < 0 and offset not in _MARKS:
+            yield f"{offset} is no offset for {place}: give 0 or more, {EARLIEST} (earliest) or {LATEST} (latest)."
+
+
+def _wanted(
+    initializer: OffsetsInitializer,
+    partitions: Collection[TopicPartition],
+    retriever: PartitionOffsetsRetriever,
+    end: str,
+) -> Offsets:
+    """What *initializer* says about exactly *partitions*."""
+    answered = initializer.partition_offsets(partitions, retriever)
+    unanswered = sorted(place for place in partitions if place not in answered)
+    name = type(initializer).__name__
+    if unanswered:
+        raise TaskFailedError(
+            f"{name} does not say where to {end} {_places(unanswered)}: it has to return an offset for every partition that it "
+            "is asked for."
+        )
+    wanted = {place: answered[place] for place in partitions}
+    for place, offset in wanted.items():
+        if offset < 0 and offset not in _MARKS:
+            raise TaskFailedError(
+                f"{name} says {offset} for {place}, which is no offset to {end} at."
+            )
+    return wanted
+
+
+def _marked(wanted: Offsets, mark: int) -> list[TopicPartition]:
+    return [place for place, offset in wanted.items() if offset == mark]
+
+
+def _outside(
+    asked: Mapping[TopicPartition, int | None],
+    beginnings: Offsets,
+    retriever: PartitionOffsetsRetriever,
+) -> dict[TopicPartition, int | None]:
+    """Those whose offset is not in the log, or that have none."""
+    numbers = {place: offset for place, offset in asked.items() if offset is not None}
+    ends = retriever.high_watermarks(numbers)
+    return {
+        place: offset
+        for place, offset in asked.items()
+        if offset is None or not beginnings[place] <= offset <= ends[place]
+    }
+
+
+def _replacements(
+    strategy: OffsetResetStrategy,
+    outside: Mapping[TopicPartition, int | None],
+    beginnings: Offsets,
+    retriever: PartitionOffsetsRetriever,
+) -> Offsets:
+    if not outside:
+        return {}
+    if strategy is OffsetResetStrategy.LATEST:
+        return retriever.end_offsets(outside)
+    if strategy is OffsetResetStrategy.EARLIEST:
+        return {place: beginnings[place] for place in outside}
+    uncommitted = sorted(place for place, offset in outside.items() if offset is None)
+    if uncommitted:
+        raise TaskFailedError(
+            f"No offset is committed for {_places(uncommitted)}, and the reset strategy is none. Commit one, or choose "
+            "earliest or latest."
+        )
+    place, offset = min(outside.items())
+    raise TaskFailedError(
+        f"The offset {offset} of {place} is not in its log, and the reset strategy is none"
+        f"{_and_others(len(outside) - 1)}. Correct the offset, or choose earliest or latest."
+    )
+
+
+def _places(places: Sequence[TopicPartition]) -> str:
+    shown = ", ".join(map(str, places[:_SHOWN]))
+    return f"{shown}{_and_others(len(places) - _SHOWN)}"
+
+
+def _and_others(count: int) -> str:
+    return f" (and {count} more)" if count > 0 else ""

@@ -10,9 +10,9 @@ from enum import Enum
 from typing import Protocol
 
 from headrace.connect.errors import ConfigError
-from headrace.discovery.metadata import TopicMetadata
 from headrace.java.regex import translated
 from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import TopicMetadata
 
 
 class Growth(Enum):
@@ -141,4 +141,4 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _all_of(topics: Iterable[TopicMetadata]) -> Collection[TopicPartition]:
-    return [TopicPartition(topic.name, number) for topic in topics for number in topic.leaders]
+    return [TopicPartition(topic.name, number) for topic in topics for number in topic.partitions]
