@@ -7,12 +7,8 @@ import re
 import pytest
 
 from discovery.cluster_double import T0, T1, ClusterDouble, Log, Source
-from headrace.discovery.enumerator import (
-    Change,
-    DataLossPolicy,
-    DiscoveryPolicies,
-    PartitionLossError,
-)
+from headrace.discovery.enumerator import DataLossPolicy, DiscoveryPolicies, PartitionLossError
+from headrace.discovery.findings import Change
 from headrace.discovery.offsets_initializer import (
     EarliestOffsets,
     LatestOffsets,
@@ -66,8 +62,8 @@ def test_e04_a_new_partition_without_its_first_records_is_reported():
     (finding,) = source.discover().findings
 
     assert (Change.TRUNCATED, "t", (1,)) == finding[:3]
-    assert "t-1 is new" in finding.sentence
-    assert "begins at 5" in finding.sentence
+    assert "Of the topic t, 1 partition new, and without the first records" in finding.sentence
+    assert "1 begins at 5" in finding.sentence
     assert {T1: 5} == source.handed_out()
     assert 1 == source.discoverer.counters.data_losses
 
@@ -79,7 +75,7 @@ def test_e04_a_new_partition_without_its_first_records_fails_by_default():
     source.found()
     cluster.add(Log(5, 12))
 
-    with pytest.raises(PartitionLossError, match=r"t-1 is new.*on\.truncated to continue"):
+    with pytest.raises(PartitionLossError, match=r"1 begins at 5.*on\.truncated to continue"):
         source.discover()
     source.policies = REPORT
     source.restart()

@@ -10,7 +10,7 @@ import pytest
 from discovery.cluster_double import T0, T1, ClusterDouble, Log, Source
 from headrace.connect.errors import ConfigError, TaskFailedError
 from headrace.discovery.discoverer import Subscription
-from headrace.discovery.enumerator import Change
+from headrace.discovery.findings import Change
 from headrace.discovery.offsets_initializer import (
     COMMITTED,
     EARLIEST,
@@ -61,7 +61,7 @@ def test_e14_a_specified_offset_behind_the_end_is_reset(strategy: OffsetResetStr
     (finding,) = source.discover().findings
 
     assert (Change.RESET, {T0: start}) == (finding.change, source.handed_out())
-    assert f"t-0 has no offset 10, and starts at {start}" in finding.sentence
+    assert f"0 starts at {start} and not at 10" in finding.sentence
 
 
 def test_e14_a_specified_offset_behind_the_end_is_an_error_without_a_strategy():

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from headrace.connect.errors import ConfigError, ConnectError, RetriableError, TaskFailedError
-from headrace.discovery.enumerator import Change, Comparison, Finding, PartitionEnumerator
+from headrace.discovery.enumerator import Comparison, PartitionEnumerator
+from headrace.discovery.findings import LOSSES, Change, Finding, findings_by_topic
 from headrace.discovery.listing import MetadataSource, listing
 from headrace.discovery.offsets_initializer import (
     OffsetsInitializer,
     Reset,
+    SpecifiedOffsets,
     earliest_starts,
     initializer_problems,
     resolved_starts,
@@ -34,7 +36,6 @@ from headrace.kafka.wire.cluster import TopicMetadata
 _LOG = logging.getLogger(__name__)
 # A leader is usually elected within seconds, and asking costs a broker one request to its cache.
 _HELD_BACK_SECONDS: Final = 30.0
-_LOSSES: Final = (Change.REMOVED, Change.RECREATED, Change.TRUNCATED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,10 +201,21 @@ class PartitionDiscoverer:
         finally:
             # Those that are resolved are not affected.
             enumerator.failed((*comparison.initial, *comparison.new))
-        resets = tuple(map(_reset, found.resets))
-        self._report((*resets, *truncated))
+        further = (*_resets(found.resets), *self._unused(enumerator, comparison), *truncated)
+        self._report(further)
         self._log_found(comparison, found.unavailable)
-        return Discovery(comparison, (*comparison.findings, *resets, *truncated), found.unavailable)
+        return Discovery(comparison, (*comparison.findings, *further), found.unavailable)
+
+    def _unused(self, enumerator: PartitionEnumerator, comparison: Comparison) -> Iterator[Finding]:
+        """Specified offsets for partitions that are not there, said once, when the others are used."""
+        starting = self._subscription.starting
+        if isinstance(starting, SpecifiedOffsets) and comparison.initial:
+            unused = starting.offsets.keys() - enumerator.partitions.keys()
+            yield from findings_by_topic(
+                Change.UNUSED,
+                dict.fromkeys(unused, ""),
+                "not there, so that the offsets specified do not count (found later, they start at their beginning)",
+            )
 
     def _subscriber(self, enumerator: PartitionEnumerator) -> Subscriber:
         """Where discovery is off, another one is only about partitions that the first one has held back."""
@@ -257,7 +269,7 @@ class PartitionDiscoverer:
         before = self._counters
         self._count(
             recreated_topics=before.recreated_topics + changes[Change.RECREATED],
-            data_losses=before.data_losses + sum(changes[each] for each in _LOSSES),
+            data_losses=before.data_losses + sum(changes[each] for each in LOSSES),
         )
 
     def _log_found(self, comparison: Comparison, unavailable: Collection[TopicPartition]) -> None:
@@ -307,11 +319,21 @@ def _looked_up(
             return _LookedUp(starts, stops, found.resets, unavailable)
 
 
-def _reset(reset: Reset) -> Finding:
-    place = reset.place
-    why = "has no committed offset" if reset.wanted is None else f"has no offset {reset.wanted}"
-    sentence = f"{place} {why}, and starts at {reset.start}, as the reset strategy says."
-    return Finding(Change.RESET, place.topic, (place.partition,), sentence)
+def _resets(resets: Collection[Reset]) -> Iterator[Finding]:
+    yield from findings_by_topic(
+        Change.RESET,
+        {each.place: f" starts at {each.start}" for each in resets if each.wanted is None},
+        "without a committed offset",
+    )
+    yield from findings_by_topic(
+        Change.RESET,
+        {
+            each.place: f" starts at {each.start} and not at {each.wanted}"
+            for each in resets
+            if each.wanted is not None
+        },
+        "without the offset to start at in their logs",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,20 @@ Then ``unassigned`` are to be handed out, and ``assigned`` notes who were. Every
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from enum import Enum, auto
-from itertools import groupby
+from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.discovery.findings import Change, Finding, counted, findings_by_topic, listed
 from headrace.discovery.listing import Listing
 from headrace.discovery.state import EnumeratorState, Kind, PartitionState, Status, topic_id_text
 from headrace.discovery.subscribers import Growth, Subscriber
 from headrace.kafka.topic_partition import TopicPartition
-
-_SHOWN: Final = 10
 
 
 class DataLossPolicy(Enum):
@@ -53,34 +51,6 @@ class DiscoveryPolicies:
     removed: DataLossPolicy = DataLossPolicy.FAIL
     recreated: RecreatedPolicy = RecreatedPolicy.FAIL
     truncated: DataLossPolicy = DataLossPolicy.FAIL
-
-
-class Change(Enum):
-    """What kind of a finding it is."""
-
-    UNSUBSCRIBED = auto()
-    """No longer subscribed to: not read any more, its position is kept."""
-    REMOVED = auto()
-    """Gone from the cluster; its position is kept."""
-    RETURNED = auto()
-    """There again, under the same topic id: reading resumes at its position."""
-    RECREATED = auto()
-    """Another topic of the same name."""
-    TRUNCATED = auto()
-    """New, and its log does not begin at 0."""
-    RESET = auto()
-    """An initial partition starts elsewhere than was wanted, as the reset strategy says."""
-    UNUSED = auto()
-    """An offset was specified for a partition that is not there; found later, it starts at its beginning."""
-
-
-class Finding(NamedTuple):
-    """Something that the operator should see, of one topic: to be logged and counted. *sentence* says it."""
-
-    change: Change
-    topic: str
-    partitions: tuple[int, ...]
-    sentence: str
 
 
 class Comparison(NamedTuple):
@@ -183,8 +153,10 @@ class PartitionEnumerator:
         returned = self._returned(present, recreated)
         findings = (
             *_findings_of(absent),
-            *_by_topic(
-                Change.RETURNED, returned, "are there again and are read on where reading stopped"
+            *findings_by_topic(
+                Change.RETURNED,
+                dict.fromkeys(returned, ""),
+                "there again, and read on where reading stopped",
             ),
             *(self._recreation(topic, listing) for topic in sorted(recreated)),
         )
@@ -223,14 +195,11 @@ class PartitionEnumerator:
             place for place, each in counting.items() if each.expects_zero and starts[place] > 0
         ]
         findings = tuple(
-            Finding(
+            findings_by_topic(
                 Change.TRUNCATED,
-                place.topic,
-                (place.partition,),
-                f"{place} is new, and its first records are gone: its log begins at {starts[place]}. "
-                f"{starts[place]} offsets were deleted before it was discovered.",
+                {place: f" begins at {starts[place]}" for place in lost},
+                "new, and without the first records, which were deleted before the discovery",
             )
-            for place in sorted(lost)
         )
         if findings and self._policies.truncated is DataLossPolicy.FAIL:
             raise _loss(findings, "partition.discovery.on.truncated", "to read what is left")
@@ -304,8 +273,8 @@ class PartitionEnumerator:
         topics = sorted((listing.unknown & (subscriber.names or frozenset())) - known)
         if topics:
             raise TaskFailedError(
-                f"{_counted(topics, 'topic')} to be read {_are(topics)} not on the brokers: {_listed(topics)}. Create what is "
-                "missing, or correct the names."
+                f"{counted(topics, 'topic')} to be read, and not on the brokers: {listed(topics)}. Create what is missing, or "
+                "correct the names."
             )
         for place in sorted(missing):
             if self._was_never_there(place, listing):
@@ -315,7 +284,7 @@ class PartitionEnumerator:
         unclear = sorted(listing.unclear)
         if unclear and not self._finished:
             raise RetriableError(
-                f"The brokers do not yet say all about {_listed(unclear)} ({listing.unclear[unclear[0]].name}), and the first "
+                f"The brokers do not yet say all about {listed(unclear)} ({listing.unclear[unclear[0]].name}), and the first "
                 "discovery has to find every partition."
             )
 
@@ -476,40 +445,18 @@ def _is_listed(place: TopicPartition, listing: Listing) -> bool:
     return topic is not None and place.partition in topic.partitions
 
 
-_REASONS: Final = {
-    Change.REMOVED: "are not on the brokers any more",
-    Change.UNSUBSCRIBED: "are no longer subscribed to, and are not read on; their positions are kept",
+_SAYS: Final = {
+    Change.REMOVED: "not on the brokers any more",
+    Change.UNSUBSCRIBED: "no longer subscribed to, and not read on, though their positions are kept",
 }
 
 
 def _findings_of(absent: Mapping[TopicPartition, Change]) -> Iterator[Finding]:
-    for change, reason in _REASONS.items():
-        yield from _by_topic(change, [at for at, why in absent.items() if why is change], reason)
-
-
-def _by_topic(change: Change, places: Collection[TopicPartition], says: str) -> Iterator[Finding]:
-    for topic, of in groupby(sorted(places), key=lambda place: place.topic):
-        numbers = tuple(place.partition for place in of)
-        sentence = (
-            f"Of the topic {topic}, {_counted(numbers, 'partition')} {says}: {_listed(numbers)}."
-        )
-        yield Finding(change, topic, numbers, sentence)
+    for change, says in _SAYS.items():
+        details = {at: "" for at, why in absent.items() if why is change}
+        yield from findings_by_topic(change, details, says)
 
 
 def _loss(findings: Iterable[Finding], setting: str, otherwise: str) -> PartitionLossError:
     sentences = " ".join(each.sentence for each in findings)
     return PartitionLossError(f"{sentences} Set {setting} to continue {otherwise}.")
-
-
-def _counted(what: Collection[object], noun: str) -> str:
-    return f"{len(what)} {noun}{'' if len(what) == 1 else 's'}"
-
-
-def _are(what: Collection[object]) -> str:
-    return "is" if len(what) == 1 else "are"
-
-
-def _listed(what: Sequence[object]) -> str:
-    """The first few: there may be thousands."""
-    shown = ", ".join(map(str, what[:_SHOWN]))
-    return shown if len(what) <= _SHOWN else f"{shown} and {len(what) - _SHOWN} more"
