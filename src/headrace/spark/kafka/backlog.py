@@ -1,0 +1,184 @@
+"""What a streaming query has still to read: discovery, the ends of its partitions, and each batch's share of them."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Final
+
+from headrace.discovery.discoverer import PartitionDiscoverer
+from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator
+from headrace.discovery.offsets_initializer import (
+    Offsets,
+)
+from headrace.discovery.offsets_retriever import (
+    PartitionOffsetsRetriever,
+    PartitionsUnavailableError,
+)
+from headrace.discovery.state import EnumeratorState
+from headrace.kafka.deadline import Clock, Deadline
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.spark.kafka.connection import discoverer_of, offsets_of
+from headrace.spark.kafka.options import KafkaSourceOptions
+from headrace.spark.kafka.planning import limited
+from headrace.spark.kafka.reading import lost
+from headrace.spark.kafka.subscription import subscriber_of
+
+_log = logging.getLogger(__name__)
+
+# An end that is below one that was reported before is asked for so often before it counts (KAFKA-7703).
+_ASKED_AGAIN: Final = 3
+
+
+class Backlog:
+    """Decides where the batches of one query end. Used by one thread.
+
+    It knows nothing that a restart would miss: what has been found and read is in the states that it is given and returns.
+    In memory are only clocks: when the next discovery is due, and since when a batch waits for more records.
+    """
+
+    def __init__(
+        self,
+        options: KafkaSourceOptions,
+        discoverer: PartitionDiscoverer,
+        offsets: Callable[[Deadline], PartitionOffsetsRetriever],
+        policies: DiscoveryPolicies,
+        *,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._options = options
+        self._discoverer = discoverer
+        self._offsets = offsets
+        self._policies = policies
+        self._clock = clock
+        self._ends: Offsets = {}
+        self._position: Offsets = {}
+        self._waits_since = clock()
+        self._stops_at: Offsets | None = None
+        self._is_available_now = False
+
+    def stop_at_what_there_is(self) -> None:
+        """The next call of :meth:`advanced` finds what there is; from then on nothing else exists (AvailableNow)."""
+        self._is_available_now = True
+        self._stops_at = None
+
+    def advanced(self, start: EnumeratorState, *, is_limited: bool) -> EnumeratorState:
+        """Where a batch ends that begins at *start*; equal to *start* if there is nothing to do.
+
+        Runs a discovery if one is due. Raises :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in
+        time, and :class:`~headrace.spark.kafka.reading.DataLossError` and the errors of a discovery by policy.
+        """
+        enumerator = PartitionEnumerator(start, self._policies)
+        if self._stops_at is None and self._discoverer.is_due(enumerator):
+            self._discoverer.discover(enumerator, Deadline.after(self._options.timeout_seconds))
+        begins = _begins(enumerator)
+        ends = self._limited(begins, self._reached(begins), is_limited=is_limited)
+        changed = {place: end for place, end in ends.items() if end != begins[place]}
+        fresh = {place: begins[place] for place in begins if _has_no_position(start, place)}
+        enumerator.advanced({**fresh, **changed})
+        self._position = ends
+        return enumerator.snapshot()
+
+    def report(self) -> dict[str, Any] | None:
+        """For the query's progress: the ends of partitions, how many offsets the query is behind, discovery's counters."""
+        if not self._ends:
+            return None
+        behind = [end - self._position.get(place, end) for place, end in self._ends.items()]
+        topics = dict[str, dict[str, int]]()
+        for place, end in sorted(self._ends.items()):
+            topics.setdefault(place.topic, {})[str(place.partition)] = end
+        return {
+            "topics": topics,
+            "offsetsBehindLatest": {
+                "min": min(behind),
+                "max": max(behind),
+                "avg": sum(behind) / len(behind),
+                "total": sum(behind),
+            },
+            "discovery": asdict(self._discoverer.counters),
+        }
+
+    def _reached(self, begins: Offsets) -> Offsets:
+        """Where the partitions end now; those that do not answer do not advance."""
+        if self._stops_at is None:
+            self._ends = self._now(begins)
+            if self._is_available_now:
+                self._stops_at = self._ends
+        found = self._ends if self._stops_at is None else self._stops_at
+        return {place: found.get(place, begin) for place, begin in begins.items()}
+
+    def _now(self, begins: Offsets) -> Offsets:
+        retriever = self._offsets(Deadline.after(self._options.timeout_seconds))
+        try:
+            ends = dict(retriever.end_offsets(begins.keys()))
+        except PartitionsUnavailableError as error:
+            _log.warning("%s They are read again when they answer.", error)
+            others = begins.keys() - error.partitions
+            ends = dict(retriever.end_offsets(others)) if others else {}
+        for _ in range(_ASKED_AGAIN):
+            below = [place for place, end in ends.items() if end < begins[place]]
+            if not below:
+                return ends
+            ends.update(retriever.end_offsets(below))
+        for place, end in ends.items():
+            if end < begins[place]:
+                lost(
+                    f"{place} ends at offset {end}, and this query has read it up to {begins[place]}: the brokers have lost "
+                    "what was written in between.",
+                    fails=self._options.fail_on_data_loss,
+                )
+        return ends
+
+    def _limited(self, begins: Offsets, ends: Offsets, *, is_limited: bool) -> Offsets:
+        options = self._options
+        backlog = {
+            place: (begins[place], end) for place, end in ends.items() if end > begins[place]
+        }
+        if not is_limited or not backlog:
+            return ends
+        total = sum(end - begin for begin, end in backlog.values())
+        if options.min_offsets is not None and not self._is_available_now:
+            waited = self._clock() - self._waits_since
+            if total < options.min_offsets and waited < options.trigger_delay_seconds:
+                return begins
+        self._waits_since = self._clock()
+        if options.max_partition_offsets is not None:
+            most = options.max_partition_offsets
+            backlog = {
+                place: (begin, min(end, begin + most)) for place, (begin, end) in backlog.items()
+            }
+        shares = (
+            limited(backlog, options.max_offsets)
+            if options.max_offsets
+            else {place: end for place, (_, end) in backlog.items()}
+        )
+        return {**ends, **shares}
+
+
+def backlog_of(options: KafkaSourceOptions) -> Backlog:
+    """The backlog of the query with *options*. Nothing is asked before its first call."""
+    return Backlog(
+        options,
+        discoverer_of(options, is_bounded=False),
+        functools.partial(offsets_of, options),
+        options.policies(subscriber_of(options).growth),
+    )
+
+
+def _begins(enumerator: PartitionEnumerator) -> Offsets:
+    """Where each partition that is to be read is now. All that are unassigned are this query's, which has one reader."""
+    added = enumerator.unassigned()
+    enumerator.assigned([each.place for each in added])
+    # Of one that had been read before, the start belongs to a batch of that time.
+    enumerator.advanced({each.place: each.position for each in added if each.position is not None})
+    splits = enumerator.with_readers()
+    begins = {each.place: each.start if each.position is None else each.position for each in splits}
+    return {place: begin for place, begin in begins.items() if begin is not None}
+
+
+def _has_no_position(state: EnumeratorState, place: TopicPartition) -> bool:
+    before = state.partitions.get(place)
+    return before is None or before.position is None

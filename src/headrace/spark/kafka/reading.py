@@ -1,0 +1,181 @@
+"""What a Spark task does: fetches its ranges of offsets and hands them to Spark as Arrow batches."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import InputPartition
+
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.kafka.batches.decoding import Decoding, decoded
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.fetcher import (
+    FetchedRecords,
+    Fetcher,
+    FetchRange,
+    OffsetOutOfRangeError,
+    TopicMissingError,
+    TopicRecreatedError,
+)
+from headrace.spark.kafka.connection import fetching
+from headrace.spark.kafka.options import HEADERS, KafkaSourceOptions
+from headrace.spark.kafka.planning import OffsetRange
+
+_log = logging.getLogger(__name__)
+
+_TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+_MICROSECONDS: Final = pa.scalar(1000, pa.int64())
+_HEADERS: Final = pa.list_(
+    pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())]))
+)
+_LOST: Final = (OffsetOutOfRangeError, TopicMissingError, TopicRecreatedError)
+
+
+class KafkaInputPartition(InputPartition):
+    """What one Spark task reads."""
+
+    def __init__(self, ranges: tuple[OffsetRange, ...]) -> None:
+        super().__init__(ranges)
+        self.ranges = ranges
+
+
+class DataLossError(TaskFailedError):
+    """Records that a query was to read are gone, and ``failOnDataLoss`` is true."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(
+            f"{sentence} Set failOnDataLoss to false to continue without these records, which is then logged."
+        )
+
+
+def lost(sentence: str, *, fails: bool) -> None:
+    """Report records that are gone: raises :class:`DataLossError`, or logs a warning where the query may continue."""
+    if fails:
+        raise DataLossError(sentence)
+    _log.warning("Data loss: %s", sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeReader:
+    """Reads ranges of offsets. Pickled to every task; connections stay open in its Python process for the next one."""
+
+    options: KafkaSourceOptions
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of *partition*, in the columns of the options, those of a Kafka partition in order.
+
+        There are none in the partition that Spark plans by itself when there is nothing to read.
+
+        Ends by position: offsets without records (markers, aborted and compacted ones) are passed. Raises
+        :class:`DataLossError` by policy, and :class:`~headrace.connect.errors.RetriableError` when no broker answered in
+        time.
+        """
+        if isinstance(partition, KafkaInputPartition):
+            yield from self._records(partition.ranges)
+
+    def _records(self, ranges: Sequence[OffsetRange]) -> Iterator[pa.RecordBatch]:
+        options = self.options
+        how = Decoding(with_headers=HEADERS in options.read_columns, check_crcs=options.check_crcs)
+        wanted = {each.place: each for each in ranges}
+        with fetching(options, [_fetched(each) for each in ranges]) as fetcher:
+            for answer in self._answers(fetcher, wanted):
+                records = decoded(
+                    answer.data,
+                    answer.headers,
+                    place=answer.place,
+                    start=answer.fetch_offset,
+                    end=wanted[answer.place].end,
+                    aborted=answer.aborted,
+                    how=how,
+                )
+                for batch in records:
+                    yield _columns(batch, answer.place, options.read_columns)
+
+    def _answers(
+        self, fetcher: Fetcher, wanted: Mapping[TopicPartition, OffsetRange]
+    ) -> Iterator[FetchedRecords]:
+        seconds = self.options.timeout_seconds
+        while not fetcher.finished:
+            try:
+                answers = fetcher.poll(Deadline.after(seconds))
+            except _LOST as error:
+                self._lost(wanted[error.place], error, fetcher)
+                continue
+            if not answers and not fetcher.finished:
+                raise RetriableError(_unanswered(fetcher, seconds))
+            yield from answers
+
+    def _lost(self, wanted: OffsetRange, error: TaskFailedError, fetcher: Fetcher) -> None:
+        """Report what is gone of *wanted*, and continue after it if there is anything."""
+        position = fetcher.positions.get(wanted.place, wanted.start)
+        resumes = wanted.end
+        if isinstance(error, OffsetOutOfRangeError) and error.log_start > error.offset:
+            resumes = min(error.log_start, wanted.end)
+        lost(
+            f"The offsets {position} to {resumes - 1} of {wanted.place} cannot be read. {error}",
+            fails=self.options.fail_on_data_loss,
+        )
+        if resumes < wanted.end:
+            fetcher.add([_fetched(wanted._replace(start=resumes))])
+
+
+def _fetched(wanted: OffsetRange) -> FetchRange:
+    return FetchRange(
+        place=wanted.place, start=wanted.start, end=wanted.end, topic_id=wanted.topic_id
+    )
+
+
+def _unanswered(fetcher: Fetcher, seconds: float) -> str:
+    place, position = min(fetcher.positions.items())
+    return (
+        f"Kafka sent nothing for {seconds:g} s; {place} is at offset {position}. Check the brokers, or raise "
+        "kafka.default.api.timeout.ms."
+    )
+
+
+def _columns(
+    records: pa.RecordBatch, place: TopicPartition, names: Sequence[str]
+) -> pa.RecordBatch:
+    made = [_COLUMNS[name](records, place) for name in names]
+    return pa.RecordBatch.from_arrays(made, schema=_schema(tuple(names)))
+
+
+def _timestamp(records: pa.RecordBatch, _: TopicPartition) -> pa.Array:
+    return pc.multiply(records["timestamp"], _MICROSECONDS).cast(_TIMESTAMP)
+
+
+# Each column of the source: from the decoded records and where they come from.
+_COLUMNS: Final[dict[str, Any]] = {
+    "key": lambda records, _: records["key"],
+    "value": lambda records, _: records["value"],
+    "topic": lambda records, place: pa.repeat(place.topic, len(records)),
+    "partition": lambda records, place: pa.repeat(
+        pa.scalar(place.partition, pa.int32()), len(records)
+    ),
+    "offset": lambda records, _: records["offset"],
+    "timestamp": _timestamp,
+    "timestampType": lambda records, _: records["timestamp_type"].cast(pa.int32()),
+    HEADERS: lambda records, _: records["headers"].cast(_HEADERS),
+}
+_TYPES: Final = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "timestamp": _TIMESTAMP,
+    "timestampType": pa.int32(),
+    HEADERS: _HEADERS,
+}
+
+
+@functools.cache
+def _schema(names: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([(name, _TYPES[name]) for name in names])

@@ -1,0 +1,122 @@
+"""A streaming query's reader: what Spark asks of it on the driver, and what its tasks run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from headrace.connect.errors import ConnectError
+from headrace.discovery.state import EnumeratorState
+from headrace.kafka.deadline import Deadline
+from headrace.spark.kafka.backlog import Backlog, backlog_of
+from headrace.spark.kafka.connection import connected
+from headrace.spark.kafka.options import KafkaSourceOptions
+from headrace.spark.kafka.planning import ranges, tasks
+from headrace.spark.kafka.reading import KafkaInputPartition, RangeReader
+from headrace.spark.kafka.subscription import refuse_ends
+
+_log = logging.getLogger(__name__)
+
+_UNLIMITED: Final = 2**63 - 1
+
+
+class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """See :class:`pyspark.sql.datasource.DataSourceStreamReader`.
+
+    A query's offset is the state of the enumerator, with the position of each partition. Spark keeps it; nothing else
+    survives a restart, and nothing else needs to. Spark also makes an instance only to pickle it for the tasks, so
+    nothing is connected before the first question.
+    """
+
+    def __init__(self, options: KafkaSourceOptions) -> None:
+        refuse_ends(options)
+        self._options = options
+        self._reader = RangeReader(options)
+        self._backlog: Backlog | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_backlog": None}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        """Nothing discovered yet.
+
+        The first ``latestOffset`` resolves where partitions start, and its result carries it, because Spark asks for this
+        again when it plans the first batch a second time.
+        """
+        return EnumeratorState().to_document()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """What the options limit; Spark hands it back, or ``ReadAllAvailable`` where the trigger overrules it."""
+        options = self._options
+        if options.limits_batches:
+            return ReadMaxRows(options.max_offsets or _UNLIMITED)
+        if options.min_offsets is not None:
+            return ReadMinRows(options.min_offsets)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """The next ``latestOffset`` finds what there is, and from then on there is nothing else."""
+        self._planned().stop_at_what_there_is()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Where the next batch ends; *start* itself when there is nothing to read."""
+        before = EnumeratorState.from_document(start)
+        is_limited = not isinstance(limit, ReadAllAvailable)
+        end = self._planned().advanced(before, is_limited=is_limited)
+        return start if end == before else end.to_document()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """Where the partitions end, how far behind the query is, and what discovery has counted; for its progress."""
+        return self._planned().report()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The tasks of a batch. Asks no broker."""
+        planned = tasks(
+            ranges(EnumeratorState.from_document(start), EnumeratorState.from_document(end)),
+            at_least=self._options.min_partitions,
+            most_records=self._options.max_records_per_partition,
+        )
+        return [KafkaInputPartition(each) for each in planned]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of one task; runs on an executor."""
+        return self._reader.read(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Commit positions to the consumer group, for tools that show lags. A failure is logged, and harms nothing."""
+        options = self._options
+        if options.group_id is None or not options.commits:
+            return
+        positions = {
+            place: one.position
+            for place, one in EnumeratorState.from_document(end).partitions.items()
+            if one.position is not None
+        }
+        deadline = Deadline.after(options.timeout_seconds)
+        try:
+            connected(options).commit_offsets(options.group_id, positions, deadline)
+        except ConnectError as error:
+            _log.warning(
+                "The positions could not be committed to the group %r: %s", options.group_id, error
+            )
+
+    def stop(self) -> None:
+        """Close the connections."""
+        if self._backlog is not None:
+            connected(self._options).close()
+
+    def _planned(self) -> Backlog:
+        if self._backlog is None:
+            self._backlog = backlog_of(self._options)
+        return self._backlog

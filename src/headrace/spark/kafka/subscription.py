@@ -1,0 +1,287 @@
+"""What a query reads, and where it starts and ends: its options as FLIP-288's subscribers and initializers. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar, cast
+
+from headrace.connect.errors import ConfigError, TaskFailedError
+from headrace.discovery.offsets_initializer import (
+    EARLIEST,
+    CommittedOffsets,
+    EarliestOffsets,
+    LatestOffsets,
+    OffsetResetStrategy,
+    Offsets,
+    OffsetsInitializer,
+    SpecifiedOffsets,
+    initializer_problems,
+)
+from headrace.discovery.offsets_retriever import PartitionOffsetsRetriever
+from headrace.discovery.subscribers import Subscriber, subscriber
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.spark.kafka.data_source import WHERE
+from headrace.spark.kafka.options import ENDS, KafkaSourceOptions, kafka_source_options
+
+_NAMED: Final[Mapping[str, Callable[[], OffsetsInitializer]]] = {
+    "earliest": EarliestOffsets,
+    "latest": LatestOffsets,
+    "earliest-offset": EarliestOffsets,
+    "latest-offset": LatestOffsets,
+}
+_COMMITTED: Final = ("committed", "group-offsets")
+_SPECIFIC: Final = re.compile(r"\s*partition:(\d+)\s*,\s*offset:(\d+)\s*")
+_LEAST: Final = -3
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampsByPartition:
+    """As :class:`~headrace.discovery.offsets_initializer.TimestampOffsets`, with times for partitions.
+
+    A partition that is not in *timestamps* has *otherwise*, and without that begins at its earliest offset. *fails* is
+    whether a partition without a record so late is an error, which Spark calls the strategy ``error``.
+    """
+
+    timestamps: Mapping[TopicPartition, int]
+    otherwise: int | None = None
+    fails: bool = False
+    auto_offset_reset: OffsetResetStrategy = OffsetResetStrategy.EARLIEST
+
+    def partition_offsets(
+        self, partitions: Collection[TopicPartition], retriever: PartitionOffsetsRetriever
+    ) -> Offsets:
+        """See :class:`~headrace.discovery.offsets_initializer.OffsetsInitializer`."""
+        asked = {place: self.timestamps.get(place, self.otherwise) for place in partitions}
+        times = {place: time for place, time in asked.items() if time is not None}
+        # The ends are taken before the search, so that nothing written in between is skipped.
+        ends = retriever.end_offsets(times) if times else {}
+        found = retriever.offsets_for_times(times) if times else {}
+        late = [place for place, offset in found.items() if offset is None]
+        if late and self.fails:
+            raise TaskFailedError(
+                f"{late[0]} has no record as late as {times[late[0]]} ms, and startingOffsetsByTimestampStrategy is error."
+            )
+        return {
+            place: EARLIEST
+            if place not in found
+            else ends[place]
+            if found[place] is None
+            else found[place]
+            for place in partitions
+        }
+
+
+def checked_options(given: Mapping[str, str]) -> KafkaSourceOptions:
+    """The options *given* to a query, checked as far as that needs no broker.
+
+    Raises :class:`~headrace.connect.errors.ConfigError`.
+    """
+    options = kafka_source_options(given)
+    subscriber_of(options)
+    problems = list(
+        initializer_problems(starting(options), stopping(options), group_id=options.group_id)
+    )
+    if problems:
+        raise ConfigError(problems, where=WHERE)
+    return options
+
+
+def refuse_ends(options: KafkaSourceOptions) -> None:
+    """A stream has no end: raises :class:`~headrace.connect.errors.ConfigError` for options that give it one."""
+    given = [
+        name for name in ENDS if name in options.originals and options.bounded_mode != "unbounded"
+    ]
+    if given:
+        raise _refusal(
+            given[0],
+            "A stream has no end. Use spark.read, or readStream with trigger(availableNow=True).",
+        )
+
+
+def refuse_latest_start(options: KafkaSourceOptions) -> None:
+    """A bounded read from the end reads nothing: raises :class:`~headrace.connect.errors.ConfigError`."""
+    if isinstance(starting(options), LatestOffsets):
+        raise _refusal(
+            "startingOffsets",
+            "From the latest offset there is nothing to read; it is for readStream.",
+        )
+
+
+def subscriber_of(options: KafkaSourceOptions) -> Subscriber:
+    """What *options* subscribe to. Raises :class:`~headrace.connect.errors.ConfigError`."""
+    return subscriber(
+        topics=options.subscribe,
+        pattern=options.subscribe_pattern,
+        partitions=None if options.assign is None else frozenset(_assigned(options.assign)),
+    )
+
+
+def starting(options: KafkaSourceOptions) -> OffsetsInitializer:
+    """Where a new query begins: at the earliest offset unless *options* say otherwise.
+
+    Raises :class:`~headrace.connect.errors.ConfigError`.
+    """
+    given = _Given(
+        offsets=("startingOffsets", options.starting_offsets),
+        timestamp=options.starting_timestamp,
+        timestamps=("startingOffsetsByTimestamp", options.starting_offsets_by_timestamp),
+        mode=("scan.startup.mode", options.startup_mode),
+        specific=("scan.startup.specific-offsets", options.startup_specific_offsets),
+        millis=("scan.startup.timestamp-millis", options.startup_timestamp),
+        fails=options.starting_offsets_by_timestamp_strategy.lower() == "error",
+    )
+    return _initializer(given, options) or EarliestOffsets()
+
+
+def stopping(options: KafkaSourceOptions) -> OffsetsInitializer:
+    """Where a bounded read ends: where the log ends now unless *options* say otherwise.
+
+    Raises :class:`~headrace.connect.errors.ConfigError`.
+    """
+    given = _Given(
+        offsets=("endingOffsets", options.ending_offsets),
+        timestamp=options.ending_timestamp,
+        timestamps=("endingOffsetsByTimestamp", options.ending_offsets_by_timestamp),
+        mode=("scan.bounded.mode", options.bounded_mode),
+        specific=("scan.bounded.specific-offsets", options.bounded_specific_offsets),
+        millis=("scan.bounded.timestamp-millis", options.bounded_timestamp),
+    )
+    return _initializer(given, options) or LatestOffsets()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What the options say about one end of what is read, those that are not set as ``None``, with their names."""
+
+    offsets: tuple[str, str | None]
+    timestamp: int | None
+    timestamps: tuple[str, str | None]
+    mode: tuple[str, str | None]
+    specific: tuple[str, str | None]
+    millis: tuple[str, int | None]
+    fails: bool = False
+
+
+def _initializer(given: _Given, options: KafkaSourceOptions) -> OffsetsInitializer | None:
+    return _in_sparks_words(given, options) or _in_flinks_words(given, options)
+
+
+def _in_sparks_words(given: _Given, options: KafkaSourceOptions) -> OffsetsInitializer | None:
+    key, text = given.offsets
+    if text is not None:
+        if not text.lstrip().startswith("{"):
+            return _named(key, text.strip().lower(), options)
+        return _specified(_by_partition(key, text, least=_LEAST), options)
+    if given.timestamp is not None:
+        return TimestampsByPartition({}, otherwise=given.timestamp, fails=given.fails)
+    key, text = given.timestamps
+    if text is not None:
+        return TimestampsByPartition(_by_partition(key, text, least=0), fails=given.fails)
+    return None
+
+
+def _in_flinks_words(given: _Given, options: KafkaSourceOptions) -> OffsetsInitializer | None:
+    key, mode = given.mode
+    if mode == "timestamp":
+        return TimestampsByPartition({}, otherwise=_required(given.millis, given.mode))
+    if mode == "specific-offsets":
+        return _specified(_specific(given, options), options)
+    return None if mode in (None, "unbounded") else _named(key, mode, options)
+
+
+def _named(key: str, word: str, options: KafkaSourceOptions) -> OffsetsInitializer:
+    if word in _COMMITTED:
+        return CommittedOffsets(_reset(options) or OffsetResetStrategy.NONE)
+    if word not in _NAMED:
+        raise _refusal(
+            key, "It is earliest, latest, committed, or JSON with an offset for each partition."
+        )
+    return _NAMED[word]()
+
+
+def _specified(offsets: Offsets, options: KafkaSourceOptions) -> OffsetsInitializer:
+    return SpecifiedOffsets(offsets, _reset(options) or OffsetResetStrategy.EARLIEST)
+
+
+def _reset(options: KafkaSourceOptions) -> OffsetResetStrategy | None:
+    word = options.client_settings.get("auto.offset.reset")
+    if word is None:
+        return None
+    try:
+        return OffsetResetStrategy(word.strip().lower())
+    except ValueError:
+        raise _refusal(
+            "kafka.auto.offset.reset",
+            "It is earliest, latest or none: where a partition begins whose committed or specified offset is not there. "
+            "Where a query begins is said by startingOffsets.",
+        ) from None
+
+
+def _specific(given: _Given, options: KafkaSourceOptions) -> Offsets:
+    key, _ = given.specific
+    topics = options.subscribe or ()
+    if len(topics) != 1:
+        raise _refusal(
+            key, "It is for one topic, named by topic or subscribe; use startingOffsets for more."
+        )
+    found = dict[TopicPartition, int]()
+    for part in _required(given.specific, given.mode).strip(" ;").split(";"):
+        pair = _SPECIFIC.fullmatch(part)
+        if pair is None:
+            raise _refusal(key, f"{part!r} is not like partition:0,offset:42.")
+        found[TopicPartition(topics[0], int(pair[1]))] = int(pair[2])
+    return found
+
+
+_T = TypeVar("_T")
+
+
+def _required(named: tuple[str, _T | None], mode: tuple[str, str | None]) -> _T:
+    key, value = named
+    if value is None:
+        raise _refusal(key, f"{mode[0]}={mode[1]} needs it.")
+    return value
+
+
+def _by_partition(key: str, text: str, *, least: int) -> dict[TopicPartition, int]:
+    """Numbers by partition, from Spark's JSON: ``{"topic": {"0": 23}}``."""
+    found = dict[TopicPartition, int]()
+    for topic, numbers in _document(key, text).items():
+        if not isinstance(numbers, dict):
+            raise _refusal(
+                key, f"The topic {topic!r} needs an object with a number for each partition."
+            )
+        for partition, number in cast("dict[str, object]", numbers).items():
+            if not partition.isdecimal() or type(number) is not int or number < least:
+                raise _refusal(key, f"Partition {partition!r} of {topic!r} cannot be {number!r}.")
+            found[TopicPartition(topic, int(partition))] = number
+    return found
+
+
+def _assigned(text: str) -> Iterator[TopicPartition]:
+    for topic, partitions in _document("assign", text).items():
+        if not isinstance(partitions, list) or not partitions:
+            raise _refusal(
+                "assign", f"The topic {topic!r} needs a list of partitions, such as [0, 1]."
+            )
+        for each in cast("list[object]", partitions):
+            if type(each) is not int or each < 0:
+                raise _refusal("assign", f"{each!r} is no partition of {topic!r}.")
+            yield TopicPartition(topic, each)
+
+
+def _document(key: str, text: str) -> dict[str, object]:
+    try:
+        found: object = json.loads(text)
+    except ValueError as error:
+        raise _refusal(key, f"It is not JSON: {error}.") from None
+    if not isinstance(found, dict) or not found:
+        raise _refusal(key, "It is a JSON object with an entry for each topic.")
+    return cast("dict[str, object]", found)
+
+
+def _refusal(key: str, sentence: str) -> ConfigError:
+    return ConfigError([(key, sentence)], where=WHERE)

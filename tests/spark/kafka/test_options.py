@@ -1,0 +1,241 @@
+"""A query's options: Spark's words and Flink's, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from headrace.connect.errors import ConfigError
+from headrace.discovery.enumerator import DataLossPolicy, RecreatedPolicy
+from headrace.discovery.offsets_initializer import (
+    CommittedOffsets,
+    EarliestOffsets,
+    LatestOffsets,
+    OffsetResetStrategy,
+    SpecifiedOffsets,
+)
+from headrace.discovery.subscribers import (
+    Growth,
+    PartitionSetSubscriber,
+    TopicListSubscriber,
+    TopicPatternSubscriber,
+)
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import IsolationLevel
+from headrace.spark.kafka.options import KafkaSourceOptions
+from headrace.spark.kafka.subscription import (
+    TimestampsByPartition,
+    checked_options,
+    starting,
+    stopping,
+    subscriber_of,
+)
+
+BASE = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "t"}
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def options(**given: str) -> KafkaSourceOptions:
+    return checked_options(BASE | given)
+
+
+def refusal(given: dict[str, str]) -> str:
+    with pytest.raises(ConfigError) as caught:
+        checked_options(given)
+    return str(caught.value)
+
+
+def test_the_usual_is_to_read_everything_committed_from_the_beginning() -> None:
+    usual = options()
+    assert starting(usual) == EarliestOffsets()
+    assert stopping(usual) == LatestOffsets()
+    assert usual.isolation is IsolationLevel.READ_COMMITTED
+    assert usual.interval_seconds() == 300.0
+    assert usual.read_columns == (
+        "key",
+        "value",
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "timestampType",
+    )
+
+
+def test_names_are_found_in_any_case_as_spark_hands_them_over() -> None:
+    lowered = {key.lower(): value for key, value in (BASE | {"maxOffsetsPerTrigger": "7"}).items()}
+    assert checked_options(lowered).max_offsets == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"subscribe": "a,b"}, TopicListSubscriber(("a", "b"))),
+        ({"topic": "a;b"}, TopicListSubscriber(("a", "b"))),
+        ({"assign": '{"t":[0,1]}'}, PartitionSetSubscriber(frozenset({T0, T1}))),
+    ],
+)
+def test_what_is_read(given: dict[str, str], expected: object) -> None:
+    base = {"kafka.bootstrap.servers": "localhost:9092"}
+    assert subscriber_of(checked_options(base | given)) == expected
+
+
+def test_a_pattern_is_the_whole_name_in_both_words() -> None:
+    base = {"kafka.bootstrap.servers": "localhost:9092"}
+    for word in ("subscribePattern", "topic-pattern"):
+        found = subscriber_of(checked_options(base | {word: "t.*"}))
+        assert isinstance(found, TopicPatternSubscriber)
+        assert found.pattern.fullmatch("t1")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"startingOffsets": "earliest"}, EarliestOffsets()),
+        ({"startingOffsets": "Latest"}, LatestOffsets()),
+        ({"scan.startup.mode": "latest-offset"}, LatestOffsets()),
+        (
+            {"startingOffsets": "committed", "kafka.group.id": "g"},
+            CommittedOffsets(OffsetResetStrategy.NONE),
+        ),
+        (
+            {
+                "scan.startup.mode": "group-offsets",
+                "properties.group.id": "g",
+                "properties.auto.offset.reset": "latest",
+            },
+            CommittedOffsets(OffsetResetStrategy.LATEST),
+        ),
+        (
+            {"startingOffsets": '{"t":{"0":23,"1":-2}}'},
+            SpecifiedOffsets({T0: 23, T1: -2}, OffsetResetStrategy.EARLIEST),
+        ),
+        (
+            {
+                "scan.startup.mode": "specific-offsets",
+                "scan.startup.specific-offsets": "partition:0,offset:42;partition:1,offset:300",
+            },
+            SpecifiedOffsets({T0: 42, T1: 300}, OffsetResetStrategy.EARLIEST),
+        ),
+        ({"startingTimestamp": "1000"}, TimestampsByPartition({}, otherwise=1000)),
+        (
+            {"scan.startup.mode": "timestamp", "scan.startup.timestamp-millis": "5"},
+            TimestampsByPartition({}, otherwise=5),
+        ),
+        (
+            {
+                "startingOffsetsByTimestamp": '{"t":{"0":9}}',
+                "startingOffsetsByTimestampStrategy": "error",
+            },
+            TimestampsByPartition({T0: 9}, fails=True),
+        ),
+    ],
+)
+def test_where_a_query_begins(given: dict[str, str], expected: object) -> None:
+    assert starting(checked_options(BASE | given)) == expected
+
+
+def test_where_a_read_ends() -> None:
+    assert stopping(options(endingTimestamp="8")) == TimestampsByPartition({}, otherwise=8)
+    ends = checked_options(BASE | {"endingOffsets": '{"t":{"0":-1}}'})
+    assert stopping(ends) == SpecifiedOffsets({T0: -1}, OffsetResetStrategy.EARLIEST)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"subscribe": ""}, "subscribe"),
+        ({"subscribePattern": "t.*"}, "subscribe is set, too"),
+        ({"topic": "u"}, "leave one out"),
+        ({"startingTimestamp": "1", "startingOffsets": "latest"}, "leave one out"),
+        ({"startingOffsets": "newest"}, "It is earliest, latest, committed, or JSON"),
+        ({"startingOffsets": '{"t":{"0":-4}}'}, "Partition '0' of 't' cannot be -4"),
+        ({"startingOffsets": '{"t":'}, "It is not JSON"),
+        ({"startingOffsets": "committed"}, "group.id"),
+        ({"startingTimestamp": "-1"}, "startingTimestamp"),
+        ({"scan.startup.mode": "timestamp"}, "scan.startup.timestamp-millis"),
+        ({"endingOffsets": "earliest"}, "ending"),
+        ({"startingOfsets": "latest"}, "is startingOffsets meant?"),
+        ({"groupIdPrefix": "x"}, "without a consumer group"),
+        ({"bootstrap.servers": "x"}, "kafka.bootstrap.servers"),
+        ({"kafka.value.deserializer": "x"}, "Values arrive as bytes"),
+        ({"kafka.enable.auto.commit": "true"}, "checkpoint"),
+        ({"kafka.allow.auto.create.topics": "true"}, "never creates topics"),
+        ({"kafka.auto.offset.reset": "newest", "startingOffsets": "committed"}, "earliest, latest"),
+        ({"kafka.isolation.level": "committed"}, "read_committed"),
+        ({"kafka.fetch.max.bytes": "0"}, "at least 1"),
+        ({"kafka.group.id": "a", "properties.group.id": "b"}, "leave one out"),
+        ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "3"}, "is more than"),
+        ({"maxTriggerDelay": "soon"}, "duration"),
+        ({"columns": "key,values"}, "There is no column values"),
+        ({"columns": "key", "includeHeaders": "true"}, "leaves headers out"),
+        ({"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "MAGIC"}, "MAGIC"),
+        (
+            {
+                "partition.discovery.interval.ms": "1000",
+                "scan.topic-partition-discovery.interval": "2 s",
+            },
+            "give one of the two",
+        ),
+        ({"partition.discovery.interval.ms": "abc"}, "partition.discovery.interval.ms"),
+        ({"scan.topic-partition-discovery.interval": "-5 min"}, "no duration"),
+    ],
+)
+def test_what_is_refused_and_what_the_sentence_says(given: dict[str, str], words: str) -> None:
+    assert words in refusal(BASE | given)
+
+
+def test_every_problem_is_shown_at_once_and_no_secret() -> None:
+    said = refusal(
+        {
+            "kafka.bootstrap.servers": "localhost:9092",
+            "kafka.security.protocol": "SASL_PLAINTEXT",
+            "kafka.sasl.mechanism": "PLAIN",
+            "kafka.sasl.jaas.config": 'X required username="u" password="hunter2";',
+            "minPartitions": "-1",
+            "nonsense": "1",
+        }
+    )
+    assert "minPartitions" in said
+    assert "nonsense" in said
+    assert "subscribe" in said
+    assert "hunter2" not in said
+
+
+def test_options_cross_to_the_tasks_and_hide_their_secrets() -> None:
+    secret = checked_options(
+        BASE
+        | {
+            "kafka.security.protocol": "SASL_PLAINTEXT",
+            "kafka.sasl.mechanism": "PLAIN",
+            "kafka.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            'username="u" password="hunter2";',
+        }
+    )
+    again = pickle.loads(pickle.dumps(secret))  # noqa: S301 (it is our own)
+    assert again.client == secret.client
+    assert "hunter2" not in repr(secret)
+
+
+def test_columns_are_in_the_order_of_the_source() -> None:
+    assert options(columns="value,key").read_columns == ("key", "value")
+    assert options(includeHeaders="true").read_columns[-1] == "headers"
+
+
+def test_e50_one_setting_of_two_names_for_the_interval() -> None:
+    assert options(**{"scan.topic-partition-discovery.interval": "30 s"}).interval_seconds() == 30.0
+    assert options(**{"partition.discovery.interval.ms": "-1"}).interval_seconds() is None
+
+
+def test_fail_on_data_loss_decides_where_nothing_more_exact_is_set() -> None:
+    careful = options().policies(Growth.PARTITIONS)
+    assert careful.recreated is RecreatedPolicy.FAIL
+    assert careful.removed is DataLossPolicy.FAIL
+    bold = options(failOnDataLoss="false").policies(Growth.PARTITIONS)
+    assert bold.recreated is RecreatedPolicy.RESTART
+    assert bold.truncated is DataLossPolicy.CONTINUE
+    mixed = options(
+        **{"failOnDataLoss": "false", "partition.discovery.on.recreated": "fail"}
+    ).policies(Growth.PARTITIONS)
+    assert mixed.recreated is RecreatedPolicy.FAIL

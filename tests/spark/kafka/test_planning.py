@@ -1,0 +1,103 @@
+"""How much a batch reads, and which task reads what."""
+
+from __future__ import annotations
+
+from hypothesis import given, strategies as st
+
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.spark.kafka.planning import FEW_TASKS, SMALL_RECORDS, OffsetRange, limited, tasks
+
+Backlog = dict[TopicPartition, tuple[int, int]]
+
+_BACKLOGS = st.dictionaries(
+    st.builds(TopicPartition, st.sampled_from("ab"), st.integers(0, 40)),
+    st.tuples(st.integers(0, 1000), st.integers(0, 500)).map(lambda pair: (pair[0], sum(pair))),
+    min_size=1,
+    max_size=30,
+)
+
+
+def _places(count: int) -> list[TopicPartition]:
+    return [TopicPartition("t", number) for number in range(count)]
+
+
+@given(_BACKLOGS, st.integers(1, 2000))
+def test_a_limit_is_reached_and_never_passed(backlog: Backlog, most: int) -> None:
+    ends = limited(backlog, most)
+    total = sum(end - start for start, end in backlog.values())
+    assert all(backlog[place][0] <= end <= backlog[place][1] for place, end in ends.items())
+    assert sum(ends[place] - start for place, (start, _) in backlog.items()) == min(total, most)
+
+
+@given(_BACKLOGS, st.integers(1, 100))
+def test_a_limit_that_is_at_least_the_number_of_partitions_moves_each(
+    backlog: Backlog, more: int
+) -> None:
+    ends = limited(backlog, len(backlog) + more)
+    assert all(ends[place] > start for place, (start, end) in backlog.items() if end > start)
+
+
+def test_shares_are_in_proportion_to_the_backlog() -> None:
+    one, two, three = _places(3)
+    ends = limited({one: (0, 9_000), two: (500, 1_500), three: (7, 8)}, 1_000)
+    assert sum(ends.values()) == 1_000 + 500 + 7
+    assert ends[three] == 8
+    assert abs(ends[one] - 899) <= 1
+
+
+def test_partitions_take_turns_where_the_limit_is_less_than_their_number() -> None:
+    backlog = {place: (0, 3) for place in _places(4)}
+    seen = set[TopicPartition]()
+    for _ in range(4):
+        ends = limited(backlog, 1)
+        seen |= {place for place, (start, _) in backlog.items() if ends[place] > start}
+        backlog = {place: (ends[place], end) for place, (_, end) in backlog.items()}
+    assert seen == set(backlog)
+
+
+_SIZES = st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 10**6)), max_size=100)
+
+
+@given(_SIZES, st.integers(0, 120), st.none() | st.integers(10_000, 10**6))
+def test_tasks_read_each_offset_once_and_in_order(
+    sizes: list[tuple[int, int]], at_least: int, most: int | None
+) -> None:
+    whole = [
+        OffsetRange(TopicPartition("t", number), start, start + size)
+        for number, (start, size) in enumerate(sizes)
+    ]
+    planned = tasks(whole, at_least=at_least, most_records=most)
+    pieces = [each for task in planned for each in task]
+    assert all(each.start < each.end for each in pieces)
+    assert most is None or all(each.size <= most for each in pieces)
+    joined = list[OffsetRange]()
+    for each in pieces:
+        if joined and joined[-1].place == each.place:
+            assert joined[-1].end == each.start
+            joined[-1] = joined[-1]._replace(end=each.end)
+        else:
+            joined.append(each)
+    assert joined == whole
+    assert len(planned) >= min(len(whole), FEW_TASKS)
+
+
+def test_many_small_ranges_share_tasks_and_few_do_not() -> None:
+    small = [OffsetRange(place, 0, 10) for place in _places(6_400)]
+    assert len(tasks(small)) == FEW_TASKS
+    assert len(tasks(small, at_least=500)) in range(450, 501)
+    assert len(tasks(small[:FEW_TASKS])) == FEW_TASKS
+
+
+def test_large_ranges_never_share() -> None:
+    large = [OffsetRange(place, 0, SMALL_RECORDS) for place in _places(200)]
+    assert len(tasks(large)) == 200
+
+
+def test_a_large_range_is_split() -> None:
+    (place,) = _places(1)
+    assert tasks([OffsetRange(place, 5, 15)], at_least=3) == [
+        (OffsetRange(place, 5, 8),),
+        (OffsetRange(place, 8, 11),),
+        (OffsetRange(place, 11, 15),),
+    ]
+    assert len(tasks([OffsetRange(place, 0, 10_001)], most_records=1_000)) == 11
