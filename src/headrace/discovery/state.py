@@ -81,17 +81,20 @@ class EnumeratorState:
 
     def to_json(self) -> str:
         """The text of this state; the same for equal states."""
+        return json.dumps(self.to_document(), separators=(",", ":"))
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object of this state, for those who write its text themselves; its keys are in order."""
         entries = groupby(sorted(self.partitions.items()), key=lambda entry: entry[0].topic)
         topics = {
             topic: _topic_object(self.topic_ids.get(topic), [(at.partition, one) for at, one in of])
             for topic, of in entries
         }
-        document = {
+        return {
             "version": VERSION,
             "initial_discovery_finished": self.initial_discovery_finished,
             "topics": topics,
         }
-        return json.dumps(document, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> EnumeratorState:
@@ -100,7 +103,16 @@ class EnumeratorState:
         Raises :class:`~headrace.connect.errors.TaskFailedError` with a sentence for anything else, a newer version included.
         """
         try:
-            return _parsed(json.loads(text))
+            document = json.loads(text)
+        except ValueError as error:
+            raise _refusal(f"this text is not one ({error})") from None
+        return cls.from_document(document)
+
+    @classmethod
+    def from_document(cls, document: object) -> EnumeratorState:
+        """The state whose ``to_document`` is *document*; raises as ``from_json`` does."""
+        try:
+            return _parsed(document)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise _refusal(f"this text is not one ({error})") from None
 
@@ -119,11 +131,13 @@ _KEYS: Final = frozenset({"id", *_POSITIONS, *_KINDS, *_OFFSETS})
 def _topic_object(topic_id: UUID | None, entries: list[tuple[int, PartitionState]]) -> object:
     written: dict[str, Any] = {"id": topic_id_text(topic_id)} if topic_id else {}
     for status in Status:
-        written[status.value] = {at: one.position for at, one in entries if one.status is status}
+        written[status.value] = {
+            str(at): one.position for at, one in entries if one.status is status
+        }
     for kind in Kind:
         written[kind.value] = [at for at, one in entries if one.kind is kind]
-    written["start"] = {at: one.start for at, one in entries if one.start is not None}
-    written["stop"] = {at: one.stop for at, one in entries if one.stop is not None}
+    written["start"] = {str(at): one.start for at, one in entries if one.start is not None}
+    written["stop"] = {str(at): one.stop for at, one in entries if one.stop is not None}
     return {key: value for key, value in written.items() if value}
 
 

@@ -37,16 +37,19 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def options(**given: str) -> KafkaSourceOptions:
+    """The options of a query that reads the topic ``t``."""
     return checked_options(BASE | given)
 
 
 def refusal(given: dict[str, str]) -> str:
+    """What the error says."""
     with pytest.raises(ConfigError) as caught:
         checked_options(given)
     return str(caught.value)
 
 
 def test_the_usual_is_to_read_everything_committed_from_the_beginning() -> None:
+    """Other than with Spark, which begins at the end and reads what is uncommitted."""
     usual = options()
     assert starting(usual) == EarliestOffsets()
     assert stopping(usual) == LatestOffsets()
@@ -64,6 +67,7 @@ def test_the_usual_is_to_read_everything_committed_from_the_beginning() -> None:
 
 
 def test_names_are_found_in_any_case_as_spark_hands_them_over() -> None:
+    """It knows them in lower case."""
     lowered = {key.lower(): value for key, value in (BASE | {"maxOffsetsPerTrigger": "7"}).items()}
     assert checked_options(lowered).max_offsets == 7
 
@@ -77,11 +81,13 @@ def test_names_are_found_in_any_case_as_spark_hands_them_over() -> None:
     ],
 )
 def test_what_is_read(given: dict[str, str], expected: object) -> None:
+    """By either word."""
     base = {"kafka.bootstrap.servers": "localhost:9092"}
     assert subscriber_of(checked_options(base | given)) == expected
 
 
 def test_a_pattern_is_the_whole_name_in_both_words() -> None:
+    """Spark itself searches in the name."""
     base = {"kafka.bootstrap.servers": "localhost:9092"}
     for word in ("subscribePattern", "topic-pattern"):
         found = subscriber_of(checked_options(base | {word: "t.*"}))
@@ -133,10 +139,12 @@ def test_a_pattern_is_the_whole_name_in_both_words() -> None:
     ],
 )
 def test_where_a_query_begins(given: dict[str, str], expected: object) -> None:
+    """Spark's words and Flink's."""
     assert starting(checked_options(BASE | given)) == expected
 
 
 def test_where_a_read_ends() -> None:
+    """As where it begins."""
     assert stopping(options(endingTimestamp="8")) == TimestampsByPartition({}, otherwise=8)
     ends = checked_options(BASE | {"endingOffsets": '{"t":{"0":-1}}'})
     assert stopping(ends) == SpecifiedOffsets({T0: -1}, OffsetResetStrategy.EARLIEST)
@@ -183,10 +191,12 @@ def test_where_a_read_ends() -> None:
     ],
 )
 def test_what_is_refused_and_what_the_sentence_says(given: dict[str, str], words: str) -> None:
+    """A word that has no effect is worse than an error."""
     assert words in refusal(BASE | given)
 
 
 def test_every_problem_is_shown_at_once_and_no_secret() -> None:
+    """One run of a query shows them all."""
     said = refusal(
         {
             "kafka.bootstrap.servers": "localhost:9092",
@@ -204,6 +214,7 @@ def test_every_problem_is_shown_at_once_and_no_secret() -> None:
 
 
 def test_options_cross_to_the_tasks_and_hide_their_secrets() -> None:
+    """They are pickled with the reader."""
     secret = checked_options(
         BASE
         | {
@@ -213,22 +224,25 @@ def test_options_cross_to_the_tasks_and_hide_their_secrets() -> None:
             'username="u" password="hunter2";',
         }
     )
-    again = pickle.loads(pickle.dumps(secret))  # noqa: S301 (it is our own)
+    again = pickle.loads(pickle.dumps(secret))
     assert again.client == secret.client
     assert "hunter2" not in repr(secret)
 
 
 def test_columns_are_in_the_order_of_the_source() -> None:
+    """Whatever order they are named in."""
     assert options(columns="value,key").read_columns == ("key", "value")
     assert options(includeHeaders="true").read_columns[-1] == "headers"
 
 
 def test_e50_one_setting_of_two_names_for_the_interval() -> None:
+    """In milliseconds, or as a duration."""
     assert options(**{"scan.topic-partition-discovery.interval": "30 s"}).interval_seconds() == 30.0
     assert options(**{"partition.discovery.interval.ms": "-1"}).interval_seconds() is None
 
 
 def test_fail_on_data_loss_decides_where_nothing_more_exact_is_set() -> None:
+    """A topic that was created again is read from its beginning: nothing of it has been read."""
     careful = options().policies(Growth.PARTITIONS)
     assert careful.recreated is RecreatedPolicy.FAIL
     assert careful.removed is DataLossPolicy.FAIL

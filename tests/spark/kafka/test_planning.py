@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.spark.kafka.planning import FEW_TASKS, SMALL_RECORDS, OffsetRange, limited, tasks
@@ -23,6 +24,7 @@ def _places(count: int) -> list[TopicPartition]:
 
 @given(_BACKLOGS, st.integers(1, 2000))
 def test_a_limit_is_reached_and_never_passed(backlog: Backlog, most: int) -> None:
+    """Whatever the backlog."""
     ends = limited(backlog, most)
     total = sum(end - start for start, end in backlog.values())
     assert all(backlog[place][0] <= end <= backlog[place][1] for place, end in ends.items())
@@ -33,11 +35,13 @@ def test_a_limit_is_reached_and_never_passed(backlog: Backlog, most: int) -> Non
 def test_a_limit_that_is_at_least_the_number_of_partitions_moves_each(
     backlog: Backlog, more: int
 ) -> None:
+    """A small one does not wait for the large ones."""
     ends = limited(backlog, len(backlog) + more)
     assert all(ends[place] > start for place, (start, end) in backlog.items() if end > start)
 
 
 def test_shares_are_in_proportion_to_the_backlog() -> None:
+    """So all partitions catch up at the same time."""
     one, two, three = _places(3)
     ends = limited({one: (0, 9_000), two: (500, 1_500), three: (7, 8)}, 1_000)
     assert sum(ends.values()) == 1_000 + 500 + 7
@@ -46,7 +50,8 @@ def test_shares_are_in_proportion_to_the_backlog() -> None:
 
 
 def test_partitions_take_turns_where_the_limit_is_less_than_their_number() -> None:
-    backlog = {place: (0, 3) for place in _places(4)}
+    """Which follows from the offsets alone."""
+    backlog = dict.fromkeys(_places(4), (0, 3))
     seen = set[TopicPartition]()
     for _ in range(4):
         ends = limited(backlog, 1)
@@ -62,6 +67,7 @@ _SIZES = st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 10**6)), max_s
 def test_tasks_read_each_offset_once_and_in_order(
     sizes: list[tuple[int, int]], at_least: int, most: int | None
 ) -> None:
+    """However ranges are split and put together."""
     whole = [
         OffsetRange(TopicPartition("t", number), start, start + size)
         for number, (start, size) in enumerate(sizes)
@@ -82,6 +88,7 @@ def test_tasks_read_each_offset_once_and_in_order(
 
 
 def test_many_small_ranges_share_tasks_and_few_do_not() -> None:
+    """Starting a task costs more than reading ten records."""
     small = [OffsetRange(place, 0, 10) for place in _places(6_400)]
     assert len(tasks(small)) == FEW_TASKS
     assert len(tasks(small, at_least=500)) in range(450, 501)
@@ -89,11 +96,13 @@ def test_many_small_ranges_share_tasks_and_few_do_not() -> None:
 
 
 def test_large_ranges_never_share() -> None:
+    """They are worth a task each."""
     large = [OffsetRange(place, 0, SMALL_RECORDS) for place in _places(200)]
     assert len(tasks(large)) == 200
 
 
 def test_a_large_range_is_split() -> None:
+    """By either number."""
     (place,) = _places(1)
     assert tasks([OffsetRange(place, 5, 15)], at_least=3) == [
         (OffsetRange(place, 5, 8),),

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from headrace.spark.engine import SparkEngine
 
@@ -32,14 +29,17 @@ class Topics:
         self._written: list[str] = []
 
     def create(self, name: str, partitions: int = 1) -> str:
+        """A topic whose name no other test has."""
         topic = f"{self.prefix}-{name}"
         self._admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result()
         return topic
 
     def grow(self, topic: str, partitions: int) -> None:
+        """Until it has *partitions*."""
         self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result()
 
     def delete(self, topic: str) -> None:
+        """Returns when the broker has said so."""
         self._admin.delete_topics([topic])[topic].result()
 
     def write(self, topic: str, number: int, partition: int = 0) -> list[str]:
@@ -55,6 +55,7 @@ class Topics:
 
 @pytest.fixture
 def topics(bootstrap: str) -> Topics:
+    """On the broker that all tests share."""
     return Topics(bootstrap)
 
 
@@ -82,6 +83,7 @@ class Table:
         return query
 
     def start(self, **more: str) -> StreamingQuery:
+        """Read on and on."""
         return self._writer(more).trigger(processingTime="200 milliseconds").start()
 
     def values(self) -> list[str]:
@@ -90,7 +92,7 @@ class Table:
             return []
         return [row.value for row in self._spark.read.text(str(self._folder / "table")).collect()]
 
-    def _writer(self, more: dict[str, str]) -> Any:
+    def _writer(self, more: dict[str, str]) -> DataStreamWriter:
         frame = stream(self._spark, self._options | more)
         return (
             frame.selectExpr("cast(value as string) as value")
@@ -101,12 +103,14 @@ class Table:
 
 
 def stream(spark: SparkSession, options: dict[str, str]) -> DataFrame:
+    """The source, not started."""
     return spark.readStream.format("headrace-kafka").options(**options).load()
 
 
 def test_a_new_topic_is_read_from_its_beginning_and_then_on(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
+    """With a restart in between."""
     topic = topics.create("one", 2)
     first = topics.write(topic, 500) + topics.write(topic, 300, partition=1)
     table = Table(
@@ -120,6 +124,7 @@ def test_a_new_topic_is_read_from_its_beginning_and_then_on(
 
 
 def test_the_columns_of_a_bounded_read(spark: SparkSession, topics: Topics) -> None:
+    """As in Spark's own source, nulls and empty bytes apart."""
     topic = topics.create("columns")
     producer = Producer({"bootstrap.servers": topics.bootstrap})
     producer.produce(

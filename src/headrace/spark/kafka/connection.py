@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 
 from headrace.connect.errors import ConnectError
@@ -30,7 +30,7 @@ def _fetching(
 
 
 @contextmanager
-def fetching(options: KafkaSourceOptions, ranges: Collection[FetchRange]) -> Iterator[Fetcher]:
+def fetching(options: KafkaSourceOptions, ranges: Collection[FetchRange]) -> Generator[Fetcher]:
     """Fetches *ranges* on connections that stay open for the next task; not after an error of which nothing is known."""
     fetcher = _fetching(_key(options), options.fetch_settings)
     fetcher.add(ranges)

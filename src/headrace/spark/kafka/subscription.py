@@ -32,6 +32,7 @@ _NAMED: Final[Mapping[str, Callable[[], OffsetsInitializer]]] = {
     "earliest-offset": EarliestOffsets,
     "latest-offset": LatestOffsets,
 }
+_KEYS: Final = {"starting offsets": "startingOffsets", "stopping offsets": "endingOffsets"}
 _COMMITTED: Final = ("committed", "group-offsets")
 _SPECIFIC: Final = re.compile(r"\s*partition:(\d+)\s*,\s*offset:(\d+)\s*")
 _LEAST: Final = -3
@@ -64,14 +65,10 @@ class TimestampsByPartition:
             raise TaskFailedError(
                 f"{late[0]} has no record as late as {times[late[0]]} ms, and startingOffsetsByTimestampStrategy is error."
             )
-        return {
-            place: EARLIEST
-            if place not in found
-            else ends[place]
-            if found[place] is None
-            else found[place]
-            for place in partitions
-        }
+        offsets = dict.fromkeys(partitions, EARLIEST)
+        for place, offset in found.items():
+            offsets[place] = ends[place] if offset is None else offset
+        return offsets
 
 
 def checked_options(given: Mapping[str, str]) -> KafkaSourceOptions:
@@ -85,7 +82,7 @@ def checked_options(given: Mapping[str, str]) -> KafkaSourceOptions:
         initializer_problems(starting(options), stopping(options), group_id=options.group_id)
     )
     if problems:
-        raise ConfigError(problems, where=WHERE)
+        raise ConfigError([(_KEYS[what], sentence) for what, sentence in problems], where=WHERE)
     return options
 
 
