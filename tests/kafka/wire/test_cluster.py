@@ -1,0 +1,339 @@
+"""What a reader asks a cluster, of brokers that a test scripts."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from doubles.scripted_broker import (
+    ListOffsetsResponse,
+    MetadataResponse,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+    Received,
+    SaslAuthenticateResponse,
+    SaslHandshakeResponse,
+    ScriptedCluster,
+)
+from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import (
+    EARLIEST,
+    LATEST,
+    Cluster,
+    IsolationLevel,
+    ListedOffset,
+    PartitionMetadata,
+)
+from headrace.kafka.wire.error_codes import (
+    LEADER_NOT_AVAILABLE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    error_code,
+)
+from headrace.kafka.wire.settings import WireSettings
+
+T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
+LOGIN = {
+    "sasl_mechanism": "PLAIN",
+    "security_protocol": "SASL_SSL",
+    "sasl_plain_username": "me",
+    "sasl_plain_password": "canary",
+}
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedCluster]:
+    """Two brokers, and a topic of three partitions."""
+    with ScriptedCluster(T0, T1, T2, nodes=2) as made:
+        made.bounds = {T0: (0, 10), T1: (5, 20), T2: (7, 30)}
+        made.leaders[T2] = 2
+        yield made
+
+
+@pytest.fixture
+def client(scripted: ScriptedCluster) -> Iterator[Cluster]:
+    """A client of theirs."""
+    made = scripted.cluster()
+    yield made
+    made.close()
+
+
+def soon(seconds: float = 20) -> Deadline:
+    """Time enough."""
+    return Deadline.after(seconds)
+
+
+def test_topics_come_with_their_ids_and_leaders(scripted: ScriptedCluster, client: Cluster) -> None:
+    """And with the brokers' addresses."""
+    found = client.metadata(["t"], soon())
+
+    assert scripted.brokers[2].address == found.brokers[2]
+    assert scripted.ids["t"] == found.topics["t"].topic_id
+    assert PartitionMetadata(2, 2, 7, None) == found.topics["t"].partitions[2]
+
+
+def test_a_partition_without_a_leader_is_answered_as_such(
+    scripted: ScriptedCluster, client: Cluster
+) -> None:
+    """In metadata as in offsets, and at once."""
+    scripted.leaders[T1] = -1
+    began = time.monotonic()
+    found = client.list_offsets({T0: LATEST, T1: LATEST}, soon())
+
+    assert ListedOffset(10, -1, 7) == found[T0]
+    assert found[T1].offset is None
+    assert LEADER_NOT_AVAILABLE == found[T1].error
+    assert client.metadata(["t"], soon()).topics["t"].partitions[1].leader is None
+    assert time.monotonic() - began < 5
+
+
+def test_a_topic_that_is_not_there_is_answered_as_such(client: Cluster) -> None:
+    """As is a partition that it does not have."""
+    missing = TopicPartition("missing", 0), TopicPartition("t", 9)
+    found = client.list_offsets(dict.fromkeys(missing, EARLIEST), soon())
+
+    for place in missing:
+        assert UNKNOWN_TOPIC_OR_PARTITION == found[place].error
+
+
+def test_topics_are_never_created(scripted: ScriptedCluster, client: Cluster) -> None:
+    """Whatever the broker's auto.create.topics.enable says."""
+    client.metadata(None, soon())
+    client.metadata(["missing"], soon())
+    client.list_offsets({TopicPartition("missing", 0): LATEST}, soon())
+    asked = scripted.brokers[1].named("Metadata") + scripted.brokers[2].named("Metadata")
+
+    assert len(asked) >= 3
+    assert not any(each.allow_auto_topic_creation for each in asked)
+
+
+def test_a_broker_that_could_create_topics_all_the_same_is_refused() -> None:
+    """Before Kafka 0.11 the request could not say so."""
+    with ScriptedCluster(T0, versions={3: (0, 3)}) as scripted:
+        client = scripted.cluster()
+        with pytest.raises(TaskFailedError, match=r"version 0\.11"):
+            client.metadata(["t"], soon())
+        client.close()
+
+
+def test_each_leader_gets_one_request(scripted: ScriptedCluster, client: Cluster) -> None:
+    """For all of its partitions, with the reader's isolation level."""
+    found = client.list_offsets(
+        dict.fromkeys((T0, T1, T2), LATEST), soon(), isolation=IsolationLevel.READ_COMMITTED
+    )
+    asked = [scripted.brokers[node].named("ListOffsets") for node in (1, 2)]
+
+    assert {T0: 10, T1: 20, T2: 30} == {place: each.offset for place, each in found.items()}
+    assert [1, 1] == [len(each) for each in asked]
+    assert {1} == {each[0].isolation_level for each in asked}
+
+
+def test_a_leader_that_has_moved_is_found(scripted: ScriptedCluster, client: Cluster) -> None:
+    """Others' answers are kept meanwhile."""
+    client.metadata(["t"], soon())
+    scripted.leaders[T1] = 2
+    found = client.list_offsets(dict.fromkeys((T0, T1, T2), EARLIEST), soon())
+
+    assert {T0: 0, T1: 5, T2: 7} == {place: each.offset for place, each in found.items()}
+    assert 1 == len(scripted.brokers[1].named("ListOffsets"))
+
+
+def test_a_leader_that_is_gone_is_waited_for_until_the_deadline(
+    scripted: ScriptedCluster, client: Cluster
+) -> None:
+    """And then said to be away; there are no offsets without it."""
+    client.metadata(["t"], soon())
+    scripted.brokers[2].stop()
+
+    with pytest.raises(RetriableError, match="did not answer"):
+        client.list_offsets({T0: LATEST, T2: LATEST}, soon(1))
+
+
+def test_an_error_that_remains_is_answered(scripted: ScriptedCluster, client: Cluster) -> None:
+    """Of its partition only."""
+    plain = scripted.list_offsets
+
+    def with_error(node: int, received: Received) -> ListOffsetsResponse:
+        answer = plain(node, received)
+        for each in (one for topic in answer.topics for one in topic.partitions):
+            each.error_code = 78 if each.partition_index == 1 else each.error_code
+        return answer
+
+    scripted.scripts["ListOffsets"] = with_error
+    found = client.list_offsets({T0: LATEST, T1: LATEST}, soon(0.3))
+
+    assert 10 == found[T0].offset
+    assert error_code(78) == found[T1].error
+
+
+def test_a_partition_that_one_may_not_read_is_answered_as_such(
+    scripted: ScriptedCluster, client: Cluster
+) -> None:
+    """Without another try."""
+    scripted.errors["t"] = 29
+    found = client.list_offsets({T0: LATEST}, soon())
+
+    assert error_code(29) == found[T0].error
+    assert [] == scripted.brokers[1].named("ListOffsets")
+
+
+def test_another_broker_is_asked_when_the_first_is_away(scripted: ScriptedCluster) -> None:
+    """Of those that were configured."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        away = closed.getsockname()
+    addresses = (away, scripted.brokers[2].address)
+    client = Cluster(WireSettings(addresses=addresses, client_id="test"))
+
+    assert "t" in client.metadata(None, soon()).topics
+    client.close()
+
+
+def test_a_broker_that_returns_is_asked_again(scripted: ScriptedCluster, client: Cluster) -> None:
+    """A connection that was closed meanwhile is made again."""
+    client.metadata(["t"], soon())
+    left = iter([None])
+
+    def once_closed(node: int, received: Received) -> MetadataResponse | None:
+        return next(left, scripted.metadata(node, received))
+
+    scripted.scripts["Metadata"] = once_closed
+
+    assert "t" in client.metadata(["t"], soon()).topics
+
+
+def test_a_deadline_is_kept() -> None:
+    """With a sentence that says what was asked, and why there is no answer."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        away = closed.getsockname()
+    client = Cluster(WireSettings(addresses=(away,), client_id="test"))
+    began = time.monotonic()
+
+    with pytest.raises(RetriableError, match=r"metadata of its topics in time: .*refused"):
+        client.metadata(None, soon(0.5))
+    assert time.monotonic() - began < 3
+
+
+def test_a_wrong_password_says_so_at_once(scripted: ScriptedCluster) -> None:
+    """And does not show it."""
+    scripted.scripts["SaslHandshake"] = SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"])
+    scripted.scripts["SaslAuthenticate"] = SaslAuthenticateResponse(
+        error_code=58, error_message="Invalid username or password", auth_bytes=b""
+    )
+    client = scripted.cluster(login=LOGIN)
+    began = time.monotonic()
+
+    with pytest.raises(TaskFailedError, match=r"Invalid username or password.* sasl\.") as refused:
+        client.metadata(None, soon())
+    assert time.monotonic() - began < 5
+    assert "canary" not in str(refused.value)
+
+
+def committed(received: Received, offset: int, *, code: int = 0) -> OffsetFetchResponse:
+    """One partition's committed offset, in the form of the request's version."""
+    numbered: dict[str, Any] = {
+        "partition_index": 0,
+        "committed_offset": offset,
+        "committed_leader_epoch": -1,
+        "metadata": "",
+        "error_code": 0,
+    }
+    if received.version < 8:
+        kind = OffsetFetchResponse.OffsetFetchResponseTopic
+        part = kind.OffsetFetchResponsePartition(**numbered)
+        return OffsetFetchResponse(topics=[kind(name="t", partitions=[part])], error_code=code)
+    group = OffsetFetchResponse.OffsetFetchResponseGroup
+    kind = group.OffsetFetchResponseTopics
+    part = kind.OffsetFetchResponsePartitions(**numbered)
+    topics = [kind(name="t", partitions=[part])]
+    return OffsetFetchResponse(groups=[group(group_id="g", topics=topics, error_code=code)])
+
+
+@pytest.mark.parametrize("version", [1, 5, 7, 8, 9])
+def test_offsets_that_a_group_has_committed(version: int) -> None:
+    """In every form of the answer; a partition without one has none."""
+    with ScriptedCluster(T0, T1, versions={9: (0, version)}) as scripted:
+        scripted.scripts["OffsetFetch"] = lambda _, received: committed(received, 42)
+        client = scripted.cluster()
+
+        assert {T0: 42, T1: None} == client.committed_offsets("g", [T0, T1], soon())
+        client.close()
+
+
+@pytest.mark.parametrize("code", [14, 15, 16, 88])
+def test_a_coordinator_that_moves_or_loads_is_waited_for(code: int) -> None:
+    """As are offsets in a transaction that is open."""
+    with ScriptedCluster(T0, nodes=2) as scripted:
+        codes = iter([code])
+
+        def answer(_: int, received: Received) -> OffsetFetchResponse:
+            scripted.coordinator = 2
+            return committed(received, 42, code=next(codes, 0))
+
+        scripted.scripts["OffsetFetch"] = answer
+        client = scripted.cluster()
+
+        assert {T0: 42} == client.committed_offsets("g", [T0], soon())
+        client.close()
+
+
+@pytest.mark.parametrize(("code", "advice"), [(25, "no consumer has joined"), (30, "on the group")])
+def test_a_commit_that_is_refused_says_why(code: int, advice: str) -> None:
+    """With the group's name and the partition's."""
+    with ScriptedCluster(T0) as scripted:
+        kind = OffsetCommitResponse.OffsetCommitResponseTopic
+        part = kind.OffsetCommitResponsePartition(partition_index=0, error_code=code)
+        scripted.scripts["OffsetCommit"] = OffsetCommitResponse(
+            throttle_time_ms=0, topics=[kind(name="t", partitions=[part])]
+        )
+        client = scripted.cluster()
+
+        with pytest.raises(TaskFailedError, match=f"'g'.*t-0.*{advice}"):
+            client.commit_offsets("g", {T0: 5}, soon())
+        client.close()
+
+
+def test_nothing_to_ask_needs_no_broker() -> None:
+    """Of logs and of groups."""
+    nowhere = Cluster(WireSettings(addresses=(("127.0.0.1", 1),), client_id="test"))
+    nowhere.commit_offsets("g", {}, soon(0))
+
+    assert {} == nowhere.list_offsets({}, soon(0))
+    assert {} == nowhere.committed_offsets("g", [], soon(0))
+
+
+def test_ten_thousand_partitions_are_cheap() -> None:
+    """Metadata and offsets of all of them cost less CPU than one would notice."""
+    places = [TopicPartition(f"t{n // 100}", n % 100) for n in range(10_000)]
+    with ScriptedCluster(*places) as scripted:
+        scripted.ids = {f"t{n}": UUID(int=n + 1) for n in range(100)}
+        canned: dict[str, Any] = {}
+
+        def once(name: str) -> Any:  # noqa: ANN401
+            """The first answer again: what the test's own side costs must not count."""
+            plain = {"Metadata": scripted.metadata, "ListOffsets": scripted.list_offsets}[name]
+
+            def script(node: int, received: Received) -> Any:  # noqa: ANN401
+                if name not in canned:
+                    canned[name] = plain(node, received)
+                return canned[name]
+
+            return script
+
+        scripted.scripts |= {name: once(name) for name in ("Metadata", "ListOffsets")}
+        client = scripted.cluster()
+        wanted = dict.fromkeys(places, LATEST)
+        client.list_offsets(wanted, soon())
+        began = time.thread_time()
+        found = client.list_offsets(wanted, soon())
+        spent = time.thread_time() - began
+        client.close()
+
+    assert len(places) == len(found)
+    assert all(each.error is None for each in found.values())
+    assert spent < 1.0

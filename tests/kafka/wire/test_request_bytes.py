@@ -1,0 +1,161 @@
+"""The bytes of every request that we send, in every version: the library that encodes them promises no such thing.
+
+A line of ``request_bytes.txt`` is a request's name, its version, and its bytes without their length. When a test fails after an
+upgrade of kafka-python, compare with https://kafka.apache.org/protocol before a line is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+import pytest
+
+from doubles.scripted_broker import (
+    InitProducerIdResponse,
+    ListTransactionsResponse,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+    SaslAuthenticateResponse,
+    SaslHandshakeResponse,
+    ScriptedCluster,
+)
+from headrace.kafka.client_config import producer_config
+from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.transaction_coordinator import ProducerIdentity, TransactionCoordinator
+from headrace.kafka.wire.cluster import EARLIEST, LATEST, Cluster
+from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
+
+EXPECTED = Path(__file__).with_name("request_bytes.txt")
+T0, T1 = TopicPartition("first", 0), TopicPartition("second", 1)
+IDS = {"first": UUID(int=0x0123456789), "second": UUID(int=0x9876543210)}
+LOGIN = {
+    "sasl_mechanism": "PLAIN",
+    "security_protocol": "SASL_SSL",
+    "sasl_plain_username": "user",
+    "sasl_plain_password": "password",
+}
+
+
+def soon() -> Deadline:
+    """Time enough."""
+    return Deadline.after(20)
+
+
+def read_metadata(cluster: Cluster) -> None:
+    """Of all topics, and of some."""
+    cluster.metadata(None, soon())
+    cluster.metadata(["second", "first"], soon())
+
+
+def fetch(cluster: Cluster) -> None:
+    """Two partitions of two topics."""
+    ranges = [FetchRange(place=place, start=0, end=1) for place in (T0, T1)]
+    fetcher = Fetcher(cluster, ranges, FetchSettings())
+    while not fetcher.finished:
+        fetcher.poll(soon())
+    fetcher.close()
+
+
+def list_offsets(cluster: Cluster) -> None:
+    """The start of a log, and the end of another."""
+    cluster.list_offsets({T0: EARLIEST, T1: LATEST}, soon())
+
+
+def committed(cluster: Cluster) -> None:
+    """Of two partitions."""
+    cluster.committed_offsets("group", [T0, T1], soon())
+
+
+def commit(cluster: Cluster) -> None:
+    """Of two partitions."""
+    cluster.commit_offsets("group", {T0: 1, T1: 2**40}, soon())
+
+
+def take_and_prove(cluster: Cluster) -> None:
+    """An id of a transactional producer, and all that there are."""
+    host, port = cluster.settings.addresses[0]
+    config = producer_config({"bootstrap.servers": f"{host}:{port}", "client.id": "test"})
+    coordinator = TransactionCoordinator(config)
+    coordinator.take("id", soon())
+    coordinator.prove("id", ProducerIdentity(producer_id=5, epoch=6), soon())
+    coordinator.transactional_ids(soon())
+    coordinator.close()
+
+
+class Call(NamedTuple):
+    """What sends a request, and the versions in which it does."""
+
+    play: Callable[[Cluster], None]
+    key: int
+    least: int
+    most: int
+
+
+CALLS = {
+    "ApiVersions": Call(read_metadata, 18, 0, 0),
+    "Fetch": Call(fetch, 1, 4, 17),
+    "FindCoordinator": Call(committed, 10, 1, 3),
+    "InitProducerId": Call(take_and_prove, 22, 3, 4),
+    "ListOffsets": Call(list_offsets, 2, 2, 8),
+    "ListTransactions": Call(take_and_prove, 66, 0, 0),
+    "Metadata": Call(read_metadata, 3, 4, 12),
+    "OffsetCommit": Call(commit, 8, 2, 9),
+    "OffsetFetch": Call(committed, 9, 1, 9),
+    "SaslAuthenticate": Call(read_metadata, 36, 0, 1),
+    "SaslHandshake": Call(read_metadata, 17, 1, 1),
+}
+VERSIONS = [
+    (name, version) for name, call in CALLS.items() for version in range(call.least, call.most + 1)
+]
+
+
+def sent(name: str, version: int) -> list[str]:
+    """The requests of that name that are sent to a broker whose newest version this is, as they are in the file."""
+    call = CALLS[name]
+    with ScriptedCluster(T0, T1, versions={call.key: (0, version)}) as scripted:
+        scripted.ids = dict(IDS)
+        for place in (T0, T1):
+            scripted.append(place, 0)
+        scripted.scripts |= {
+            "InitProducerId": InitProducerIdResponse(
+                throttle_time_ms=0, error_code=0, producer_id=5, producer_epoch=6
+            ),
+            "ListTransactions": ListTransactionsResponse(
+                throttle_time_ms=0, error_code=0, unknown_state_filters=[], transaction_states=[]
+            ),
+            "OffsetCommit": OffsetCommitResponse(throttle_time_ms=0, topics=[]),
+            "OffsetFetch": OffsetFetchResponse(
+                throttle_time_ms=0, error_code=0, topics=[], groups=[]
+            ),
+            "SaslHandshake": SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"]),
+            "SaslAuthenticate": SaslAuthenticateResponse(
+                error_code=0, error_message=None, auth_bytes=b"", session_lifetime_ms=0
+            ),
+        }
+        cluster = scripted.cluster(login=LOGIN if name.startswith("Sasl") else None)
+        call.play(cluster)
+        cluster.close()
+        frames = [each for each in scripted.brokers[1].received if each.name == name]
+    assert {version} == {each.version for each in frames}
+    return [f"{name} {version} {each.frame.hex()}" for each in frames]
+
+
+@pytest.mark.parametrize(("name", "version"), VERSIONS)
+def test_a_request_has_these_bytes(name: str, version: int) -> None:
+    """In this version."""
+    expected = [
+        line for line in EXPECTED.read_text().splitlines() if line.startswith(f"{name} {version} ")
+    ]
+
+    assert expected == sent(name, version)
+
+
+def test_no_request_is_forgotten() -> None:
+    """Those that are sent for one of these calls are among them, and each has its bytes."""
+    named = {tuple(line.split()[:2]) for line in EXPECTED.read_text().splitlines()}
+
+    assert {(name, str(version)) for name, version in VERSIONS} == named
