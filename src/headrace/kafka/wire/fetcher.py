@@ -136,6 +136,10 @@ class TopicMissingError(TaskFailedError):
         )
 
 
+LOST: Final = (OffsetOutOfRangeError, TopicRecreatedError, TopicMissingError)
+"""What a fetcher raises when what was to be read is gone: a policy decides. Each has the *place*."""
+
+
 class Fetcher:
     """Fetches ranges of partitions, one request in flight for each leader. One thread uses it.
 

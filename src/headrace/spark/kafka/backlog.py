@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from headrace.spark.kafka.connection import discoverer_of, offsets_of
 from headrace.spark.kafka.options import KafkaSourceOptions
 from headrace.spark.kafka.planning import limited
 from headrace.spark.kafka.reading import lost
+from headrace.spark.kafka.record_sizes import RecordSizes, sampled
 from headrace.spark.kafka.subscription import subscriber_of
 
 _log = logging.getLogger(__name__)
@@ -47,12 +48,14 @@ class Backlog:
         offsets: Callable[[Deadline], PartitionOffsetsRetriever],
         policies: DiscoveryPolicies,
         *,
+        sizes: RecordSizes | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
         self._options = options
         self._discoverer = discoverer
         self._offsets = offsets
         self._policies = policies
+        self._sizes = sizes
         self._clock = clock
         self._ends: Offsets = {}
         self._position: Offsets = {}
@@ -150,12 +153,17 @@ class Backlog:
             backlog = {
                 place: (begin, min(end, begin + most)) for place, (begin, end) in backlog.items()
             }
-        shares = (
-            limited(backlog, options.max_offsets)
-            if options.max_offsets
-            else {place: end for place, (_, end) in backlog.items()}
-        )
-        return {**ends, **shares}
+        most = self._most(backlog)
+        shares = {place: end for place, (_, end) in backlog.items()}
+        return {**ends, **(shares if most is None else limited(backlog, most))}
+
+    def _most(self, backlog: Mapping[TopicPartition, tuple[int, int]]) -> int | None:
+        """How many offsets a batch has at most, ``None`` without a limit."""
+        options = self._options
+        if options.max_bytes is None or self._sizes is None:
+            return options.max_offsets
+        within = self._sizes.offsets_in(options.max_bytes, backlog)
+        return within if options.max_offsets is None else min(within, options.max_offsets)
 
 
 def backlog_of(options: KafkaSourceOptions) -> Backlog:
@@ -165,6 +173,7 @@ def backlog_of(options: KafkaSourceOptions) -> Backlog:
         discoverer_of(options, is_bounded=False),
         functools.partial(offsets_of, options),
         options.policies(subscriber_of(options).growth),
+        sizes=RecordSizes(functools.partial(sampled, options)),
     )
 
 

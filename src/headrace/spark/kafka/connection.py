@@ -30,9 +30,13 @@ def _fetching(
 
 
 @contextmanager
-def fetching(options: KafkaSourceOptions, ranges: Collection[FetchRange]) -> Generator[Fetcher]:
+def fetching(
+    options: KafkaSourceOptions,
+    ranges: Collection[FetchRange],
+    settings: FetchSettings | None = None,
+) -> Generator[Fetcher]:
     """Fetches *ranges* on connections that stay open for the next task; not after an error of which nothing is known."""
-    fetcher = _fetching(_key(options), options.fetch_settings)
+    fetcher = _fetching(_key(options), settings or options.fetch_settings)
     fetcher.add(ranges)
     try:
         yield fetcher

@@ -17,12 +17,11 @@ from headrace.kafka.batches.decoding import Decoding, decoded
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.fetcher import (
+    LOST,
     FetchedRecords,
     Fetcher,
     FetchRange,
     OffsetOutOfRangeError,
-    TopicMissingError,
-    TopicRecreatedError,
 )
 from headrace.spark.kafka.connection import fetching
 from headrace.spark.kafka.options import HEADERS, KafkaSourceOptions
@@ -35,7 +34,6 @@ _MICROSECONDS: Final = pa.scalar(1000, pa.int64())
 _HEADERS: Final = pa.list_(
     pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())]))
 )
-_LOST: Final = (OffsetOutOfRangeError, TopicMissingError, TopicRecreatedError)
 
 
 class KafkaInputPartition(InputPartition):
@@ -105,7 +103,7 @@ class RangeReader:
         while not fetcher.finished:
             try:
                 answers = fetcher.poll(Deadline.after(seconds))
-            except _LOST as error:
+            except LOST as error:
                 self._lost(wanted[error.place], error, fetcher)
                 continue
             if not answers and not fetcher.finished:
