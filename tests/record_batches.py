@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import cramjam
 import google_crc32c
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -16,7 +17,8 @@ from headrace.kafka.batches.headers import AbortedTransaction, batch_headers
 from headrace.kafka.topic_partition import TopicPartition
 
 PLACE = TopicPartition("orders", 3)
-GZIP = 1
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+COMPRESSIONS = (0, GZIP, SNAPPY, LZ4, ZSTD)
 Header = tuple[str, bytes | None]
 
 
@@ -64,12 +66,12 @@ def batch(
     producer_id: int = -1,
     transactional: bool = False,
     attributes: int = 0,
-    **fields: int,
+    fields: Mapping[str, int] | None = None,
 ) -> bytes:
     """One batch of *rows*; *attributes* are set besides, *fields* overwrite what is in the header."""
     builder = DefaultRecordBatchBuilder(
         magic=2,
-        compression_type=compression if compression == GZIP else 0,
+        compression_type=0,
         is_transactional=transactional,
         producer_id=producer_id,
         producer_epoch=0 if producer_id >= 0 else -1,
@@ -91,7 +93,31 @@ def batch(
     made[22] |= attributes
     if rows:
         made[23:27] = struct.pack(">i", rows[-1].offset - base)
-    return sealed(made, **fields)
+    made[22] |= compression
+    made[61:] = compressed(compression, bytes(made[61:]))
+    return sealed(made, **(fields or {}))
+
+
+def compressed(compression: int, records: bytes) -> bytes:
+    """The records of a batch as the client library compresses them."""
+    compress = {
+        0: bytes,
+        GZIP: cramjam.gzip.compress,
+        SNAPPY: cramjam.snappy.compress_raw,
+        LZ4: cramjam.lz4.compress,
+        ZSTD: cramjam.zstd.compress,
+    }
+    return bytes(compress[compression](records))
+
+
+def xerial(records: bytes, *, block_bytes: int = 32) -> bytes:
+    """The records of a batch as Java's snappy library frames them."""
+    blocks = [
+        bytes(cramjam.snappy.compress_raw(records[at : at + block_bytes]))
+        for at in range(0, len(records), block_bytes)
+    ]
+    framed = [struct.pack(">i", len(block)) + block for block in blocks]
+    return b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + b"".join(framed)
 
 
 FIELDS = {

@@ -77,7 +77,9 @@ def decoded(
     packed = _decompressed if any(header.compression for header in headers) else _in_place
     for is_old, run in groupby(wanted, key=lambda header: header.magic < NEWEST_MAGIC):
         if is_old:
-            reader = MessageReader(octets, place, how.check_crcs, how.max_batch_bytes)
+            reader = MessageReader(
+                octets, place, how.with_headers, how.check_crcs, how.max_batch_bytes
+            )
             found = reader.columns(run, start=start, end=end)
         else:
             groups = packed(octets, run, place, how)

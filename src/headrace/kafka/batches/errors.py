@@ -9,12 +9,14 @@ from headrace.kafka.topic_partition import TopicPartition
 class CorruptBatchError(TaskFailedError):
     """A record batch is damaged, or not one that Kafka's protocol allows; none of its records is handed out.
 
-    *place* is the partition, *offset* the base offset of the batch, or -1 when not even that can be read.
+    *place* is the partition, *offset* the base offset of the batch, or -1 when not even that can be read;
+    *reason* what contradicts what.
     """
 
     def __init__(self, place: TopicPartition, offset: int, reason: str) -> None:
         self.place = place
         self.offset = offset
+        self.reason = reason
         where = f"at offset {offset}" if offset >= 0 else "at an unknown offset"
         super().__init__(
             f"The record batch {where} of partition {place} is corrupt: {reason}. "

@@ -29,7 +29,6 @@ _OVERHEAD: Final = 12
 # Of a version 0 message, the smallest thing there is.
 _SMALLEST: Final = 14
 _SMALLEST_WITH_TIME: Final = 22
-_MAGIC: Final = 16
 _ABORT: Final = 0
 
 _COMPRESSION: Final = 0x07
@@ -106,7 +105,7 @@ def batch_headers(data: bytes | memoryview, place: TopicPartition) -> list[Batch
     """
     found: list[BatchHeader] = []
     position, last = 0, -1
-    while len(data) - position > _MAGIC:
+    while len(data) - position >= _PREFIX.size:
         header = _header(data, position, place)
         if header is None:
             break

@@ -15,9 +15,10 @@ from kafka.record.legacy_records import LegacyRecord, LegacyRecordBatch
 from headrace.kafka.batches.compression import decompressed
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.batches.headers import BatchHeader, batch_headers
-from headrace.kafka.batches.records import RECORDS
+from headrace.kafka.batches.records import HEADERS, RECORDS, RECORDS_WITH_HEADERS
 from headrace.kafka.topic_partition import TopicPartition
 
+_DOES_NOT_FIT: Final = "its key and value are not as long as the message"
 _ATTRIBUTES_AT: Final = 17
 _COMPRESSION: Final = 0x07
 _FIXED_BYTES: Final = (26, 34)
@@ -26,18 +27,22 @@ _LZ4_FLAGS_AT: Final = 4
 _LZ4_HAS_SIZE: Final = 0x08
 
 
+Row = tuple[int, int, int, bytes | None, bytes | None]
+
+
 class MessageReader(NamedTuple):
-    """Reads the messages of *place* in *octets*; a wrapper may hold *max_bytes*."""
+    """Reads the messages of *place* in *octets*; a wrapper may hold *max_bytes*. These formats have no headers."""
 
     octets: memoryview
     place: TopicPartition
+    with_headers: bool
     check_crcs: bool
     max_bytes: int
 
     def columns(
         self, headers: Iterable[BatchHeader], *, start: int, end: int | None
     ) -> Iterator[pa.RecordBatch]:
-        """The records of each of *headers*, in the columns ``RECORDS``, with offsets from *start* to before *end*."""
+        """The records of each of *headers*, with offsets from *start* to before *end*."""
         for header in headers:
             try:
                 rows = [
@@ -45,18 +50,25 @@ class MessageReader(NamedTuple):
                     for row in self._rows(header)
                     if start <= row[0] and (end is None or row[0] < end)
                 ]
-            except (ValueError, struct.error, CorruptBatchError) as error:
+            except CorruptBatchError as error:
+                # Offsets within a wrapper may count from its beginning.
+                raise CorruptBatchError(self.place, header.base_offset, error.reason) from error
+            except ValueError as error:
                 raise CorruptBatchError(self.place, header.base_offset, str(error)) from error
             if rows:
-                arrays = [
-                    pa.array(column, kind)
-                    for column, kind in zip(zip(*rows, strict=True), RECORDS.types, strict=True)
-                ]
-                yield pa.RecordBatch.from_arrays(arrays, schema=RECORDS)
+                yield self._batch(rows)
 
-    def _rows(
-        self, header: BatchHeader
-    ) -> Iterator[tuple[int, int, int, bytes | None, bytes | None]]:
+    def _batch(self, rows: list[Row]) -> pa.RecordBatch:
+        arrays = [
+            pa.array(column, kind)
+            for column, kind in zip(zip(*rows, strict=True), RECORDS.types, strict=True)
+        ]
+        if not self.with_headers:
+            return pa.RecordBatch.from_arrays(arrays, schema=RECORDS)
+        arrays.append(pa.nulls(len(rows), HEADERS))
+        return pa.RecordBatch.from_arrays(arrays, schema=RECORDS_WITH_HEADERS)
+
+    def _rows(self, header: BatchHeader) -> Iterator[Row]:
         outer = self._message(self.octets, header)
         if not header.compression:
             yield (
@@ -86,11 +98,14 @@ class MessageReader(NamedTuple):
         if self.check_crcs and not LegacyRecordBatch(message, header.magic).validate_crc():
             raise ValueError("its checksum does not fit")
         message[_ATTRIBUTES_AT] &= ~_COMPRESSION
-        record: LegacyRecord = next(iter(LegacyRecordBatch(message, header.magic)))
+        try:
+            record: LegacyRecord = next(iter(LegacyRecordBatch(message, header.magic)))
+        except struct.error as error:
+            raise ValueError(_DOES_NOT_FIT) from error
         # The library cuts off what does not fit, and takes no notice of what remains.
         size = _FIXED_BYTES[header.magic] + len(record.key or b"") + len(record.value or b"")
         if size != header.length:
-            raise ValueError("its key and value are not as long as the message")
+            raise ValueError(_DOES_NOT_FIT)
         return record
 
 

@@ -1,0 +1,168 @@
+"""Batches that are damaged, or lie: an error with the place, and never fewer records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.connect.errors import TaskFailedError
+from headrace.kafka.batches.decoding import Decoding
+from headrace.kafka.batches.errors import CorruptBatchError
+from headrace.kafka.batches.headers import AbortedTransaction, batch_headers, next_offset
+from record_batches import COMPRESSIONS, PLACE, Row, batch, read, sealed
+
+WRITTEN = [
+    Row(500, 1_700_000_000_000, b"k", b"v" * 70, [("h", b"1"), ("h", None)]),
+    Row(501, 1_700_000_000_007, None, b"", []),
+    Row(505, 1_699_999_999_000, b"", None, [("", b"")]),
+    Row(506, 1_700_000_300_000, b"key" * 30, b"value", []),
+]
+UNCHECKED = Decoding(with_headers=True, check_crcs=False, max_batch_bytes=1 << 20)
+
+
+def flipped(data: bytes) -> Iterator[bytes]:
+    """*data* with one bit, or all bits of a byte, the other way round."""
+    for at in range(len(data)):
+        for mask in (1, 2, 4, 8, 16, 32, 64, 128, 255):
+            damaged = bytearray(data)
+            damaged[at] ^= mask
+            yield bytes(damaged)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_flipped_bit_loses_no_record(compression: int) -> None:
+    """It is an error, or means a batch that has not come whole yet, or a base offset, which no checksum covers."""
+    data = batch(WRITTEN, compression=compression)
+
+    for damaged in flipped(data):
+        try:
+            if next_offset(batch_headers(damaged, PLACE), 0) == 0:
+                continue
+            found = read(damaged)
+        except CorruptBatchError:
+            continue
+        shift = found[0].offset - WRITTEN[0].offset
+        assert [row._replace(offset=row.offset + shift) for row in WRITTEN] == found
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_without_checksums_a_flipped_bit_does_no_harm(compression: int) -> None:
+    """It is an error, or well-formed rows, as many as the batch claims."""
+    data = batch(WRITTEN, compression=compression)
+
+    for damaged in flipped(data):
+        try:
+            found = read(damaged, how=UNCHECKED)
+        except CorruptBatchError:
+            continue
+        assert len(found) in (0, sum(one.record_count for one in batch_headers(damaged, PLACE)))
+
+
+LIES = {
+    "more records than there are": {"count": 5},
+    "fewer records than there are": {"count": 3},
+    "more records than offsets": {"count": 8},
+    "a negative count": {"count": -1},
+    "a last offset before its records": {"last_delta": 5},
+    "a negative last offset": {"last_delta": -1},
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_header_that_lies_is_refused(lie: dict[str, int]) -> None:
+    """Also with a checksum that fits, which a producer may have made."""
+    with pytest.raises(CorruptBatchError, match="at offset 500 of partition orders-3") as refused:
+        read(batch(WRITTEN, fields=lie))
+
+    assert (PLACE, 500) == (refused.value.place, refused.value.offset)
+    assert isinstance(refused.value, TaskFailedError)
+
+
+def with_records(octets: bytes, count: int) -> bytes:
+    """A batch that claims *count* records, with *octets* where they ought to be."""
+    made = bytearray(batch([Row(500 + number, 0, None, None) for number in range(count)]))
+    made[61:] = octets
+    return sealed(made)
+
+
+# length, attributes, timestamp delta, offset delta, key length, value length, header count
+RECORDS = {
+    "shorter than any record": bytes([10, 0, 0, 0, 1, 1]),
+    "a negative length": bytes([11, 0, 0, 0, 1, 1, 0]),
+    "a length beyond the batch": bytes([14, 0, 0, 0, 1, 1, 0]),
+    "a length that does not end": bytes([12, 0, 0, 0, 1, 1, 0, 255]),
+    "a length of 2 GiB": bytes([254, 255, 255, 255, 15, 0, 0, 0, 1, 1, 0]),
+    "a key beyond the record": bytes([12, 0, 0, 0, 4, 1, 0]),
+    "a key of 2 GiB": bytes([20, 0, 0, 0, 254, 255, 255, 255, 15, 1, 0]),
+    "a key of less than null": bytes([12, 0, 0, 0, 3, 1, 0]),
+    "a value beyond the record": bytes([12, 0, 0, 0, 1, 2, 0]),
+    "a value of less than null": bytes([12, 0, 0, 0, 1, 5, 0]),
+    "an offset before the batch": bytes([12, 0, 0, 1, 1, 1, 0]),
+    "an offset after the batch": bytes([12, 0, 0, 2, 1, 1, 0]),
+    "an offset of six bytes": bytes([22, 0, 0, 128, 128, 128, 128, 128, 0, 1, 1, 0]),
+    "a timestamp of eleven bytes": bytes([32, 0, *[128] * 10, 0, 0, 1, 1, 0]),
+    "bytes after the headers": bytes([14, 0, 0, 0, 1, 1, 0, 0]),
+    "no header count": bytes([12, 0, 0, 0, 1, 2, 65]),
+    "a negative header count": bytes([12, 0, 0, 0, 1, 1, 1]),
+    "more headers than bytes": bytes([12, 0, 0, 0, 1, 1, 2]),
+    "a header without a key": bytes([16, 0, 0, 0, 1, 1, 2, 1, 1]),
+    "a header beyond the record": bytes([16, 0, 0, 0, 1, 1, 2, 0, 2]),
+    "a header shorter than the rest": bytes([18, 0, 0, 0, 1, 1, 2, 0, 0, 0]),
+    "a header after a long key": bytes([18, 0, 0, 0, 1, 1, 2, 4, 65, 65]),
+}
+
+
+@pytest.mark.parametrize("octets", RECORDS.values(), ids=RECORDS)
+def test_a_record_that_lies_is_refused(octets: bytes) -> None:
+    """Alone, and after many that are right."""
+    right = [bytes([14, 0, 0, 2 * number, 1, 1, 2, 0, 1]) for number in range(40)]
+    right = [bytes([16]) + one[1:] for one in right]
+
+    with pytest.raises(CorruptBatchError, match="at offset 500 of partition orders-3"):
+        read(with_records(octets, 1))
+    with pytest.raises(CorruptBatchError, match="at offset 500 of partition orders-3"):
+        read(with_records(b"".join(right) + octets, 41))
+
+
+def test_offsets_that_do_not_increase_are_refused() -> None:
+    """Within a batch, and from one batch to the next."""
+    same = bytes([12, 0, 0, 0, 1, 1, 0])
+    with pytest.raises(CorruptBatchError, match="do not increase"):
+        read(with_records(same + same, 2))
+    with pytest.raises(CorruptBatchError, match="follows a batch that ends at offset 506"):
+        read(batch(WRITTEN) + batch(WRITTEN))
+
+
+def test_what_was_before_a_corrupt_batch_is_read() -> None:
+    """A reader that starts after it reads on: the advice in the message."""
+    damaged = bytearray(batch([Row(507, 0, b"k", b"v")]))
+    damaged[-3] ^= 1
+    after = batch([Row(510, 5, b"k", b"v")])
+    data = batch(WRITTEN) + bytes(damaged) + after
+
+    with pytest.raises(CorruptBatchError, match="at offset 507"):
+        read(data)
+    assert [Row(510, 5, b"k", b"v", [])] == read(after, start=508)
+
+
+def test_a_checksum_counts_before_anything_is_believed() -> None:
+    """A batch that seems empty, a marker, or one of an aborted transaction may be none of them."""
+    data = batch(WRITTEN, producer_id=7, transactional=True)
+    for at, mask in ((60, 4), (22, 0x20), (50, 7 ^ 9)):
+        damaged = bytearray(data)
+        damaged[at] ^= mask
+
+        with pytest.raises(CorruptBatchError, match="its checksum is"):
+            read(bytes(damaged), aborted=[AbortedTransaction(9, 0)])
+        assert [] == read(bytes(damaged), aborted=[AbortedTransaction(9, 0)], how=UNCHECKED)
+
+
+@pytest.mark.parametrize(("at", "value"), [(16, 3), (16, 255), (0, 128), (8, 255)])
+def test_a_prefix_that_cannot_be_one_is_refused(at: int, value: int) -> None:
+    """An unknown format, a negative offset, a negative length."""
+    damaged = bytearray(batch(WRITTEN))
+    damaged[at] = value
+
+    with pytest.raises(CorruptBatchError, match="of partition orders-3 is corrupt"):
+        batch_headers(bytes(damaged), PLACE)
