@@ -156,11 +156,12 @@ def read(
         columns.validate(full=True)
         assert columns.schema.equals(how.schema)
         assert len(columns)
-        found += _rows(columns)
+        found += rows_in(columns)
     return found
 
 
-def _rows(columns: pa.RecordBatch) -> list[Row]:
+def rows_in(columns: pa.RecordBatch) -> list[Row]:
+    """The records in *columns*."""
     return [
         Row(
             offset=row["offset"],
