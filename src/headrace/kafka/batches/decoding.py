@@ -39,13 +39,18 @@ class Decoding:
 
     *with_headers* adds the column of headers. *check_crcs* is ``check.crcs`` of Kafka's consumer. *group_bytes* is how
     many bytes of records are decompressed before they are handed out; what is handed out at a time has at most twice as many, and
-    when one batch alone is larger, as many as that. *max_batch_bytes* bounds what one batch may decompress to, at most 2 GiB.
+    when one batch alone is larger, as many as that. *max_batch_bytes* bounds what one batch may decompress to; it is below 2 GiB.
     """
 
     with_headers: bool = False
     check_crcs: bool = True
     group_bytes: int = 4 << 20
     max_batch_bytes: int = 1 << 30
+
+    def __post_init__(self) -> None:
+        # Arrow's offsets in a binary column have 32 bits.
+        assert 0 < self.group_bytes < 1 << 30
+        assert 0 < self.max_batch_bytes < 1 << 31
 
     @property
     def schema(self) -> pa.Schema:
@@ -68,10 +73,35 @@ def decoded(
     answer, empty for who reads uncommitted records. Transaction markers and aborted records are left out. No record batch is
     empty, and none shares memory with *data*, which may be overwritten once the iterator has ended.
 
-    Raises :class:`~headrace.kafka.batches.errors.CorruptBatchError` for a batch that contradicts itself or its checksum; what was
-    handed out before it is right.
+    Raises :class:`~headrace.kafka.batches.errors.CorruptBatchError` for a batch that contradicts itself or its checksum, after all
+    records before it have been handed out.
     """
     octets = memoryview(data)
+    position = start
+    try:
+        for columns in _decoded(octets, headers, place, how, start=start, end=end, aborted=aborted):
+            position = columns["offset"][-1].as_py() + 1
+            yield columns
+    except CorruptBatchError as error:
+        # Others that were decoded together with it are right.
+        before = [header for header in headers if header.last_offset < error.offset]
+        if before:
+            yield from decoded(
+                data, before, place=place, start=position, end=end, aborted=aborted, how=how
+            )
+        raise
+
+
+def _decoded(
+    octets: memoryview,
+    headers: Sequence[BatchHeader],
+    place: TopicPartition,
+    how: Decoding,
+    *,
+    start: int,
+    end: int | None,
+    aborted: Sequence[AbortedTransaction],
+) -> Iterator[pa.RecordBatch]:
     checked = _checked(octets, headers, place) if how.check_crcs else headers
     wanted = with_records(octets, checked, place=place, start=start, end=end, aborted=aborted)
     packed = _decompressed if any(header.compression for header in headers) else _in_place
