@@ -158,7 +158,7 @@ class PartitionEnumerator:
                 dict.fromkeys(returned, ""),
                 "there again, and read on where reading stopped",
             ),
-            *(self._recreation(topic, listing) for topic in sorted(recreated)),
+            *self._recreations(recreated, listing),
         )
         self._check_policies(findings)
 
@@ -284,7 +284,7 @@ class PartitionEnumerator:
         unclear = sorted(listing.unclear)
         if unclear and not self._finished:
             raise RetriableError(
-                f"The brokers do not yet say all about {listed(unclear)} ({listing.unclear[unclear[0]].name}), and the first "
+                f"The brokers do not yet say all about {listed(unclear)} ({listing.unclear[unclear[0]]}), and the first "
                 "discovery has to find every partition."
             )
 
@@ -329,18 +329,20 @@ class PartitionEnumerator:
             if one.status is Status.REMOVED and place in present and place.topic not in recreated
         ]
 
-    def _recreation(self, topic: str, listing: Listing) -> Finding:
-        partitions = tuple(
-            place.partition for place in sorted(self._partitions) if place.topic == topic
-        )
-        before, now = self._topic_ids[topic], listing.topics[topic].topic_id
-        return Finding(
-            Change.RECREATED,
-            topic,
-            partitions,
-            f"The topic {topic} was deleted and created again: its id was {topic_id_text(before)} and is now "
-            f"{topic_id_text(now) if now else 'none'}. What had not been read of the old one is lost.",
-        )
+    def _recreations(self, recreated: frozenset[str], listing: Listing) -> Iterator[Finding]:
+        numbers = {topic: list[int]() for topic in sorted(recreated)}
+        for place in sorted(self._partitions):
+            if place.topic in numbers:
+                numbers[place.topic].append(place.partition)
+        for topic, partitions in numbers.items():
+            now = listing.topics[topic].topic_id
+            yield Finding(
+                Change.RECREATED,
+                topic,
+                tuple(partitions),
+                f"The topic {topic} was deleted and created again: its id was {topic_id_text(self._topic_ids[topic])} and is "
+                f"now {topic_id_text(now) if now else 'none'}. What had not been read of the old one is lost.",
+            )
 
     def _check_policies(self, findings: Iterable[Finding]) -> None:
         removed = [each for each in findings if each.change is Change.REMOVED]
@@ -384,7 +386,8 @@ class PartitionEnumerator:
             elif restarts or one.kind is not None:
                 self._partitions[place] = PartitionState(Status.UNASSIGNED, kind=Kind.NEW)
             else:
-                self._set(place, status=Status.UNASSIGNED)
+                start = one.start if one.position is None else None
+                self._set(place, status=Status.UNASSIGNED, start=start)
 
     def _add(self, present: frozenset[TopicPartition], listing: Listing) -> None:
         kind = Kind.NEW if self._finished else Kind.INITIAL

@@ -9,7 +9,7 @@ from typing import Protocol
 from headrace.connect.errors import TaskFailedError
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.wire.cluster import ClusterMetadata, TopicMetadata
-from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, ErrorCode, Reaction
+from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, Reaction
 
 
 class MetadataSource(Protocol):
@@ -29,14 +29,14 @@ class Listing:
     """What is known of the topics that were *asked* for, ``None`` for all.
 
     *topics* were answered. *unknown* do not exist: the cluster has said so of each when it was asked for it by its name, and
-    it was missing from an answer before. The mere absence of a topic says nothing. *unclear* were answered with an error that
-    may pass.
+    it was missing from an answer before. The mere absence of a topic says nothing. *unclear* are those about which the answer
+    may be another one soon, with the name of the error.
     """
 
     asked: frozenset[str] | None
     topics: Mapping[str, TopicMetadata]
     unknown: frozenset[str] = frozenset()
-    unclear: Mapping[str, ErrorCode] = field(default_factory=dict[str, ErrorCode])
+    unclear: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def listing(
@@ -47,6 +47,8 @@ def listing(
     Raises what *source* raises, and :class:`~headrace.connect.errors.TaskFailedError` for a topic that was asked for by its
     name and that this client may not see.
     """
+    if asked is not None and not asked:
+        return Listing(asked=asked, topics={})
     first = _listing(asked, source.metadata(asked, deadline))
     missing = _missing(first, known)
     if not missing:
@@ -66,18 +68,19 @@ def _listing(
     asked: frozenset[str] | None, answer: ClusterMetadata, *, is_named: bool = True
 ) -> Listing:
     topics = dict[str, TopicMetadata]()
-    unknown, unclear = set[str](), dict[str, ErrorCode]()
+    unknown, unclear = set[str](), dict[str, str]()
     for name, topic in answer.topics.items():
         if topic.error is None:
             topics[name] = topic
         elif topic.error == UNKNOWN_TOPIC_OR_PARTITION:
             unknown.add(name)
         elif topic.error.reaction is not Reaction.FAIL:
-            unclear[name] = topic.error
+            unclear[name] = topic.error.name
         elif asked is not None and is_named:
             raise TaskFailedError(
                 f"The topic {name} cannot be read: the brokers answer {topic.error.name}. {topic.error.advice}".rstrip()
             )
+    unclear |= dict.fromkeys((asked or frozenset()) - answer.topics.keys(), "not answered")
     return Listing(asked=asked, topics=topics, unknown=frozenset(unknown), unclear=unclear)
 
 
