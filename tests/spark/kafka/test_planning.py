@@ -87,6 +87,26 @@ def test_tasks_read_each_offset_once_and_in_order(
     assert len(planned) >= min(len(whole), FEW_TASKS)
 
 
+_SMALL_SIZES = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 400)), max_size=90)
+
+
+@given(_SMALL_SIZES, st.integers(0, 200), st.none() | st.integers(1, 90))
+def test_a_task_has_one_range_of_a_partition_and_no_more_than_is_allowed(
+    sizes: list[tuple[int, int]], at_least: int, most: int | None
+) -> None:
+    """A task fetches each partition from one offset to another, also where pieces of it share the task."""
+    whole = [
+        OffsetRange(TopicPartition("t", number), start, start + size)
+        for number, (start, size) in enumerate(sizes)
+    ]
+    planned = tasks(whole, at_least=at_least, most_records=most)
+    for task in planned:
+        assert len({each.place for each in task}) == len(task)
+        assert most is None or sum(each.size for each in task) <= most
+    read = [(each.place, at) for task in planned for each in task for at in range(*each[1:3])]
+    assert read == [(each.place, at) for each in whole for at in range(*each[1:3])]
+
+
 def test_many_small_ranges_share_tasks_and_few_do_not() -> None:
     """Starting a task costs more than reading ten records."""
     small = [OffsetRange(place, 0, 10) for place in _places(6_400)]

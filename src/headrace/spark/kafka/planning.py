@@ -102,7 +102,7 @@ def tasks(
         pieces = [
             piece for each in pieces for piece in _split(each, round(at_least * each.size / total))
         ]
-    return list(_shared(pieces, max(at_least, FEW_TASKS)))
+    return list(_shared(pieces, max(at_least, FEW_TASKS), most_records))
 
 
 def _at_most(size: int, most: int | None) -> int:
@@ -117,7 +117,9 @@ def _split(whole: OffsetRange, count: int) -> Iterator[OffsetRange]:
         yield whole._replace(start=start, end=end)
 
 
-def _shared(pieces: Sequence[OffsetRange], few: int) -> Iterator[tuple[OffsetRange, ...]]:
+def _shared(
+    pieces: Sequence[OffsetRange], few: int, most: int | None
+) -> Iterator[tuple[OffsetRange, ...]]:
     if len(pieces) <= few:
         yield from ((each,) for each in pieces)
         return
@@ -126,7 +128,14 @@ def _shared(pieces: Sequence[OffsetRange], few: int) -> Iterator[tuple[OffsetRan
     together: list[OffsetRange] = []
     size = 0
     for each in pieces:
-        together.append(each)
+        if together and most is not None and size + each.size > most:
+            yield tuple(together)
+            together, size = [], 0
+        if together and together[-1].place == each.place:
+            # One task reads a partition as one range.
+            together[-1] = together[-1]._replace(end=each.end)
+        else:
+            together.append(each)
         size += each.size
         if size >= enough:
             yield tuple(together)
