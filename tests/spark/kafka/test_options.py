@@ -9,6 +9,7 @@ import pytest
 from headrace.connect.errors import ConfigError
 from headrace.discovery.enumerator import DataLossPolicy, RecreatedPolicy
 from headrace.discovery.offsets_initializer import (
+    LATEST,
     CommittedOffsets,
     EarliestOffsets,
     LatestOffsets,
@@ -146,6 +147,8 @@ def test_where_a_query_begins(given: dict[str, str], expected: object) -> None:
 def test_where_a_read_ends() -> None:
     """As where it begins."""
     assert stopping(options(endingTimestamp="8")) == TimestampsByPartition({}, otherwise=8)
+    timed = options(endingOffsetsByTimestamp='{"t":{"0":8}}')
+    assert stopping(timed) == TimestampsByPartition({T0: 8}, unnamed=LATEST)
     ends = checked_options(BASE | {"endingOffsets": '{"t":{"0":-1}}'})
     assert stopping(ends) == SpecifiedOffsets({T0: -1}, OffsetResetStrategy.EARLIEST)
 

@@ -11,6 +11,7 @@ from typing import Final, TypeVar, cast
 from headrace.connect.errors import ConfigError, TaskFailedError
 from headrace.discovery.offsets_initializer import (
     EARLIEST,
+    LATEST,
     CommittedOffsets,
     EarliestOffsets,
     LatestOffsets,
@@ -42,12 +43,14 @@ _LEAST: Final = -3
 class TimestampsByPartition:
     """As :class:`~headrace.discovery.offsets_initializer.TimestampOffsets`, with times for partitions.
 
-    A partition that is not in *timestamps* has *otherwise*, and without that begins at its earliest offset. *fails* is
-    whether a partition without a record so late is an error, which Spark calls the strategy ``error``.
+    A partition that is not in *timestamps* has *otherwise*, and without that *unnamed*: its earliest offset as a start, its
+    latest one as a stop. *fails* is whether a partition without a record so late is an error, which Spark calls the
+    strategy ``error``.
     """
 
     timestamps: Mapping[TopicPartition, int]
     otherwise: int | None = None
+    unnamed: int = EARLIEST
     fails: bool = False
     auto_offset_reset: OffsetResetStrategy = OffsetResetStrategy.EARLIEST
 
@@ -65,7 +68,7 @@ class TimestampsByPartition:
             raise TaskFailedError(
                 f"{late[0]} has no record as late as {times[late[0]]} ms, and startingOffsetsByTimestampStrategy is error."
             )
-        offsets = dict.fromkeys(partitions, EARLIEST)
+        offsets = dict.fromkeys(partitions, self.unnamed)
         for place, offset in found.items():
             offsets[place] = ends[place] if offset is None else offset
         return offsets
@@ -145,6 +148,7 @@ def stopping(options: KafkaSourceOptions) -> OffsetsInitializer:
         mode=("scan.bounded.mode", options.bounded_mode),
         specific=("scan.bounded.specific-offsets", options.bounded_specific_offsets),
         millis=("scan.bounded.timestamp-millis", options.bounded_timestamp),
+        unnamed=LATEST,
     )
     return _initializer(given, options) or LatestOffsets()
 
@@ -160,6 +164,7 @@ class _Given:
     specific: tuple[str, str | None]
     millis: tuple[str, int | None]
     fails: bool = False
+    unnamed: int = EARLIEST
 
 
 def _initializer(given: _Given, options: KafkaSourceOptions) -> OffsetsInitializer | None:
@@ -176,7 +181,9 @@ def _in_sparks_words(given: _Given, options: KafkaSourceOptions) -> OffsetsIniti
         return TimestampsByPartition({}, otherwise=given.timestamp, fails=given.fails)
     key, text = given.timestamps
     if text is not None:
-        return TimestampsByPartition(_by_partition(key, text, least=0), fails=given.fails)
+        return TimestampsByPartition(
+            _by_partition(key, text, least=0), unnamed=given.unnamed, fails=given.fails
+        )
     return None
 
 
