@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import InputPartition
 
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.discovery.enumerator import DataLossPolicy, RecreatedPolicy
 from headrace.kafka.batches.decoding import Decoding, decoded
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
@@ -22,10 +23,13 @@ from headrace.kafka.wire.fetcher import (
     Fetcher,
     FetchRange,
     OffsetOutOfRangeError,
+    TopicMissingError,
+    TopicRecreatedError,
 )
 from headrace.spark.kafka.connection import fetching
 from headrace.spark.kafka.options import HEADERS, KafkaSourceOptions
 from headrace.spark.kafka.planning import OffsetRange
+from headrace.spark.kafka.subscription import subscriber_of
 
 _log = logging.getLogger(__name__)
 
@@ -111,17 +115,27 @@ class RangeReader:
             yield from answers
 
     def _lost(self, wanted: OffsetRange, error: TaskFailedError, fetcher: Fetcher) -> None:
-        """Report what is gone of *wanted*, and continue after it if there is anything."""
-        position = fetcher.positions.get(wanted.place, wanted.start)
-        resumes = wanted.end
-        if isinstance(error, OffsetOutOfRangeError) and error.log_start > error.offset:
-            resumes = min(error.log_start, wanted.end)
+        """Report by policy what is gone of *wanted*, and continue after it if there is anything."""
+        options = self.options
+        policies = options.policies(subscriber_of(options).growth)
+        left = wanted._replace(start=fetcher.positions.get(wanted.place, wanted.start))
+        resumes, fails = left.end, options.fail_on_data_loss
+        if isinstance(error, TopicRecreatedError):
+            fails = policies.recreated is RecreatedPolicy.FAIL
+            if policies.recreated is RecreatedPolicy.CONTINUE:
+                _log.warning("%s It is read on at the position in the old one.", error)
+                fetcher.add([_fetched(left._replace(topic_id=error.found))])
+                return
+        elif isinstance(error, TopicMissingError):
+            fails = policies.removed is DataLossPolicy.FAIL
+        elif isinstance(error, OffsetOutOfRangeError) and error.log_start > error.offset:
+            resumes = min(error.log_start, left.end)
         lost(
-            f"The offsets {position} to {resumes - 1} of {wanted.place} cannot be read. {error}",
-            fails=self.options.fail_on_data_loss,
+            f"The offsets {left.start} to {resumes - 1} of {left.place} cannot be read. {error}",
+            fails=fails,
         )
-        if resumes < wanted.end:
-            fetcher.add([_fetched(wanted._replace(start=resumes))])
+        if resumes < left.end:
+            fetcher.add([_fetched(left._replace(start=resumes))])
 
 
 def _fetched(wanted: OffsetRange) -> FetchRange:
