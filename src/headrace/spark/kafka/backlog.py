@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -30,7 +31,7 @@ from headrace.spark.kafka.subscription import subscriber_of
 
 _log = logging.getLogger(__name__)
 
-# An end that is below one that was reported before is asked for so often before it counts (KAFKA-7703).
+# An end that is below what has been read is asked for so often before it counts (KAFKA-7703).
 _ASKED_AGAIN: Final = 3
 
 
@@ -59,14 +60,15 @@ class Backlog:
         self._clock = clock
         self._ends: Offsets = {}
         self._position: Offsets = {}
+        self._unavailable = frozenset[TopicPartition]()
         self._waits_since = clock()
-        self._stops_at: Offsets | None = None
         self._is_available_now = False
+        self._has_target = False
 
     def stop_at_what_there_is(self) -> None:
         """The next call of :meth:`advanced` finds what there is; from then on nothing else exists (AvailableNow)."""
         self._is_available_now = True
-        self._stops_at = None
+        self._has_target = False
 
     def advanced(self, start: EnumeratorState, *, is_limited: bool) -> EnumeratorState:
         """Where a batch ends that begins at *start*; equal to *start* if there is nothing to do.
@@ -75,10 +77,10 @@ class Backlog:
         time, and :class:`~headrace.spark.kafka.reading.DataLossError` and the errors of a discovery by policy.
         """
         enumerator = PartitionEnumerator(start, self._policies)
-        if self._stops_at is None and self._discoverer.is_due(enumerator):
-            self._discoverer.discover(enumerator, Deadline.after(self._options.timeout_seconds))
-        begins = _begins(enumerator)
-        ends = self._limited(begins, self._reached(begins), is_limited=is_limited)
+        begins = _begins(enumerator) if self._has_target else self._looked(enumerator)
+        # Those that have not answered do not advance.
+        reached = {place: self._ends.get(place, begin) for place, begin in begins.items()}
+        ends = self._limited(begins, reached, is_limited=is_limited)
         changed = {place: end for place, end in ends.items() if end != begins[place]}
         fresh = {place: begins[place] for place in begins if _has_no_position(start, place)}
         enumerator.advanced({**fresh, **changed})
@@ -104,36 +106,54 @@ class Backlog:
             "discovery": asdict(self._discoverer.counters),
         }
 
-    def _reached(self, begins: Offsets) -> Offsets:
-        """Where the partitions end now; those that do not answer do not advance."""
-        if self._stops_at is None:
+    def _looked(self, enumerator: PartitionEnumerator) -> Offsets:
+        """Discover if that is due, and find out where the partitions end; answers where each is now."""
+        is_due = self._discoverer.is_due(enumerator)
+        if is_due:
+            self._discover(enumerator)
+        begins = _begins(enumerator)
+        self._ends = self._now(begins)
+        if _below(self._ends, begins) and not is_due:
+            # It may be another topic of the same name, which a discovery tells from records that are lost.
+            self._discover(enumerator)
+            begins = _begins(enumerator)
             self._ends = self._now(begins)
-            if self._is_available_now:
-                self._stops_at = self._ends
-        found = self._ends if self._stops_at is None else self._stops_at
-        return {place: found.get(place, begin) for place, begin in begins.items()}
+        for place in _below(self._ends, begins):
+            lost(
+                f"{place} ends at offset {self._ends[place]}, and this query has read it up to {begins[place]}: the "
+                "brokers have lost what was written in between.",
+                fails=self._options.fail_on_data_loss,
+            )
+        self._has_target = self._is_available_now
+        return begins
+
+    def _discover(self, enumerator: PartitionEnumerator) -> None:
+        self._discoverer.discover(enumerator, Deadline.after(self._options.timeout_seconds))
 
     def _now(self, begins: Offsets) -> Offsets:
         retriever = self._offsets(Deadline.after(self._options.timeout_seconds))
-        try:
-            ends = dict(retriever.end_offsets(begins.keys()))
-        except PartitionsUnavailableError as error:
-            _log.warning("%s They are read again when they answer.", error)
-            others = begins.keys() - error.partitions
-            ends = dict(retriever.end_offsets(others)) if others else {}
+        ends = _available(retriever.end_offsets, begins.keys())
+        self._report_unavailable(begins.keys() - ends.keys())
         for _ in range(_ASKED_AGAIN):
-            below = [place for place, end in ends.items() if end < begins[place]]
+            below = _below(ends, begins)
             if not below:
-                return ends
-            ends.update(retriever.end_offsets(below))
-        for place, end in ends.items():
-            if end < begins[place]:
-                lost(
-                    f"{place} ends at offset {end}, and this query has read it up to {begins[place]}: the brokers have lost "
-                    "what was written in between.",
-                    fails=self._options.fail_on_data_loss,
-                )
+                break
+            # Before a start that was specified, a transaction may be open: the last stable offset is lower then.
+            written = _available(retriever.high_watermarks, below)
+            ends |= {
+                place: min(written.get(place, begins[place]), begins[place]) for place in below
+            }
         return ends
+
+    def _report_unavailable(self, places: AbstractSet[TopicPartition]) -> None:
+        """Once, and not at every trigger."""
+        if places - self._unavailable:
+            _log.warning(
+                "The brokers do not say where %d partitions end now, such as %s; they are read on when they do.",
+                len(places),
+                min(places),
+            )
+        self._unavailable = frozenset(places)
 
     def _limited(self, begins: Offsets, ends: Offsets, *, is_limited: bool) -> Offsets:
         options = self._options
@@ -186,6 +206,25 @@ def _begins(enumerator: PartitionEnumerator) -> Offsets:
     splits = enumerator.with_readers()
     begins = {each.place: each.start if each.position is None else each.position for each in splits}
     return {place: begin for place, begin in begins.items() if begin is not None}
+
+
+def _available(
+    asked: Callable[[Collection[TopicPartition]], Offsets], places: Collection[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """The answers of *asked* for those of *places* that have one now."""
+    left = frozenset(places)
+    while left:
+        try:
+            return dict(asked(left))
+        except PartitionsUnavailableError as error:
+            if not error.partitions & left:
+                raise
+            left -= error.partitions
+    return {}
+
+
+def _below(ends: Offsets, begins: Offsets) -> list[TopicPartition]:
+    return [place for place, end in ends.items() if end < begins[place]]
 
 
 def _has_no_position(state: EnumeratorState, place: TopicPartition) -> bool:

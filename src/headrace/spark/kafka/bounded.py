@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from headrace.discovery.enumerator import PartitionEnumerator
+from headrace.connect.errors import RetriableError
+from headrace.discovery.discoverer import PartitionDiscoverer
+from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator
 from headrace.kafka.deadline import Deadline
 from headrace.spark.kafka.connection import discoverer_of
 from headrace.spark.kafka.options import KafkaSourceOptions
 from headrace.spark.kafka.planning import OffsetRange, tasks
 from headrace.spark.kafka.reading import KafkaInputPartition, RangeReader
 from headrace.spark.kafka.subscription import refuse_latest_start, subscriber_of
+
+# Leaders are elected within a second or two.
+_PAUSE_SECONDS: Final = 0.5
 
 
 class KafkaReader(DataSourceReader):
@@ -25,18 +32,15 @@ class KafkaReader(DataSourceReader):
         self._reader = RangeReader(options)
 
     def partitions(self) -> list[InputPartition]:
-        """The tasks, from the partitions that there are now. Spark calls this once for each execution of the query."""
+        """The tasks, from the partitions that there are now. Spark calls this once for each execution of the query.
+
+        Raises :class:`~headrace.connect.errors.RetriableError` when Kafka does not answer in time, and the errors of a
+        discovery.
+        """
         options = self._options
-        enumerator = PartitionEnumerator(
-            policies=options.policies(subscriber_of(options).growth),
-        )
+        policies = options.policies(subscriber_of(options).growth)
         discoverer = discoverer_of(options, is_bounded=True)
-        discoverer.discover(enumerator, Deadline.after(options.timeout_seconds))
-        found = [
-            OffsetRange(each.place, each.start, each.stop, each.topic_id)
-            for each in enumerator.unassigned()
-            if each.start is not None and each.stop is not None and each.start < each.stop
-        ]
+        found = bounded_ranges(discoverer, policies, Deadline.after(options.timeout_seconds))
         planned = tasks(
             found,
             at_least=options.min_partitions,
@@ -47,3 +51,29 @@ class KafkaReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The records of one task; runs on an executor."""
         return self._reader.read(partition)
+
+
+def bounded_ranges(
+    discoverer: PartitionDiscoverer, policies: DiscoveryPolicies, deadline: Deadline
+) -> list[OffsetRange]:
+    """What a bounded read reads: every partition that there is now, those without a leader once they have one.
+
+    Raises :class:`~headrace.connect.errors.RetriableError` for partitions that have none until *deadline*: without them the
+    result would be incomplete.
+    """
+    enumerator = PartitionEnumerator(policies=policies)
+    while True:
+        discoverer.discover(enumerator, deadline)
+        if not enumerator.has_unresolved():
+            break
+        if deadline.expired:
+            place = min(at for at, one in enumerator.partitions.items() if one.kind is not None)
+            raise RetriableError(
+                f"The partition {place} has no leader, and a read without it would be incomplete. Check the brokers."
+            )
+        time.sleep(deadline.remaining(_PAUSE_SECONDS))
+    return [
+        OffsetRange(each.place, each.start, each.stop, each.topic_id)
+        for each in enumerator.unassigned()
+        if each.start is not None and each.stop is not None and each.start < each.stop
+    ]

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from headrace.connect.errors import ConnectError
-from headrace.discovery.state import EnumeratorState
+from headrace.discovery.state import EnumeratorState, Status
 from headrace.kafka.deadline import Deadline
 from headrace.spark.kafka.backlog import Backlog, backlog_of
 from headrace.spark.kafka.connection import connected
@@ -101,7 +101,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         positions = {
             place: one.position
             for place, one in EnumeratorState.from_document(end).partitions.items()
-            if one.position is not None
+            if one.status is Status.ASSIGNED and one.position is not None
         }
         deadline = Deadline.after(options.timeout_seconds)
         try:
