@@ -22,6 +22,7 @@ from headrace.herder.answers import value_text
 from headrace.observe.metrics import OF_CONNECTOR, OF_TASK, OF_WORKER, Metric
 from headrace.plugins.config_def import framework_settings
 from headrace.rest.config import RestConfig
+from headrace.spark.kafka.options import KafkaSourceOptions
 from headrace.transforms.catalogue import (
     PREDICATE_CLASSES,
     TRANSFORM_CLASSES,
@@ -88,6 +89,7 @@ def reference() -> str:
         _part("Converter `json`", "converters", JsonConverterConfig.settings()),
         _part("Converter `avro`", "converters", AvroConverterConfig.settings()),
         _part("Converter `string`", "converters", StringConverterConfig.settings()),
+        _part("Kafka as a source of Spark", "read-kafka", KafkaSourceOptions.settings()),
         *_plugin_parts("Transformation", TRANSFORM_CLASSES, transform_config),
         *_plugin_parts("Predicate", PREDICATE_CLASSES, predicate_config),
     ]

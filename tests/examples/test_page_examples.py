@@ -19,7 +19,7 @@ ALL_PAGES = sorted(
 )
 PAGES = [each for each in ALL_PAGES if "```console\n" in (ROOT / each).read_text()]
 # On these, what Spark does is what is shown.
-OF_SPARK = {"docs/spark.md", "docs/spark-sql.md"}
+OF_SPARK = {"docs/read-kafka.md", "docs/spark.md", "docs/spark-sql.md"}
 PAGE = """\
 # A page
 
