@@ -24,14 +24,21 @@ CANARY = "canary-of-logins"
 """Every password; no one may read it anywhere."""
 
 _LISTENER = "listener.name.secured"
+_CERTIFIED = "listener.name.certified"
+REAUTHENTICATE_MS = 2_000
+"""How long a session lasts that a token has opened."""
 
 
 @dataclass(frozen=True)
 class Secured:
-    """A broker with a listener for everybody, for judges, and one for those who can show who they are."""
+    """A broker with a listener for everybody, for judges, and one for those who can show who they are.
+
+    At *certified* a certificate is enough. Logins are by PLAIN, SCRAM, and tokens that nobody has signed.
+    """
 
     judges: str
     address: str
+    certified: str
     folder: Path
 
     def worker_file(self) -> str:
@@ -73,37 +80,56 @@ consumer.ssl.truststore.location={self.folder / "trust.p12"}
 def secured_broker(folder: Path) -> Iterator[Secured]:
     """A running one, with the stores of its clients in *folder*."""
     chance = random.SystemRandom()
-    plain, secured, controller = sorted(chance.sample(range(20_000, 32_000), 3))
-    address = f"{ports.LOOPBACK}:{secured}"
-    found = Secured(judges=f"{ports.LOOPBACK}:{plain}", address=address, folder=folder)
+    plain, secured, certified, controller = sorted(chance.sample(range(20_000, 32_000), 4))
+    found = Secured(
+        judges=f"{ports.LOOPBACK}:{plain}",
+        address=f"{ports.LOOPBACK}:{secured}",
+        certified=f"{ports.LOOPBACK}:{certified}",
+        folder=folder,
+    )
     ours, theirs = certificate(), certificate()
     _write_stores(folder, ours, theirs)
-    listeners = f"PLAINTEXT://{ports.LOOPBACK}:{plain},SECURED://{address}"
+    listeners = (
+        f"PLAINTEXT://{found.judges},SECURED://{found.address},CERTIFIED://{found.certified}"
+    )
     properties = {
         "listeners": f"{listeners},CONTROLLER://{ports.LOOPBACK}:{controller}",
         "advertised.listeners": listeners,
         "controller.quorum.voters": f"1@{ports.LOOPBACK}:{controller}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_SSL",
+        "listener.security.protocol.map": (
+            "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_SSL,CERTIFIED:SSL"
+        ),
         "inter.broker.listener.name": "PLAINTEXT",
-        **_of_listener(folder),
+        **_logins(),
+        **_stores(_LISTENER, folder),
+        **_stores(_CERTIFIED, folder),
     }
     with Broker(folder / "broker", port=plain, properties=properties):
         _add_scram_user(found.judges)
         yield found
 
 
-def _of_listener(folder: Path) -> dict[str, str]:
-    plain = "org.apache.kafka.common.security.plain.PlainLoginModule"
-    scram = "org.apache.kafka.common.security.scram.ScramLoginModule"
+def _logins() -> dict[str, str]:
+    package = "org.apache.kafka.common.security"
+    plain = f"{package}.plain.PlainLoginModule"
+    scram = f"{package}.scram.ScramLoginModule"
+    token = f"{package}.oauthbearer.OAuthBearerLoginModule"
     return {
-        f"{_LISTENER}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        f"{_LISTENER}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512,OAUTHBEARER",
         f"{_LISTENER}.plain.sasl.jaas.config": f'{plain} required user_task="{CANARY}";',
         f"{_LISTENER}.scram-sha-512.sasl.jaas.config": f"{scram} required;",
-        f"{_LISTENER}.ssl.client.auth": "required",
-        f"{_LISTENER}.ssl.keystore.type": "PEM",
-        f"{_LISTENER}.ssl.keystore.location": str(folder / "broker.store.pem"),
-        f"{_LISTENER}.ssl.truststore.type": "PEM",
-        f"{_LISTENER}.ssl.truststore.location": str(folder / "client.pem"),
+        f"{_LISTENER}.oauthbearer.sasl.jaas.config": f"{token} required;",
+        f"{_LISTENER}.oauthbearer.connections.max.reauth.ms": str(REAUTHENTICATE_MS),
+    }
+
+
+def _stores(listener: str, folder: Path) -> dict[str, str]:
+    return {
+        f"{listener}.ssl.client.auth": "required",
+        f"{listener}.ssl.keystore.type": "PEM",
+        f"{listener}.ssl.keystore.location": str(folder / "broker.store.pem"),
+        f"{listener}.ssl.truststore.type": "PEM",
+        f"{listener}.ssl.truststore.location": str(folder / "client.pem"),
     }
 
 

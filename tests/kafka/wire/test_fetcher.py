@@ -523,3 +523,38 @@ def test_a_caller_that_was_away_for_long_still_gets_its_answer(scripted: Scripte
     assert [(T0, 2, 4)] == spans(fetched.poll(soon()))
     assert 2 == len(scripted.brokers[1].named("ApiVersions"))
     close(fetched)
+
+
+def test_errors_of_what_was_removed_are_not_raised(scripted: ScriptedCluster) -> None:
+    """A fetcher serves one task after the other, and none fails for another one's partitions."""
+    scripted.codes = {T0: [29], T1: [29]}
+    scripted.append(T2, 0, 2)
+    fetched = fetcher(scripted, of(T0, 7), of(T1, 8))
+    with pytest.raises(TaskFailedError, match="Grant"):
+        fetched.poll(soon())
+    assert {T0: 7, T1: 8} == fetched.positions
+    fetched.remove([T0, T1])
+    fetched.add([of(T2, 0, 2)])
+
+    assert [(T2, 0, 2)] == spans(read(fetched))
+    close(fetched)
+
+
+def test_what_is_known_of_leaders_is_not_asked_again(scripted: ScriptedCluster) -> None:
+    """For the next range of a topic with a known id; until it turns out to be wrong."""
+    for offset in range(3):
+        scripted.append(T0, offset)
+    scripted.max_batches = 1
+    known = scripted.ids["t"]
+    fetched = fetcher(scripted, FetchRange(place=T0, start=0, end=1, topic_id=known))
+    read(fetched)
+    fetched.add([FetchRange(place=T0, start=1, end=2, topic_id=known)])
+    read(fetched)
+    asked = len(scripted.brokers[1].named("Metadata"))
+    scripted.leaders[T0] = 2
+    fetched.add([FetchRange(place=T0, start=2, end=3, topic_id=known)])
+    found = read(fetched)
+    close(fetched)
+
+    assert 1 == asked
+    assert [(T0, 2, 3)] == spans(found)

@@ -115,6 +115,7 @@ class Cluster:
     def __init__(self, settings: WireSettings) -> None:
         self._settings = settings
         self._connections: dict[_Address, WireConnection] = {}
+        self._cluster_id: str | None = None
         self._brokers: Mapping[int, _Address] = {}
         self._topics: dict[str, TopicMetadata] = {}
         self._coordinators: dict[str, _Address] = {}
@@ -123,6 +124,11 @@ class Cluster:
     def settings(self) -> WireSettings:
         """How this cluster is reached."""
         return self._settings
+
+    @property
+    def known(self) -> ClusterMetadata:
+        """What was last answered of each topic, without another request."""
+        return ClusterMetadata(self._cluster_id, self._brokers, self._topics)
 
     def metadata(self, topics: Collection[str] | None, deadline: Deadline) -> ClusterMetadata:
         """Metadata of *topics* (``None``: of all that this client may see).
@@ -286,6 +292,7 @@ class Cluster:
             include_topic_authorized_operations=False,
         )
         answer = self._ask_any(request, deadline, versions=_METADATA_VERSIONS)
+        self._cluster_id = answer.cluster_id
         self._brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
         found = {each.name: _topic_metadata(each) for each in answer.topics}
         if names is None:

@@ -21,7 +21,13 @@ from headrace.kafka.batches.headers import (
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire import cluster as offsets
-from headrace.kafka.wire.cluster import Cluster, ClusterMetadata, IsolationLevel
+from headrace.kafka.wire.cluster import (
+    Cluster,
+    ClusterMetadata,
+    IsolationLevel,
+    PartitionMetadata,
+    TopicMetadata,
+)
 from headrace.kafka.wire.connection import (
     AnswerTooLargeError,
     LoginRefusedError,
@@ -165,7 +171,7 @@ class Fetcher:
         self._doubtful: dict[TopicPartition, _Range] = {}
         self._leaders: dict[int, _Leader] = {}
         self._selector = selectors.DefaultSelector()
-        self._errors = deque[TaskFailedError]()
+        self._errors = deque[tuple[TopicPartition, TaskFailedError]]()
         self._failures: dict[TopicPartition, str] = {}
         self._pause, self._refresh_at = _FIRST_PAUSE, 0.0
         self._throttled_ms = 0
@@ -194,7 +200,7 @@ class Fetcher:
                 self._raise_failures()
                 return []
         if self._errors:
-            raise self._errors.popleft()
+            raise self._errors.popleft()[1]
         return []
 
     def add(self, ranges: Collection[FetchRange]) -> None:
@@ -214,6 +220,8 @@ class Fetcher:
             if removed is not None:
                 self._withdraw(removed)
                 self._failures.pop(place, None)
+        gone = set(places)
+        self._errors = deque(each for each in self._errors if each[0] not in gone)
 
     @property
     def finished(self) -> bool:
@@ -245,36 +253,54 @@ class Fetcher:
         now = deadline.clock()
         if now < self._refresh_at or not (self._unplaced or self._doubtful):
             return
+        self._place(self._cluster.known, is_fresh=False)
         share = Deadline.after(deadline.remaining(_METADATA_SECONDS), deadline.clock)
         try:
             self._check_bounds(share)
             topics = {place.topic for place in self._unplaced}
             if topics:
-                self._place(self._cluster.metadata(topics, share))
+                self._place(self._cluster.metadata(topics, share), is_fresh=True)
         except RetriableError as error:
             self._failures |= dict.fromkeys((*self._unplaced, *self._doubtful), str(error))
         if self._unplaced or self._doubtful:
             self._back_off(deadline)
 
-    def _place(self, metadata: ClusterMetadata) -> None:
+    def _place(self, metadata: ClusterMetadata, *, is_fresh: bool) -> None:
+        """Find the leaders of ranges without one; what earlier metadata says of a range counts until it has failed."""
         for place, each in list(self._unplaced.items()):
             topic = metadata.topics.get(place.topic)
-            partition = topic and topic.partitions.get(place.partition)
-            found_id = topic and topic.topic_id
-            if topic and topic.error and topic.error.reaction is Reaction.FAIL:
-                self._park(each, _refusal(each, topic.error))
-            elif found_id and each.topic_id and found_id != each.topic_id:
-                error = TopicRecreatedError(place, expected=each.topic_id, found=found_id)
-                self._park(each, error)
-            elif partition is None:
-                self._miss(each)
-            elif partition.leader is None or partition.leader not in metadata.brokers:
-                self._failures[place] = "it has no leader"
-            else:
-                each.topic_id = each.topic_id or found_id
-                each.leader, each.epoch, each.missed = partition.leader, partition.leader_epoch, 0
-                del self._unplaced[place]
-                self._leaders.setdefault(each.leader, _Leader(each.leader)).ranges[place] = each
+            found = topic and topic.partitions.get(place.partition)
+            has_leader = found and found.leader is not None and found.leader in metadata.brokers
+            if topic and found and has_leader and each.topic_id == topic.topic_id:
+                if is_fresh or not each.has_failed:
+                    self._assign(each, found)
+            elif is_fresh:
+                self._settle_odd(each, topic, found)
+
+    def _settle_odd(
+        self, odd: _Range, topic: TopicMetadata | None, found: PartitionMetadata | None
+    ) -> None:
+        """What becomes of a range whose leader or topic is not as it should be."""
+        found_id = topic and topic.topic_id
+        if topic and topic.error and topic.error.reaction is Reaction.FAIL:
+            self._park(odd, _refusal(odd, topic.error))
+        elif found_id and odd.topic_id and found_id != odd.topic_id:
+            error = TopicRecreatedError(odd.place, expected=odd.topic_id, found=found_id)
+            self._park(odd, error)
+        elif found is None:
+            self._miss(odd)
+        elif found.leader is None or found.leader not in self._cluster.known.brokers:
+            self._failures[odd.place] = "it has no leader"
+        else:
+            odd.topic_id = odd.topic_id or found_id
+            self._assign(odd, found)
+
+    def _assign(self, placed: _Range, found: PartitionMetadata) -> None:
+        assert found.leader is not None
+        placed.leader, placed.epoch, placed.missed = found.leader, found.leader_epoch, 0
+        del self._unplaced[placed.place]
+        leader = self._leaders.setdefault(placed.leader, _Leader(placed.leader))
+        leader.ranges[placed.place] = placed
 
     def _miss(self, missed: _Range) -> None:
         missed.missed += 1
@@ -396,8 +422,8 @@ class Fetcher:
         found: list[FetchedRecords] = []
         for part in answer.partitions:
             each = asked.get((part.topic, part.partition))
-            # It may have been removed or replaced since it was asked for.
-            if each is None or self._ranges.get(each.place) is not each:
+            # It may have been removed since it was asked for.
+            if each is None or each.leader != leader.node:
                 continue
             error = error_code(part.error_code)
             if error is not None:
@@ -475,8 +501,9 @@ class Fetcher:
 
     def _park(self, failed: _Range, error: TaskFailedError) -> None:
         """Ask for it no more, and raise *error* when what has arrived is handed out."""
-        self.remove([failed.place])
-        self._errors.append(error)
+        self._withdraw(failed)
+        self._failures.pop(failed.place, None)
+        self._errors.append((failed.place, error))
 
     def _withdraw(self, each: _Range) -> None:
         """Take it from where it is asked for; it stays one of the ranges."""
@@ -484,7 +511,7 @@ class Fetcher:
         self._doubtful.pop(each.place, None)
         if each.leader is not None:
             self._leaders[each.leader].ranges.pop(each.place, None)
-            each.leader = None
+            each.leader, each.has_failed = None, True
 
     def _lose(self, leader: _Leader, error: Exception, deadline: Deadline) -> None:
         """Drop the connection; who leads its partitions now is asked for after a pause."""
@@ -540,6 +567,7 @@ class _Range:
     end: int | None
     leader: int | None = None
     epoch: int = -1
+    has_failed: bool = False
     missed: int = 0
     empty_answers: int = 0
     gap_end: int | None = None

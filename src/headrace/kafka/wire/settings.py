@@ -6,6 +6,7 @@ import importlib
 import json
 import ssl
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from base64 import b64encode
@@ -267,8 +268,15 @@ class _ClientCredentials(AbstractTokenProvider):
             data=urllib.parse.urlencode(form).encode(),
             headers={"Authorization": f"Basic {login}", "Accept": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=_TOKEN_SECONDS, context=self._tls) as answer:  # noqa: S310
-            return json.load(answer)
+        try:
+            with urllib.request.urlopen(  # noqa: S310
+                request, timeout=_TOKEN_SECONDS, context=self._tls
+            ) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            # It is the answer, too, and open.
+            error.close()
+            raise
 
 
 def _is_false(value: object) -> bool:
