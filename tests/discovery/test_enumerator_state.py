@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discovery.cluster_double import T0, T1, ClusterDouble, Log, Source
+from discovery.cluster_double import ClusterDouble, Log, Source
 from headrace.connect.errors import TaskFailedError
 from headrace.discovery.offsets_initializer import LatestOffsets
 from headrace.discovery.state import (
@@ -18,9 +18,7 @@ from headrace.discovery.state import (
     EnumeratorState,
     Kind,
     PartitionState,
-    ReadRange,
     Status,
-    ranges_between,
 )
 from headrace.discovery.state_serializer import from_bytes, to_bytes
 from headrace.discovery.subscribers import TopicListSubscriber
@@ -203,38 +201,3 @@ def test_our_own_bytes_are_read_to_their_end_and_no_further(data: bytes, reason:
     """As Flink's."""
     with pytest.raises(TaskFailedError, match=reason):
         from_bytes(VERSION, data)
-
-
-def at(position: int, **more: int) -> EnumeratorState:
-    """A state in which ``t-0`` is read up to *position*."""
-    one = ASSIGNED._replace(position=position, **more)
-    return EnumeratorState(partitions={T0: one}, topic_ids={"t": UUID(int=1)})
-
-
-def test_a_range_is_between_the_positions_of_two_states():
-    """The start that is still stored is that of an earlier one."""
-    assert [ReadRange(T0, UUID(int=1), 9, 12)] == [*ranges_between(at(9, start=0), at(12))]
-    assert [ReadRange(T0, UUID(int=1), 9, 12)] == [*ranges_between(at(9), at(12, start=0))]
-    assert [] == [*ranges_between(at(9), at(9))]
-
-
-def test_the_range_of_a_partition_that_is_not_in_the_first_state_begins_at_its_start():
-    """Whatever has become of its log since."""
-    assert [ReadRange(T0, UUID(int=1), 4, 9)] == [
-        *ranges_between(EnumeratorState(), at(9, start=4))
-    ]
-
-
-def test_states_that_do_not_follow_each_other_are_an_error():
-    """Nothing is guessed."""
-    with pytest.raises(TaskFailedError, match="Where to read t-0 from"):
-        list(ranges_between(EnumeratorState(), at(9)))
-
-
-def test_a_removed_partition_has_no_range():
-    """Its position stands still."""
-    before = at(9)
-    removed = PartitionState(Status.REMOVED, position=9)
-    after = EnumeratorState(partitions={T0: removed, T1: UNASSIGNED._replace(start=0)})
-
-    assert [] == [*ranges_between(before, after)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from discovery.cluster_double import ClusterDouble, Log, Source
 from headrace.discovery.offsets_initializer import LatestOffsets, SpecifiedOffsets
 from headrace.discovery.state import VERSION, EnumeratorState
@@ -60,7 +62,7 @@ def test_the_state_of_many_partitions_is_small():
     assert state == from_bytes(VERSION, to_bytes(state))
 
 
-def test_what_is_found_is_logged_in_few_lines(caplog):  # noqa: ANN001
+def test_what_is_found_is_logged_in_few_lines(caplog: pytest.LogCaptureFixture):
     """One for each topic at most, with the first few partitions."""
     source = Source(big_cluster(), ANY, SpecifiedOffsets({}))
     findings = source.discover().findings

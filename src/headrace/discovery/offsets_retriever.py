@@ -80,7 +80,10 @@ class OffsetsSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOffsetsRetriever:
-    """Asks *cluster*, until *deadline*, as a reader of that *isolation* level and of the group *group_id*, if any."""
+    """Asks *cluster*, until *deadline*, as a reader of that *isolation* level and of the group *group_id*, if any.
+
+    A request gets half of the time that is left: a partition whose leader does not answer leaves some for the others.
+    """
 
     cluster: OffsetsSource
     deadline: Deadline
@@ -90,7 +93,7 @@ class ClusterOffsetsRetriever:
     def committed_offsets(self, partitions: Collection[TopicPartition]) -> Offsets:
         if not self.group_id or not partitions:
             return {}
-        found = self.cluster.committed_offsets(self.group_id, partitions, self.deadline)
+        found = self.cluster.committed_offsets(self.group_id, partitions, self._share())
         return {place: offset for place, offset in found.items() if offset is not None}
 
     def beginning_offsets(self, partitions: Collection[TopicPartition]) -> Offsets:
@@ -107,6 +110,9 @@ class ClusterOffsetsRetriever:
     ) -> Mapping[TopicPartition, int | None]:
         return self._listed(timestamps, self.isolation)
 
+    def _share(self) -> Deadline:
+        return Deadline.after(self.deadline.remaining() / 2, self.deadline.clock)
+
     def _ends(self, wanted: Mapping[TopicPartition, int], isolation: IsolationLevel) -> Offsets:
         found = self._listed(wanted, isolation)
         return {place: offset for place, offset in found.items() if offset is not None}
@@ -116,7 +122,7 @@ class ClusterOffsetsRetriever:
     ) -> Mapping[TopicPartition, int | None]:
         if not wanted:
             return {}
-        found = self.cluster.list_offsets(wanted, self.deadline, isolation=isolation)
+        found = self.cluster.list_offsets(wanted, self._share(), isolation=isolation)
         errors = {place: one.error for place, one in found.items() if one.error is not None}
         if errors:
             place, error = min(errors.items())

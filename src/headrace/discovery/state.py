@@ -117,38 +117,6 @@ class EnumeratorState:
             raise _refusal(f"this text is not one ({error})") from None
 
 
-class ReadRange(NamedTuple):
-    """The offsets from *start* up to *stop*, exclusive, of one partition."""
-
-    place: TopicPartition
-    topic_id: UUID | None
-    start: int
-    stop: int
-
-
-def ranges_between(before: EnumeratorState, after: EnumeratorState) -> Iterator[ReadRange]:
-    """What is read between two states that hold positions, one range for each partition that has moved.
-
-    Depends on nothing else, so that it is the same however often it is asked, and by whom. A partition that *before* does not
-    know, or that it knows of a topic with another id, begins at the start that *after* has stored for it.
-    """
-    for place, one in sorted(after.partitions.items()):
-        if one.status is not Status.ASSIGNED or one.position is None:
-            continue
-        topic_id = after.topic_ids.get(place.topic)
-        start = one.start
-        known = before.partitions.get(place)
-        is_same = before.topic_ids.get(place.topic) in (None, topic_id)
-        if known is not None and known.position is not None and (is_same or start is None):
-            start = known.position
-        if start is None:
-            raise TaskFailedError(
-                f"Where to read {place} from is in neither of two stored states: they do not follow each other."
-            )
-        if start < one.position:
-            yield ReadRange(place, topic_id, start, one.position)
-
-
 def topic_id_text(topic_id: UUID) -> str:
     """A topic id as Kafka's tools print it."""
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
