@@ -24,6 +24,9 @@ from benchmarks.control_scene import QUICK, WHOLE, ControlScene
 from benchmarks.figure import Figure
 from benchmarks.figure_report import figure_section
 from benchmarks.headrace_worker import HeadraceWorker
+from benchmarks.kafka_source import KEY as KAFKA_SOURCE
+from benchmarks.kafka_source import Measured, measured_reads, shapes
+from benchmarks.kafka_source_report import kafka_source_section, told
 from benchmarks.machine import machine, versions
 from benchmarks.measuring import BROKER_SETTINGS, Bench, Measurement
 from benchmarks.plan_report import plan_section
@@ -45,6 +48,8 @@ PLAN_QUICK = 10
 # Enough for a figure that is measured in this process, without a start.
 CHAIN_RECORDS = 100_000
 CONTROL, CHAINS = "A worker that serves", "A chain of transformations"
+# Of the records that are written to measure writing, so many are read to measure reading; large ones are fewer.
+SMALL_SHARE, LARGE_SHARE = 0.3, 0.1
 WARM_UP_RECORDS = 500_000
 WARM_UP = (ClientLimit(), HeadraceWorker(format="lines", exactly_once=True))
 # Below that, the seconds in which Java compiles are a large part of a run of Kafka Connect.
@@ -71,13 +76,14 @@ def main() -> int:
     plans: dict[str, PlanMeasured] = {}
     figures: dict[str, Sequence[Figure]] = {}
     chains: dict[str, Sequence[Figure]] = {}
-    failed = False
+    reads, failed = list[Measured](), False
     with tempfile.TemporaryDirectory(prefix="headrace-benchmark-", dir=options.folder) as name:
         try:
             failed = _measure(options, Path(name), runs)
             failed |= _plan(options, Path(name), plans)
             failed |= _control(options, Path(name), figures)
             _chain(options, chains)
+            _read(options, Path(name), reads)
         except KeyboardInterrupt:
             failed = True
             print("Interrupted; here is what was measured.", file=sys.stderr)
@@ -86,6 +92,7 @@ def main() -> int:
             print(f"The run cannot continue: {error}", file=sys.stderr)
     sections = (
         f"{plan_section(plans)}{figure_section(CONTROL, figures)}{figure_section(CHAINS, chains)}"
+        f"{kafka_source_section(reads)}"
     )
     page = _page(Results(runs), sections, began=began, options=options)
     print(f"\n{page}")
@@ -99,6 +106,7 @@ def _keys() -> Iterator[str]:
     yield from (f"{row.key:22} {row.slots} {row.title}" for row in ROWS)
     yield from (f"{case.key:22}   {case.title}" for case in (*CASES, *CONTROL_CASES))
     yield f"{CHAIN:22}   a chain of transformations, in batches and record by record"
+    yield f"{KAFKA_SOURCE:22}   reading Kafka in Spark, beside Spark's own source and the bare client"
 
 
 def _measure(options: argparse.Namespace, folder: Path, runs: dict[str, list[Measurement]]) -> bool:
@@ -193,6 +201,20 @@ def _chain(options: argparse.Namespace, figures: dict[str, Sequence[Figure]]) ->
     if _is_wanted(CHAIN, options):
         _say(f"a chain of transformations ({CHAIN})")
         figures[CHAIN] = chain_figures(min(options.records, CHAIN_RECORDS))
+
+
+def _read(options: argparse.Namespace, folder: Path, reads: list[Measured]) -> None:
+    """Measure reading Kafka, adding to *reads* as it goes."""
+    if not _is_wanted(KAFKA_SOURCE, options):
+        return
+    small, large = (int(options.records * share) for share in (SMALL_SHARE, LARGE_SHARE))
+    place = folder / KAFKA_SOURCE
+    place.mkdir()
+    with Broker(place / "broker") as broker:
+        rounds = max(1, options.pairs // 2)
+        for each in measured_reads(broker.bootstrap, shapes(small, large), rounds=rounds, say=_say):
+            _say(f"    {told(each)}")
+            reads.append(each)
 
 
 def _is_wanted(key: str, options: argparse.Namespace) -> bool:

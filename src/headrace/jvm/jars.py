@@ -21,7 +21,7 @@ from headrace.jvm.cache import cache_folder, locked
 from headrace.jvm.java import Java
 from headrace.jvm.trust_store import trust_options
 
-JAR_SETS = ("broker", "connect")
+JAR_SETS = ("broker", "connect", "spark-kafka")
 # A slow network takes minutes for 50 MB in some 200 requests; one that takes longer than this hangs.
 FETCH_SECONDS = 900.0
 RELEVANT = ("ERROR", "WARN", "Exception", "unresolved", "not found")
@@ -175,7 +175,9 @@ def proxy_options(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def class_path(jar_set: str, *, java: Java) -> str:
-    """The verified jars of *jar_set* (``broker`` or ``connect``), as Java's ``-cp`` takes them.
+    """The verified jars of *jar_set*, as Java's ``-cp`` takes them.
+
+    ``broker`` and ``connect`` are whole programs; ``spark-kafka`` is Spark's own Kafka source, without what PySpark has.
 
     Every jar's SHA-256 is compared at each call, which takes about 0.1 s. A set that is not in the
     cache is fetched first: tens of seconds, and needs the network. Other processes that want jars
