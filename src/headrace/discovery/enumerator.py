@@ -316,7 +316,12 @@ class PartitionEnumerator:
                 continue
             if place.topic in listing.unknown:
                 absent[place] = Change.REMOVED
-            elif (names is not None and place.topic not in names) or _is_listed(place, listing):
+            elif (
+                (names is not None and place.topic not in names)
+                or _is_listed(place, listing)
+                # It was re-created with fewer partitions after it had been dropped from the subscription.
+                or self._has_other_id(place.topic, listing)
+            ):
                 absent[place] = Change.UNSUBSCRIBED
         return absent
 
