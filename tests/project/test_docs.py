@@ -29,6 +29,7 @@ from headrace.connectors.sqlite_table import SqliteConfig
 from headrace.converters.avro_config import AvroConverterConfig
 from headrace.converters.json_converter import JsonConverterConfig
 from headrace.converters.string_converter import StringConverterConfig
+from headrace.discovery.settings import DiscoveryConfig
 from headrace.rest.config import RestConfig
 from headrace.sources import SourceConfig
 from headrace.sources.extractors.by_name import FORMATS
@@ -42,6 +43,7 @@ HOMES: dict[type[Config], tuple[str, ...]] = {
     FileStreamSourceConfig: ("file-stream",),
     SqliteConfig: ("sqlite",),
     RestConfig: ("rest",),
+    DiscoveryConfig: ("discovery",),
     SourceConfig: ("write-a-native-source",),
     JsonConverterConfig: ("converters",),
     AvroConverterConfig: ("converters",),
