@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from end_to_end.secured import CANARY, REAUTHENTICATE_MS, Secured, secured_broker
-from headrace.connect.errors import TaskFailedError
+from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.client_config import client_config
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
@@ -241,6 +241,14 @@ def test_a_client_without_tls_says_so_within_seconds(secured: Secured) -> None:
     cluster = of({"bootstrap.servers": secured.certified})
     with pytest.raises(TaskFailedError, match=r"TLS.*security\.protocol"):
         cluster.metadata(None, soon(10))
+    cluster.close()
+
+
+def test_a_client_without_a_login_is_told_that_one_may_be_wanted(secured: Secured) -> None:
+    """The broker only closes the connection, as it does when it stops."""
+    cluster = of({**certified(secured), "bootstrap.servers": secured.address})
+    with pytest.raises(RetriableError, match=r"wants a login; check security\.protocol"):
+        cluster.metadata(None, soon(1))
     cluster.close()
 
 

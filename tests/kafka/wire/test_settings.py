@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,8 @@ def test_certificates_are_not_checked_where_that_is_off(off: str) -> None:
         ("ssl.truststore.location", {"security.protocol": "ssl", "ssl.ca.location": "/none"}),
         ("ssl.keystore.location", {"security.protocol": "ssl", "ssl.key.location": "/none"}),
         ("sasl.mechanism", {"security.protocol": "sasl_plaintext", "sasl.mechanisms": "OTHER"}),
+        ("socket.timeout.ms", {"socket.timeout.ms": "0"}),
+        ("receive.message.max.bytes", {"receive.message.max.bytes": "-5"}),
         (
             "https.ca.location",
             {
@@ -81,6 +84,37 @@ def test_what_cannot_be_used_is_named(key: str, settings: dict[str, str]) -> Non
 
     with pytest.raises(ConfigError, match=key):
         coordinator.take("g-c-driver", Deadline.after(30))
+
+
+def test_limits_are_those_of_the_client_library() -> None:
+    """In its words, and with its numbers where it has good ones."""
+    given = wire_settings(
+        {
+            "socket.connection.setup.timeout.ms": 1_500,
+            "socket.timeout.ms": "2500",
+            "receive.message.max.bytes": "1000000",
+        }
+    )
+    default = wire_settings({})
+
+    assert (1.5, 2.5, 1_000_000) == (
+        given.connect_seconds,
+        given.request_seconds,
+        given.max_answer_bytes,
+    )
+    assert (10, 30, 100_000_000) == (
+        default.connect_seconds,
+        default.request_seconds,
+        default.max_answer_bytes,
+    )
+
+
+def test_kerberos_needs_a_package_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither client's wheels have it; it is the default of Kafka's settings."""
+    monkeypatch.setitem(sys.modules, "gssapi", None)
+
+    with pytest.raises(ConfigError, match="pip install gssapi"):
+        wire_settings({"security.protocol": "sasl_ssl"})
 
 
 def test_a_request_that_was_given_up_does_not_arrive_later() -> None:

@@ -387,7 +387,7 @@ class Cluster:
             try:
                 self._connected(address, share).send(request, share, versions=versions)
                 asked.append(address)
-            except (OSError, LoginRefusedError) as error:
+            except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
                 self._drop(address)
                 failure = error
         for address in asked:

@@ -150,9 +150,9 @@ class Fetcher:
     """Fetches ranges of partitions, one request in flight for each leader. One thread uses it.
 
     ``poll`` sends the next request to a leader before it returns what the last one brought, so that the broker works
-    while the caller decodes. One call returns what one leader has answered: at most ``max_bytes``, or one longer
-    batch. A caller that lets go of it before the next call so holds one answer at a time; what other leaders have
-    answered waits at the brokers and in the system's socket buffers.
+    while the caller decodes. One call returns what one leader has answered, at most ``max_bytes`` or one longer batch. So
+    memory holds what the caller has not let go of, and one answer more while ``poll`` receives it; what further leaders
+    have answered waits in the system's socket buffers and at the brokers.
 
     The partitions that have just brought data go to the end of the next request, so none starves. Ranges that have
     reached their end are not asked for any more. Fetch requests name topics by id where the broker can (KIP-516).
@@ -180,9 +180,9 @@ class Fetcher:
     def poll(self, deadline: Deadline) -> list[FetchedRecords]:
         """What has arrived next; empty when nothing has before the deadline, or when every range is finished.
 
-        Give it a second or more, in which a connection may have to be made. Moved leaders and lost connections are waited
-        out. Raises :class:`~headrace.connect.errors.RetriableError`
-        when nothing came before the deadline and a broker or a leader is away; polling again goes on. Raises
+        Give it some seconds, in which a connection may have to be made. Moved leaders and lost connections are waited out.
+        Raises :class:`~headrace.connect.errors.RetriableError` when nothing came before the deadline and a broker or a
+        leader is away; polling again goes on. Raises
         :class:`OffsetOutOfRangeError`, :class:`TopicRecreatedError`, :class:`TopicMissingError`,
         :class:`~headrace.kafka.batches.errors.CorruptBatchError` or another
         :class:`~headrace.connect.errors.TaskFailedError` once for a partition, which is then not asked for any more
@@ -361,10 +361,10 @@ class Fetcher:
             leader.connection.send(request, share, versions=versions)
         except UnsupportedApiError as error:
             raise TaskFailedError(
-                "The broker does not support the version of Fetch that headrace needs. Use a broker of version 0.11 or "
-                "newer."
+                f"The broker does not support the version of {error} that headrace needs. Use a broker of version 0.11 "
+                "or newer."
             ) from error
-        except (OSError, LoginRefusedError) as error:
+        except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
             self._lose(leader, error, deadline)
 
     def _next(self, deadline: Deadline) -> list[FetchedRecords]:
