@@ -85,7 +85,11 @@ class WireConnection:
         self._received = 0
         self._renew_at = float("inf")
         limit = deadline.remaining(settings.connect_seconds)
-        self._socket = socket.create_connection((host, port), timeout=max(0.1, limit))
+        try:
+            self._socket = socket.create_connection((host, port), timeout=max(0.1, limit))
+        except OSError as error:
+            reason = error.strerror or str(error) or type(error).__name__
+            raise ConnectionError(f"{host}:{port} was not reached ({reason})") from error
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if settings.tls is not None:
