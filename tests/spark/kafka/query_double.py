@@ -132,7 +132,14 @@ def _reader(options: KafkaSourceOptions, backlog: Backlog) -> KafkaStreamReader:
 
 
 def ranges_of(tasks: Sequence[InputPartition]) -> list[OffsetRange]:
-    """What they read, in the order of partitions."""
-    return sorted(
+    """What they read together, in the order of partitions."""
+    joined = list[OffsetRange]()
+    pieces = (
         each for task in tasks if isinstance(task, KafkaInputPartition) for each in task.ranges
     )
+    for each in sorted(pieces, key=lambda piece: piece[:3]):
+        if joined and (joined[-1].place, joined[-1].end) == (each.place, each.start):
+            joined[-1] = joined[-1]._replace(end=each.end)
+        else:
+            joined.append(each)
+    return joined
