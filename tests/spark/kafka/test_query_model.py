@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
@@ -152,7 +153,8 @@ class QueryMachine(RuleBasedStateMachine):
         """With other limits, as a user may."""
         for key in {key for key in self.query.options if "Per" in key or key == "maxTriggerDelay"}:
             del self.query.options[key]
-        self.query.restart(**limit)
+        self.query.options |= limit
+        self.query.restart()
 
     @rule()
     def restart_for_what_there_is(self) -> None:
@@ -190,7 +192,7 @@ class QueryMachine(RuleBasedStateMachine):
             for each in batch:
                 taken[Part(each.topic_id, each.place)].append(each)
         for pieces in taken.values():
-            for before, after in zip(pieces, pieces[1:], strict=False):
+            for before, after in pairwise(pieces):
                 assert before.end <= after.start
 
     def teardown(self) -> None:
