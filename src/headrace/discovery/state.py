@@ -162,6 +162,7 @@ def _entries(
     if strange:
         raise ValueError(f"the topic {topic} has {min(strange)!r}, which is no status")
     start, stop = (written.get(each, {}) for each in _OFFSETS)
+    _check_numbers(topic, written)
     kinds = {at: kind for word, kind in _KINDS.items() for at in written.get(word, ())}
     for word, status in _POSITIONS.items():
         for number, position in written.get(word, {}).items():
@@ -177,8 +178,17 @@ def _entries(
             )
 
 
+def _check_numbers(topic: str, written: Mapping[str, Any]) -> None:
+    """Each partition has one status, and nothing is said of one that has none."""
+    with_status = [number for word in _POSITIONS for number in written.get(word, ())]
+    numbers = frozenset(with_status)
+    others = [str(number) for word in (*_KINDS, *_OFFSETS) for number in written.get(word, ())]
+    if len(numbers) < len(with_status) or not numbers.issuperset(others):
+        raise ValueError(f"the topic {topic} has a partition without a status, or with two")
+
+
 def _offset(value: object) -> int | None:
-    if value is None or type(value) is int:
+    if value is None or (type(value) is int and value >= 0):
         return value
     raise ValueError(f"{value!r} is no offset")
 
