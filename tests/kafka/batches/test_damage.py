@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -78,6 +79,7 @@ def test_a_header_that_lies_is_refused(lie: dict[str, int]) -> None:
 
     assert (PLACE, 500) == (refused.value.place, refused.value.offset)
     assert isinstance(refused.value, TaskFailedError)
+    assert (PLACE, 500) == (pickle.loads(pickle.dumps(refused.value)).place, refused.value.offset)
 
 
 def with_records(octets: bytes, count: int) -> bytes:
@@ -169,6 +171,14 @@ def test_a_checksum_counts_before_anything_is_believed() -> None:
         with pytest.raises(CorruptBatchError, match="its checksum is"):
             read(bytes(damaged), aborted=[AbortedTransaction(9, 0)])
         assert [] == read(bytes(damaged), aborted=[AbortedTransaction(9, 0)], how=UNCHECKED)
+
+
+def test_offsets_of_more_than_63_bits_are_refused() -> None:
+    """Java has no such numbers."""
+    made = batch(WRITTEN, fields={"base_offset": 2**63 - 3})
+
+    with pytest.raises(CorruptBatchError, match="more than 63 bits"):
+        batch_headers(made, PLACE)
 
 
 @pytest.mark.parametrize(("at", "value"), [(16, 3), (16, 255), (0, 128), (8, 255)])

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from headrace.kafka.batches.decoding import Decoding
+from headrace.kafka.batches.decoding import Decoding, decoded
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.batches.headers import batch_headers, next_offset
 from record_batches import LZ4, PLACE, Row, read
@@ -53,6 +53,16 @@ def test_what_java_has_written_is_read(name: str) -> None:
     assert rows_of(name)[1:2] == read(data, start=71, end=72)
     assert 73 == next_offset(batch_headers(data, PLACE), 70)
     assert rows_of(name) == read(data, how=UNCHECKED)
+
+
+def test_old_messages_are_handed_out_together() -> None:
+    """They come one by one, without a batch around them."""
+    data = JAVA["1 none CreateTime"]
+    headers = batch_headers(data, PLACE)
+
+    (columns,) = decoded(data, headers, place=PLACE, start=71)
+
+    assert [71, 72] == columns["offset"].to_pylist()
 
 
 @pytest.mark.parametrize("name", OLD)

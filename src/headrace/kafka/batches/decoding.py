@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -70,7 +71,7 @@ def decoded(
     """The records of *place* with *start* <= offset < *end*, in the order of their offsets.
 
     *data* and *headers* are what :func:`~headrace.kafka.batches.headers.batch_headers` has read, *aborted* the list of the same
-    answer, empty for who reads uncommitted records. Transaction markers and aborted records are left out. No record batch is
+    answer, which is empty when uncommitted records are read. Transaction markers and aborted records are left out. No record batch is
     empty, and none shares memory with *data*, which may be overwritten once the iterator has ended.
 
     Raises :class:`~headrace.kafka.batches.errors.CorruptBatchError` for a batch that contradicts itself or its checksum, after all
@@ -108,7 +109,11 @@ def _decoded(
     for is_old, run in groupby(wanted, key=lambda header: header.magic < NEWEST_MAGIC):
         if is_old:
             reader = MessageReader(
-                octets, place, how.with_headers, how.check_crcs, how.max_batch_bytes
+                octets=octets,
+                place=place,
+                with_headers=how.with_headers,
+                check_crcs=how.check_crcs,
+                max_wrapper_bytes=how.max_batch_bytes,
             )
             found = reader.columns(run, start=start, end=end)
         else:
@@ -162,12 +167,15 @@ def _decompressed(
     spans: list[Span] = []
     used = 0
     for header in headers:
+        records = octets[header.position + HEADER_BYTES : header.end]
         try:
-            size = _expanded(octets, header, place, buffer[used:])
+            with _corrupt_where_wrong(header, place):
+                size = decompress_into(header.compression, records, buffer[used:])
         except TooSmallError:
             if spans:
                 yield Records(buffer, spans, place)
-            alone = _expanded_alone(octets, header, place, how.max_batch_bytes)
+            with _corrupt_where_wrong(header, place):
+                alone = decompressed(header.compression, records, how.max_batch_bytes)
             yield Records(alone, [Span(header, 0, len(alone))], place)
             spans, used = [], 0
             continue
@@ -180,21 +188,9 @@ def _decompressed(
         yield Records(buffer, spans, place)
 
 
-def _expanded(
-    octets: memoryview, header: BatchHeader, place: TopicPartition, output: memoryview
-) -> int:
-    records = octets[header.position + HEADER_BYTES : header.end]
+@contextmanager
+def _corrupt_where_wrong(header: BatchHeader, place: TopicPartition) -> Generator[None]:
     try:
-        return decompress_into(header.compression, records, output)
-    except ValueError as error:
-        raise CorruptBatchError(place, header.base_offset, str(error)) from error
-
-
-def _expanded_alone(
-    octets: memoryview, header: BatchHeader, place: TopicPartition, max_bytes: int
-) -> memoryview:
-    records = octets[header.position + HEADER_BYTES : header.end]
-    try:
-        return decompressed(header.compression, records, max_bytes)
+        yield
     except ValueError as error:
         raise CorruptBatchError(place, header.base_offset, str(error)) from error

@@ -29,6 +29,7 @@ _OVERHEAD: Final = 12
 # Of a version 0 message, the smallest thing there is.
 _SMALLEST: Final = 14
 _SMALLEST_WITH_TIME: Final = 22
+_LARGEST_OFFSET: Final = (1 << 63) - 1
 _ABORT: Final = 0
 
 _COMPRESSION: Final = 0x07
@@ -138,6 +139,8 @@ def _header(data: bytes | memoryview, position: int, place: TopicPartition) -> B
     if delta < 0 or not 0 <= count <= delta + 1:
         reason = f"it claims {count} records in {delta + 1} offsets"
         raise CorruptBatchError(place, base_offset, reason)
+    if base_offset + delta > _LARGEST_OFFSET:
+        raise CorruptBatchError(place, base_offset, "its last offset has more than 63 bits")
     return BatchHeader(
         position=position,
         length=length,
@@ -194,7 +197,7 @@ def with_records(
     """The batches that may hold records for a reader of offsets from *start* to before *end*.
 
     Left out are batches outside, empty ones (a cleaner keeps them for their producer's sequence), transaction markers, and
-    those of *aborted* transactions, the list that came in the same answer; it is empty for who reads uncommitted records.
+    those of *aborted* transactions, the list that came in the same answer; it is empty when uncommitted records are read.
     """
     pending = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
     aborting: set[int] = set()

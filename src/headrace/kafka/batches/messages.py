@@ -22,41 +22,48 @@ _DOES_NOT_FIT: Final = "its key and value are not as long as the message"
 _ATTRIBUTES_AT: Final = 17
 _COMPRESSION: Final = 0x07
 _FIXED_BYTES: Final = (26, 34)
+_MANY_BYTES: Final = 1 << 20
 _LZ4: Final = 3
 _LZ4_FLAGS_AT: Final = 4
 _LZ4_HAS_SIZE: Final = 0x08
 
-
 Row = tuple[int, int, int, bytes | None, bytes | None]
+"""The columns ``RECORDS`` of one message."""
 
 
 class MessageReader(NamedTuple):
-    """Reads the messages of *place* in *octets*; a wrapper may hold *max_bytes*. These formats have no headers."""
+    """Reads the messages of *place* in *octets*. What a wrapper holds may have *max_wrapper_bytes*.
+
+    The column of headers is there *with_headers*, and null: these formats have none.
+    """
 
     octets: memoryview
     place: TopicPartition
     with_headers: bool
     check_crcs: bool
-    max_bytes: int
+    max_wrapper_bytes: int
 
     def columns(
         self, headers: Iterable[BatchHeader], *, start: int, end: int | None
     ) -> Iterator[pa.RecordBatch]:
-        """The records of each of *headers*, with offsets from *start* to before *end*."""
+        """The records of *headers* with offsets from *start* to before *end*, many at a time."""
+        rows: list[Row] = []
+        size = 0
         for header in headers:
             try:
-                rows = [
-                    row
-                    for row in self._rows(header)
-                    if start <= row[0] and (end is None or row[0] < end)
-                ]
+                found = list(self._rows(header))
             except CorruptBatchError as error:
                 # Offsets within a wrapper may count from its beginning.
                 raise CorruptBatchError(self.place, header.base_offset, error.reason) from error
             except ValueError as error:
                 raise CorruptBatchError(self.place, header.base_offset, str(error)) from error
-            if rows:
+            rows += [row for row in found if start <= row[0] and (end is None or row[0] < end)]
+            size += header.length
+            if rows and (header.compression or size >= _MANY_BYTES):
                 yield self._batch(rows)
+                rows, size = [], 0
+        if rows:
+            yield self._batch(rows)
 
     def _batch(self, rows: list[Row]) -> pa.RecordBatch:
         arrays = [
@@ -79,7 +86,7 @@ class MessageReader(NamedTuple):
                 outer.value,
             )
             return
-        inside = memoryview(_unwrapped(header, outer.value or b"", self.max_bytes))
+        inside = memoryview(_unwrapped(header, outer.value or b"", self.max_wrapper_bytes))
         inner_headers = batch_headers(inside, self.place)
         if not inner_headers or inner_headers[-1].end != len(inside):
             raise ValueError("its last message is cut off")
@@ -116,7 +123,7 @@ def _unwrapped(header: BatchHeader, value: bytes, max_bytes: int) -> memoryview:
 
 
 def _unwrapped_old_lz4(value: bytes, max_bytes: int) -> memoryview:
-    """Clients of format 0 made the frame's header checksum, one byte, of the wrong bytes (KAFKA-3160): any will do."""
+    """What is in an lz4 frame whose header has any checksum: of one byte, and in format 0 made of the wrong bytes (KAFKA-3160)."""
     at = 14 if value[_LZ4_FLAGS_AT] & _LZ4_HAS_SIZE else 6
     for checksum in range(256):
         frame = value[:at] + bytes([checksum]) + value[at + 1 :]
