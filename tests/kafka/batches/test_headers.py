@@ -152,6 +152,15 @@ def test_a_marker_before_the_start_ends_its_transaction() -> None:
     assert [7, 9] == [row.offset for row in found]
 
 
+def test_what_is_after_the_end_is_not_looked_at() -> None:
+    """Another reader may have asked for it, who will see that it is damaged."""
+    damaged = bytearray(batch(records(5)))
+    damaged[-1] ^= 1
+    data = batch(records(1, 2)) + bytes(damaged) + batch(records(6))
+
+    assert [1, 2] == [row.offset for row in read(data, end=5)]
+
+
 def test_a_marker_with_a_delete_horizon_ends_its_transaction() -> None:
     """Its timestamp delta then has many bytes."""
     data = (

@@ -103,7 +103,7 @@ def _decoded(
     end: int | None,
     aborted: Sequence[AbortedTransaction],
 ) -> Iterator[pa.RecordBatch]:
-    checked = _checked(octets, headers, place) if how.check_crcs else headers
+    checked = _checked(octets, headers, place, end) if how.check_crcs else headers
     wanted = with_records(octets, checked, place=place, start=start, end=end, aborted=aborted)
     packed = _decompressed if any(header.compression for header in headers) else _in_place
     for is_old, run in groupby(wanted, key=lambda header: header.magic < NEWEST_MAGIC):
@@ -123,11 +123,11 @@ def _decoded(
 
 
 def _checked(
-    octets: memoryview, headers: Sequence[BatchHeader], place: TopicPartition
+    octets: memoryview, headers: Sequence[BatchHeader], place: TopicPartition, end: int | None
 ) -> Iterator[BatchHeader]:
     # Before anything of a header is believed: a batch may claim to be a marker, or to be empty.
     for header in headers:
-        if header.magic >= NEWEST_MAGIC:
+        if header.magic >= NEWEST_MAGIC and (end is None or header.base_offset < end):
             found = google_crc32c.value(bytes(octets[header.position + CRC_BEGINS : header.end]))
             if found != header.crc:
                 reason = f"its checksum is {found:#010x} and not {header.crc:#010x}"

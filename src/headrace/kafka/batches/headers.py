@@ -202,6 +202,9 @@ def with_records(
     pending = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
     aborting: set[int] = set()
     for header in headers:
+        # Where a compressed message of an old format begins is only known once it is decompressed.
+        if end is not None and header.magic >= NEWEST_MAGIC and header.base_offset >= end:
+            return
         while pending and pending[-1].first_offset <= header.last_offset:
             aborting.add(pending.pop().producer_id)
         if header.is_control:
@@ -209,14 +212,8 @@ def with_records(
                 aborting.remove(header.producer_id)
         elif header.is_transactional and header.producer_id in aborting:
             continue
-        elif header.record_count != 0 and _overlaps(header, start, end):
+        elif header.record_count != 0 and header.last_offset >= start:
             yield header
-
-
-def _overlaps(header: BatchHeader, start: int, end: int | None) -> bool:
-    # Where a compressed message of an old format begins is only known once it is decompressed.
-    begins_after = end is not None and header.magic >= NEWEST_MAGIC and header.base_offset >= end
-    return header.last_offset >= start and not begins_after
 
 
 def _is_abort_marker(data: bytes | memoryview, header: BatchHeader, place: TopicPartition) -> bool:
