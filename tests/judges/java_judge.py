@@ -70,6 +70,17 @@ class JavaJudge:
         request = {"class": class_name, "config": _dotted(config), "records": records}
         return json.loads(self._judge.test(json.dumps(request)))
 
+    def consumed(self, topic: str, **config: str) -> list[dict[str, Any]]:
+        """The records of partition 0 of *topic* that Kafka's own consumer reads, up to the end that it sees."""
+        records = json.loads(
+            self._judge.consume(json.dumps({"topic": topic, "config": _dotted(config)}))
+        )
+        for record in records:
+            for one, name in ((record, "key"), *((each, "value") for each in record["headers"])):
+                one[name] = None if one[name] is None else base64.b64decode(one[name])
+            record["value"] = None if record["value"] is None else base64.b64decode(record["value"])
+        return records
+
 
 @contextmanager
 def java_judge() -> Iterator[JavaJudge]:

@@ -3,9 +3,16 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.time.Duration;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.header.ConnectHeaders;
 import org.apache.kafka.connect.header.Header;
@@ -15,7 +22,7 @@ import org.apache.kafka.connect.storage.HeaderConverter;
 import org.apache.kafka.connect.transforms.Transformation;
 import org.apache.kafka.connect.transforms.predicates.Predicate;
 
-/** What classes of Kafka Connect make of many values or records, in one call: JSON in, JSON out. */
+/** What classes of Kafka Connect make of many values or records, and what Kafka's consumer reads, in one call: JSON in, JSON out. */
 public class Judge {
     private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
     private final ObjectMapper mapper = new ObjectMapper();
@@ -79,6 +86,42 @@ public class Judge {
         }
         predicate.close();
         return mapper.writeValueAsString(answers);
+    }
+
+    /** All records of partition 0, up to the end that a reader of that isolation level has. */
+    public String consume(String request) throws Exception {
+        JsonNode asked = mapper.readTree(request);
+        KafkaConsumer consumer =
+            new KafkaConsumer(config(asked), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        TopicPartition partition = new TopicPartition(asked.get("topic").textValue(), 0);
+        List partitions = Collections.singletonList(partition);
+        consumer.assign(partitions);
+        consumer.seekToBeginning(partitions);
+        long end = ((Long) consumer.endOffsets(partitions).get(partition)).longValue();
+        ArrayNode answers = NODES.arrayNode();
+        while (consumer.position(partition) < end) {
+            for (Iterator each = consumer.poll(Duration.ofSeconds(1)).iterator(); each.hasNext();) {
+                answers.add(told((ConsumerRecord) each.next()));
+            }
+        }
+        consumer.close();
+        return mapper.writeValueAsString(answers);
+    }
+
+    private static ObjectNode told(ConsumerRecord record) {
+        ObjectNode told = NODES.objectNode();
+        told.put("offset", record.offset());
+        told.put("timestamp", record.timestamp());
+        told.put("timestamp_type", record.timestampType().id);
+        told.put("key", (byte[]) record.key());
+        told.put("value", (byte[]) record.value());
+        ArrayNode headers = told.putArray("headers");
+        for (Iterator each = record.headers().iterator(); each.hasNext();) {
+            org.apache.kafka.common.header.Header header =
+                (org.apache.kafka.common.header.Header) each.next();
+            headers.addObject().put("key", header.key()).put("value", header.value());
+        }
+        return told;
     }
 
     private static Map config(JsonNode asked) {

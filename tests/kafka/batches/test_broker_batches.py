@@ -1,4 +1,4 @@
-"""Batches that the client library has written and a broker has kept, against what the client library reads."""
+"""Batches that the client library has written and a broker has kept, against what it and Java's consumer read."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.kafka.wire.cluster import Cluster, IsolationLevel
 from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
 from headrace.kafka.wire.settings import wire_settings
+from judges.java_judge import JavaJudge
 from record_batches import Row, rows_in
 
 pytestmark = pytest.mark.broker
@@ -103,21 +104,36 @@ def read_rows(bootstrap: str, topic: str, *, isolation: IsolationLevel, how: Dec
     return found
 
 
-def assert_same(bootstrap: str, topic: str, *, count: int, committed: bool = True) -> None:
-    """Both clients read the same *count* records, however they are decoded."""
+def java_rows(judge: JavaJudge, bootstrap: str, topic: str, *, isolation: str) -> list[Row]:
+    """What Java's consumer reads of the topic."""
+    records = judge.consumed(topic, bootstrap_servers=bootstrap, isolation_level=isolation)
+    return [
+        Row(
+            **record
+            | {"headers": [(header["key"], header["value"]) for header in record["headers"]]}
+        )
+        for record in records
+    ]
+
+
+def assert_same(
+    judge: JavaJudge, bootstrap: str, topic: str, *, count: int, committed: bool = True
+) -> None:
+    """All three clients read the same *count* records, however they are decoded."""
     isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     name = "read_committed" if committed else "read_uncommitted"
     expected = expected_rows(bootstrap, topic, isolation=name)
 
     assert count == len(expected)
+    assert expected == java_rows(judge, bootstrap, topic, isolation=name)
     for how in (Decoding(with_headers=True), Decoding(with_headers=True, group_bytes=2_000)):
         assert expected == read_rows(bootstrap, topic, isolation=isolation, how=how)
 
 
 @pytest.mark.parametrize("kind", ["CreateTime", "LogAppendTime"])
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_records_are_those_that_the_client_library_reads(
-    bootstrap: str, compression: str, kind: str
+def test_records_are_those_that_other_clients_read(
+    judge: JavaJudge, bootstrap: str, compression: str, kind: str
 ) -> None:
     """Of both kinds of time, in every compression, in small batches and large ones."""
     topic = new_topic(bootstrap, message_timestamp_type=kind)
@@ -125,10 +141,10 @@ def test_records_are_those_that_the_client_library_reads(
     produce(Producer({**settings, "batch.num.messages": 7}), topic, range(100))
     produce(Producer({**settings, "linger.ms": 100}), topic, range(100, 1500))
 
-    assert_same(bootstrap, topic, count=1500)
+    assert_same(judge, bootstrap, topic, count=1500)
 
 
-def test_transactions_are_those_that_the_client_library_reads(bootstrap: str) -> None:
+def test_transactions_are_those_that_other_clients_read(judge: JavaJudge, bootstrap: str) -> None:
     """Committed and aborted ones, interleaved, in every compression, and records without one between them."""
     topic = new_topic(bootstrap)
     producers = [
@@ -159,11 +175,11 @@ def test_transactions_are_those_that_the_client_library_reads(bootstrap: str) ->
             else:
                 producer.abort_transaction(30)
 
-    assert_same(bootstrap, topic, count=committed + 4 * 2 * 3)
-    assert_same(bootstrap, topic, count=4 * 2 * (20 * 5 + 10 + 3), committed=False)
+    assert_same(judge, bootstrap, topic, count=committed + 4 * 2 * 3)
+    assert_same(judge, bootstrap, topic, count=4 * 2 * (20 * 5 + 10 + 3), committed=False)
 
 
-def test_an_open_transaction_is_not_read(bootstrap: str) -> None:
+def test_an_open_transaction_is_not_read(judge: JavaJudge, bootstrap: str) -> None:
     """Nor what comes after it, before it has ended."""
     topic = new_topic(bootstrap)
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
@@ -179,4 +195,4 @@ def test_an_open_transaction_is_not_read(bootstrap: str) -> None:
 
     assert list(range(5)) == [row.offset for row in found]
     producer.abort_transaction(30)
-    assert_same(bootstrap, topic, count=10)
+    assert_same(judge, bootstrap, topic, count=10)
