@@ -39,9 +39,14 @@ NAMES = st.sampled_from(["t", "a.b_c-d", "orders", "Z"])
 UNRESOLVED = st.builds(
     PartitionState,
     st.sampled_from([Status.UNASSIGNED, Status.REMOVED]),
+    start=st.none(),
+    stop=st.none(),
+    position=st.none(),
     kind=st.sampled_from(Kind),
 )
-RESOLVED = st.builds(PartitionState, st.sampled_from(Status), OFFSETS, OFFSETS, OFFSETS)
+RESOLVED = st.builds(
+    PartitionState, st.sampled_from(Status), OFFSETS, OFFSETS, OFFSETS, kind=st.none()
+)
 STATES = st.builds(
     EnumeratorState,
     partitions=st.dictionaries(
