@@ -15,6 +15,7 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.batches.errors import CorruptBatchError
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.connection import LoginRefusedError
 from headrace.kafka.wire.fetcher import (
     FetchedRecords,
     Fetcher,
@@ -558,3 +559,59 @@ def test_what_is_known_of_leaders_is_not_asked_again(scripted: ScriptedCluster) 
 
     assert 1 == asked
     assert [(T0, 2, 3)] == spans(found)
+
+
+def test_a_replica_that_is_nearer_is_fetched_from(scripted: ScriptedCluster) -> None:
+    """As the leader says to a client in that rack; and from the leader again when the replica fails."""
+    plain = scripted.fetch
+    racks = list[str]()
+
+    def nearer(node: int, received: Received) -> FetchResponse:
+        racks.append(received.message.rack_id)
+        if node == 2:
+            scripted.leaders[T0] = 2
+        answer = plain(node, received)
+        scripted.leaders[T0] = 1
+        part = answer.responses[0].partitions[0]
+        if node == 1 and len(scripted.brokers[2].named("Fetch")) < 2:
+            part.records, part.preferred_read_replica = b"", 2
+        elif node == 2 and len(scripted.brokers[2].named("Fetch")) == 2:
+            part.records, part.error_code = b"", 6
+        return answer
+
+    for offset in range(3):
+        scripted.append(T0, offset)
+    scripted.max_batches = 1
+    scripted.scripts["Fetch"] = nearer
+    client = scripted.cluster(rack="here")
+    fetched = Fetcher(client, [of(T0, 0, 3)], FetchSettings(max_wait_ms=10))
+    found = read(fetched)
+    close(fetched)
+
+    assert [(T0, 0, 1), (T0, 1, 2), (T0, 2, 3)] == spans(found)
+    assert 2 == len(scripted.brokers[2].named("Fetch"))
+    assert {"here"} == set(racks)
+
+
+def test_what_has_arrived_comes_before_the_error_of_the_next_request(
+    scripted: ScriptedCluster,
+) -> None:
+    """A login that is not renewed any more takes nothing away."""
+    scripted.append(T0, 0, 2)
+    scripted.append(T0, 2, 2)
+    scripted.max_batches = 1
+    fetched = fetcher(scripted, of(T0))
+    assert [(T0, 0, 2)] == spans(fetched.poll(soon()))
+    [leader] = fetched._leaders.values()
+    assert leader.connection is not None
+    until(lambda: len(scripted.brokers[1].named("Fetch")) >= 2)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise LoginRefusedError("not any more")
+
+    leader.connection.send = refuse
+
+    assert [(T0, 2, 4)] == spans(fetched.poll(soon()))
+    with pytest.raises(TaskFailedError, match="not any more"):
+        fetched.poll(soon())
+    close(fetched)

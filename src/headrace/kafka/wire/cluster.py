@@ -320,7 +320,7 @@ class Cluster:
         if failure is not None:
             raise failure
         for place in query.left:
-            raise _RefusedError(query.errors[place], str(place))
+            raise _RefusedError(query.errors.get(place, error_codes.UNKNOWN), str(place))
 
     def _leader(self, place: TopicPartition) -> _Leader:
         topic = self._topics.get(place.topic)

@@ -231,5 +231,6 @@ def error_code(code: int) -> ErrorCode | None:
 
 
 _NEWER: Final = "This version of headrace does not know that error code of a newer Kafka."
+UNKNOWN: Final = _BY_CODE[-1]
 LEADER_NOT_AVAILABLE: Final = _BY_CODE[5]
 UNKNOWN_TOPIC_OR_PARTITION: Final = _BY_CODE[3]

@@ -155,7 +155,8 @@ class Fetcher:
     have answered waits in the system's socket buffers and at the brokers.
 
     The partitions that have just brought data go to the end of the next request, so none starves. Ranges that have
-    reached their end are not asked for any more. Fetch requests name topics by id where the broker can (KIP-516).
+    reached their end are not asked for any more. Fetch requests name topics by id where the broker can (KIP-516), and
+    go to a replica in the client's rack where the brokers offer one (KIP-392).
     """
 
     def __init__(
@@ -357,7 +358,8 @@ class Fetcher:
             version = leader.connection.version(FetchRequest, versions)
             leader.asked = leader.keyed(by_id=version >= WITH_TOPIC_IDS)
             leader.sent_at = deadline.clock()
-            request = _request(leader.ranges.values(), self._settings)
+            rack = self._cluster.settings.rack
+            request = _request(leader.ranges.values(), self._settings, rack)
             leader.connection.send(request, share, versions=versions)
         except UnsupportedApiError as error:
             raise TaskFailedError(
@@ -430,6 +432,8 @@ class Fetcher:
                 self._react(each, error)
             elif part.records:
                 found += self._advanced(each, leader, part, is_alone=len(part.records) == received)
+            elif part.preferred_replica not in (-1, leader.node):
+                self._redirect(each, part.preferred_replica)
             else:
                 self._failures.pop(each.place, None)
                 self._note_empty(each, part, is_silent=received == answer.throttle_ms == 0)
@@ -490,6 +494,16 @@ class Fetcher:
             self._withdraw(fetched)
             self._doubtful[fetched.place] = fetched
 
+    def _redirect(self, each: _Range, replica: int) -> None:
+        """Fetch from a replica that is nearer (KIP-392), until that fails."""
+        self._withdraw(each)
+        if replica in self._cluster.known.brokers:
+            each.leader = replica
+            self._leaders.setdefault(replica, _Leader(replica)).ranges[each.place] = each
+        else:
+            self._unplaced[each.place] = each
+            self._failures[each.place] = f"the replica {replica} that its leader names is not known"
+
     def _react(self, failed: _Range, error: ErrorCode) -> None:
         if error.reaction is Reaction.FAIL:
             self._park(failed, _refusal(failed, error))
@@ -518,7 +532,8 @@ class Fetcher:
         self._disconnect(leader)
         final = unresolvable(error, "the fetch of records", self._cluster.settings)
         if final is not None:
-            raise final from error
+            # Raised by the next poll: this one may have something to hand out.
+            self._errors.extend((place, final) for place in list(leader.ranges)[:1])
         reason = f"broker {leader.node}: {str(error) or type(error).__name__}"
         self._failures |= dict.fromkeys(leader.ranges, reason)
         for each in list(leader.ranges.values()):
@@ -600,7 +615,7 @@ class _Leader:
         )
 
 
-def _request(ranges: Collection[_Range], settings: FetchSettings) -> FetchRequest:
+def _request(ranges: Collection[_Range], settings: FetchSettings, rack: str) -> FetchRequest:
     """A request for *ranges* in their order; a topic comes again where another one is between."""
     topic_class = FetchRequest.FetchTopic
     partition_class = topic_class.FetchPartition
@@ -625,6 +640,7 @@ def _request(ranges: Collection[_Range], settings: FetchSettings) -> FetchReques
         max_bytes=settings.max_bytes,
         isolation_level=int(settings.isolation),
         topics=topics,
+        rack_id=rack,
     )
 
 

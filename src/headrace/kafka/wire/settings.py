@@ -39,7 +39,8 @@ class WireSettings:
 
     *login* holds the arguments of kafka-python's SASL mechanisms, ``None`` without a login; *tls* is ``None`` without TLS.
     *connect_seconds* is how long a connection may take, *request_seconds* how long an answer, after which another
-    broker is tried. A longer answer than *max_answer_bytes* is refused before it is received.
+    broker is tried. A longer answer than *max_answer_bytes* is refused before it is received. *rack* is where the client
+    is, ``client.rack``.
     """
 
     addresses: tuple[tuple[str, int], ...]
@@ -47,6 +48,7 @@ class WireSettings:
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     login: dict[str, Any] | None = field(default=None, repr=False)
     token_endpoint: str = ""
+    rack: str = ""
     connect_seconds: float = 10.0
     request_seconds: float = 30.0
     max_answer_bytes: int = 100_000_000
@@ -65,6 +67,7 @@ def wire_settings(settings: Settings) -> WireSettings:
         tls=_context(settings) if protocol in _WITH_TLS else None,
         login=_login(settings) if protocol in _WITH_LOGIN else None,
         token_endpoint=str(settings.get(f"{_OAUTH}.token.endpoint.url", "")),
+        rack=str(settings.get("client.rack", "")),
         connect_seconds=_number(settings, "socket.connection.setup.timeout.ms", 10_000) / 1000,
         request_seconds=_number(settings, "socket.timeout.ms", 30_000) / 1000,
         max_answer_bytes=_number(settings, "receive.message.max.bytes", 100_000_000),
