@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from headrace.discovery.enumerator import (
     PartitionEnumerator,
     RecreatedPolicy,
 )
+from headrace.discovery.findings import Change
 from headrace.discovery.listing import listing
 from headrace.discovery.state import EnumeratorState, Kind
 from headrace.discovery.subscribers import TopicPatternSubscriber
@@ -29,11 +31,6 @@ from project.sampling import drawn
 TOPICS = st.sampled_from("abc")
 NUMBERS = st.integers(0, 3)
 PATTERNS = st.sampled_from(["[abc]", "[ab]", "c", "nothing"])
-POLICIES = DiscoveryPolicies(
-    removed=DataLossPolicy.CONTINUE,
-    recreated=RecreatedPolicy.RESTART,
-    truncated=DataLossPolicy.CONTINUE,
-)
 Incarnation = tuple[UUID, int]
 """One partition of one topic, whatever other topic has its name later."""
 
@@ -55,11 +52,18 @@ class Expected:
 class EnumeratorMachine(RuleBasedStateMachine):
     """The cluster changes, and discoveries are listings and look-ups that end at any time."""
 
+    recreated = RecreatedPolicy.RESTART
+
     @initialize()
     def begin(self) -> None:
         """No topic, and nothing known."""
         self.cluster = ClusterDouble()
-        self.enumerator = PartitionEnumerator(policies=POLICIES)
+        self.policies = DiscoveryPolicies(
+            removed=DataLossPolicy.CONTINUE,
+            recreated=self.recreated,
+            truncated=DataLossPolicy.CONTINUE,
+        )
+        self.enumerator = PartitionEnumerator(policies=self.policies)
         self.subscriber = TopicPatternSubscriber(re.compile("[abc]"))
         self.expected = Expected()
         self.looking_up: list[Comparison] = []
@@ -116,7 +120,10 @@ class EnumeratorMachine(RuleBasedStateMachine):
         """What is found is of the right kind; its offsets are looked up later."""
         deadline = Deadline.after(10)
         listed = listing(self.cluster, None, self.enumerator.known_topics(), deadline)
+        ids = self.enumerator.snapshot().topic_ids
         found = self.enumerator.discovered(self.subscriber, listed)
+        if self.recreated is RecreatedPolicy.CONTINUE:
+            self._keep_positions(found, ids)
         kind = Kind.NEW if self.expected.has_discovered else Kind.INITIAL
         self.expected.has_discovered = True
         for place in self.subscriber.subscribed(listed.topics):
@@ -182,7 +189,8 @@ class EnumeratorMachine(RuleBasedStateMachine):
     def crash(self) -> None:
         """And go on from what was stored."""
         state, expected = self.checkpoint
-        self.enumerator = PartitionEnumerator(EnumeratorState.from_json(state.to_json()), POLICIES)
+        stored = EnumeratorState.from_json(state.to_json())
+        self.enumerator = PartitionEnumerator(stored, self.policies)
         self.expected = copy.deepcopy(expected)
         self.looking_up = []
 
@@ -229,11 +237,27 @@ class EnumeratorMachine(RuleBasedStateMachine):
                 incarnation = (split.topic_id, split.place.partition)
                 self.expected.positions.setdefault(incarnation, starts[split.place])
 
+    def _keep_positions(self, found: Comparison, ids: Mapping[str, UUID]) -> None:
+        """Of topics that were created again."""
+        for each in found.findings:
+            for number in each.partitions if each.change is Change.RECREATED else ():
+                position = self.expected.positions.get((ids[each.topic], number))
+                if position is not None and number in self.cluster.topics[each.topic]:
+                    incarnation = self._incarnation(TopicPartition(each.topic, number))
+                    self.expected.positions[incarnation] = position
+
     def _incarnation(self, place: TopicPartition) -> Incarnation:
         return self.cluster.ids[place.topic], place.partition
 
 
+class ContinuingMachine(EnumeratorMachine):
+    """Topics that were created again are read on at the old positions."""
+
+    recreated = RecreatedPolicy.CONTINUE
+
+
 TestEnumeratorMachine = EnumeratorMachine.TestCase
-TestEnumeratorMachine.settings = settings(
-    max_examples=drawn(120), stateful_step_count=40, deadline=None
+TestContinuingMachine = ContinuingMachine.TestCase
+TestEnumeratorMachine.settings = TestContinuingMachine.settings = settings(
+    max_examples=drawn(100), stateful_step_count=40, deadline=None
 )
