@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.discovery.state import EnumeratorState, PartitionState, Status
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.spark.kafka.planning import FEW_TASKS, SMALL_RECORDS, OffsetRange, limited, tasks
+from headrace.spark.kafka.planning import (
+    FEW_TASKS,
+    SMALL_RECORDS,
+    OffsetRange,
+    limited,
+    ranges,
+    tasks,
+)
 
 Backlog = dict[TopicPartition, tuple[int, int]]
 
@@ -130,3 +140,16 @@ def test_a_large_range_is_split() -> None:
         (OffsetRange(place, 11, 15),),
     ]
     assert len(tasks([OffsetRange(place, 0, 10_001)], most_records=1_000)) == 11
+
+
+def test_a_topic_that_has_an_id_since_brokers_were_upgraded_is_the_same_topic() -> None:
+    """What was read of it is not read again."""
+    (place,) = _places(1)
+    known = PartitionState(Status.ASSIGNED, start=3, position=10)
+    before = EnumeratorState(partitions={place: known}, initial_discovery_finished=True)
+    end = EnumeratorState(
+        partitions={place: known._replace(position=12)},
+        topic_ids={"t": UUID(int=1)},
+        initial_discovery_finished=True,
+    )
+    assert [OffsetRange(place, 10, 12, UUID(int=1))] == ranges(before, end)

@@ -47,7 +47,8 @@ def _ranges(start: EnumeratorState, end: EnumeratorState) -> Iterator[OffsetRang
             continue
         topic_id = end.topic_ids.get(place.topic)
         before = start.partitions.get(place)
-        is_same = topic_id == start.topic_ids.get(place.topic)
+        # Without an id the topic was stored by brokers that have none.
+        is_same = start.topic_ids.get(place.topic) in (None, topic_id)
         begin = None if before is None else before.position
         if begin is None or (one.start is not None and not is_same):
             begin = one.start
