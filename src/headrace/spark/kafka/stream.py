@@ -19,6 +19,7 @@ from pyspark.sql.streaming.datasource import (
 from headrace.connect.errors import ConnectError
 from headrace.discovery.state import EnumeratorState, Status
 from headrace.kafka.deadline import Deadline
+from headrace.kafka.topic_partition import TopicPartition
 from headrace.spark.kafka.backlog import Backlog, backlog_of
 from headrace.spark.kafka.connection import connected
 from headrace.spark.kafka.options import KafkaSourceOptions
@@ -29,6 +30,8 @@ from headrace.spark.kafka.subscription import refuse_ends
 _log = logging.getLogger(__name__)
 
 _UNLIMITED: Final = 2**63 - 1
+# A batch does not wait longer for what only tools look at.
+_COMMIT_SECONDS: Final = 5.0
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -44,6 +47,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._reader = RangeReader(options)
         self._backlog: Backlog | None = None
+        self._committed = dict[TopicPartition, int]()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_backlog": None}
@@ -72,6 +76,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Where the next batch ends; *start* itself when there is nothing to read."""
         before = EnumeratorState.from_document(start)
+        # The last batch is done when Spark asks for the next one, and for a while or for ever there may be none.
+        self._commit(before)
         is_limited = not isinstance(limit, ReadAllAvailable)
         end = self._planned().advanced(before, is_limited=is_limited)
         return start if end == before else end.to_document()
@@ -94,27 +100,35 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._reader.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
+        """Spark says so when it plans the batch after the one that ends with *end*."""
+        self._commit(EnumeratorState.from_document(end))
+
+    def stop(self) -> None:
+        """Close the connections."""
+        if self._backlog is not None:
+            connected(self._options).close()
+
+    def _commit(self, done: EnumeratorState) -> None:
         """Commit positions to the consumer group, for tools that show lags. A failure is logged, and harms nothing."""
         options = self._options
         if options.group_id is None or not options.commits:
             return
         positions = {
             place: one.position
-            for place, one in EnumeratorState.from_document(end).partitions.items()
+            for place, one in done.partitions.items()
             if one.status is Status.ASSIGNED and one.position is not None
         }
-        deadline = Deadline.after(options.timeout_seconds)
+        changed = dict(positions.items() - self._committed.items())
+        self._committed |= changed
+        if not changed:
+            return
+        deadline = Deadline.after(min(options.timeout_seconds, _COMMIT_SECONDS))
         try:
-            connected(options).commit_offsets(options.group_id, positions, deadline)
+            connected(options).commit_offsets(options.group_id, changed, deadline)
         except ConnectError as error:
             _log.warning(
                 "The positions could not be committed to the group %r: %s", options.group_id, error
             )
-
-    def stop(self) -> None:
-        """Close the connections."""
-        if self._backlog is not None:
-            connected(self._options).close()
 
     def _planned(self) -> Backlog:
         if self._backlog is None:
