@@ -37,7 +37,11 @@ for _context in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
 # Spark's JVM lives for minutes here: the optimising compiler would take as much as it gives.
 QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 # A transaction that has outlived its time is ended at once, and not within ten seconds.
-PROPERTIES = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
+PROPERTIES = {
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    # Compacted topics are looked at every second, and not every 15.
+    "log.cleaner.backoff.ms": "1000",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
