@@ -273,6 +273,17 @@ def test_e37_a_partition_that_one_answer_leaves_out_is_read_on():
     assert [] == read(query)
 
 
+def test_a_topic_whose_brokers_are_upgraded_is_read_on():
+    """It had no id before, and has one now."""
+    query = Query(ClusterDouble.of(Log(0, 100), Log(0, 9)), every())
+    topic_id = query.cluster.ids.pop("t")
+    read(query)
+    query.cluster.ids["t"] = topic_id
+    query.cluster.topics["t"][0].end = 120
+
+    assert [(T0, 100, 120)] == read(query)
+
+
 def test_a_topic_that_returns_under_its_id_is_read_on_where_it_was():
     """As when the rights to see it were taken and given again."""
     query = Query(ClusterDouble(), pattern())

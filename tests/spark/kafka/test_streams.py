@@ -472,6 +472,8 @@ def test_the_source_may_be_registered_by_hand(
     assert bounded(spark, base | {"subscribe": topic}) == sorted(values)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     "session",
     [pytest.param("connected", id="connect"), pytest.param("cluster", id="local-cluster")],
