@@ -16,6 +16,7 @@ from headrace.discovery.state import EnumeratorState, PartitionState, Status
 from headrace.discovery.subscribers import TopicListSubscriber, TopicPatternSubscriber
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.error_codes import LEADER_NOT_AVAILABLE
 
 AWAY = RetriableError("No broker answered within 10 s.")
 NOTHING_MATCHES = TopicPatternSubscriber(re.compile("nothing"))
@@ -160,6 +161,40 @@ def test_e49_without_an_interval_a_partition_that_was_held_back_is_still_read():
     assert source.discoverer.is_due(source.enumerator)
     assert {T1: 9} == source.found()
     assert source.discoverer.is_complete(source.enumerator)
+
+
+def test_e40_e49_without_an_interval_a_discovery_that_fails_is_tried_again_until_one_succeeds():
+    """What was added while no process ran is found by the first discovery of the next one, or never."""
+    cluster = ClusterDouble.of(Log(0, 5))
+    source = Source(cluster, interval_seconds=None)
+    source.found()
+    cluster.add(Log(0, 7))
+    source.restart()
+    cluster.metadata_failures = [AWAY]
+    failed = source.discover().failure
+    at_once = source.discoverer.is_due(source.enumerator)
+    is_complete = source.discoverer.is_complete(source.enumerator)
+    source.clock.now = 31
+
+    assert (AWAY, False, False) == (failed, at_once, is_complete)
+    assert source.discoverer.is_due(source.enumerator)
+    assert {T1: 0} == source.found()
+    assert source.discoverer.is_complete(source.enumerator)
+    assert not source.discoverer.is_due(source.enumerator)
+
+
+def test_e49_without_an_interval_a_topic_of_which_the_brokers_do_not_say_all_is_asked_for_again():
+    """It may have got partitions while no process ran."""
+    cluster = ClusterDouble.of(Log(0, 5))
+    source = Source(cluster, interval_seconds=None)
+    source.found()
+    cluster.add(Log(0, 7))
+    source.restart()
+    cluster.errors = {"t": LEADER_NOT_AVAILABLE}
+    nothing = source.found()
+    cluster.errors = {}
+
+    assert ({}, {T1: 0}) == (nothing, source.found())
 
 
 def test_e51_a_bounded_source_reads_the_partitions_of_its_first_discovery():

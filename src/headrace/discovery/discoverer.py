@@ -35,7 +35,7 @@ from headrace.kafka.wire.cluster import TopicMetadata
 
 _LOG = logging.getLogger(__name__)
 # A leader is usually elected within seconds, and asking costs a broker one request to its cache.
-_HELD_BACK_SECONDS: Final = 30.0
+_RETRY_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +120,7 @@ class PartitionDiscoverer:
         self._max_failures = max_failures
         self._clock = clock
         self._ended_at: float | None = None
+        self._has_listed = False
         self._logged_as_held_back = frozenset[TopicPartition]()
         self._counters = DiscoveryCounters()
 
@@ -132,23 +133,25 @@ class PartitionDiscoverer:
         """Whether a discovery should be run now.
 
         The first one of a process is, but for a bounded source that has found its partitions before. While some are held
-        back the next one comes sooner, and also where discovery is switched off.
+        back the next one comes sooner, and also where discovery is switched off. There it is repeated until it has succeeded
+        once in this process: what was added while no process ran is not found by anything else.
         """
         if not enumerator.initial_discovery_finished:
             return True
         pauses = [self._interval] if self._interval is not None else []
         is_failing = self._counters.consecutive_failures > 0
-        if enumerator.has_unresolved() and not (is_failing and pauses):
-            pauses.append(_HELD_BACK_SECONDS)
-        if self._ended_at is None:
-            return bool(pauses) or not self._subscription.bounded
-        return bool(pauses) and self._clock() >= self._ended_at + min(pauses)
+        is_wanted = enumerator.has_unresolved() or self._is_owed
+        if is_wanted and not (is_failing and pauses):
+            pauses.append(_RETRY_SECONDS)
+        if not pauses:
+            return False
+        return self._ended_at is None or self._clock() >= self._ended_at + min(pauses)
 
     def is_complete(self, enumerator: PartitionEnumerator) -> bool:
         """Whether no other partition will ever be found: a bounded source ends when those that it has are read."""
-        if self._interval is not None or enumerator.has_unresolved():
+        if self._interval is not None or enumerator.has_unresolved() or self._is_owed:
             return False
-        return enumerator.initial_discovery_finished and not self.is_due(enumerator)
+        return enumerator.initial_discovery_finished
 
     def discover(self, enumerator: PartitionEnumerator, deadline: Deadline) -> Discovery:
         """Run one discovery, and record in *enumerator* what was found. Everything that was found is logged.
@@ -176,6 +179,11 @@ class PartitionDiscoverer:
             self._check_bearable(found.failure, is_first=is_first)
         return found
 
+    @property
+    def _is_owed(self) -> bool:
+        """Whether a listing of all that is subscribed to has yet to succeed in this process."""
+        return not (self._has_listed or self._subscription.bounded)
+
     def _discover(self, enumerator: PartitionEnumerator, deadline: Deadline) -> Discovery:
         subscriber = self._subscriber(enumerator)
         known = enumerator.known_topics()
@@ -184,6 +192,8 @@ class PartitionDiscoverer:
             comparison = enumerator.discovered(subscriber, listed)
         except RetriableError as error:
             return Discovery(failure=error)
+        # What is unclear may have partitions that are not known.
+        self._has_listed = self._has_listed or not listed.unclear
         self._report(comparison.findings)
         return self._resolve(enumerator, comparison, self._offsets(deadline))
 
@@ -219,8 +229,8 @@ class PartitionDiscoverer:
 
     def _subscriber(self, enumerator: PartitionEnumerator) -> Subscriber:
         """Where discovery is off, another one is only about partitions that the first one has held back."""
-        is_repeated = self._subscription.bounded or self._ended_at is not None
-        if self._interval is None and is_repeated and enumerator.initial_discovery_finished:
+        is_off = self._interval is None and not self._is_owed
+        if is_off and enumerator.initial_discovery_finished:
             return _KnownOnly(self._subscription.subscriber, frozenset(enumerator.partitions))
         return self._subscription.subscriber
 
