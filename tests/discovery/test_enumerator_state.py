@@ -43,14 +43,23 @@ UNRESOLVED = st.builds(
     stop=st.none(),
     position=st.none(),
     kind=st.sampled_from(Kind),
+    expects_zero=st.just(False),
 )
+FROM_ZERO = UNRESOLVED.map(lambda one: one._replace(kind=Kind.NEW, expects_zero=True))
 RESOLVED = st.builds(
-    PartitionState, st.sampled_from(Status), OFFSETS, OFFSETS, OFFSETS, kind=st.none()
+    PartitionState,
+    st.sampled_from(Status),
+    OFFSETS,
+    OFFSETS,
+    OFFSETS,
+    kind=st.none(),
+    expects_zero=st.just(False),
 )
 STATES = st.builds(
     EnumeratorState,
     partitions=st.dictionaries(
-        st.builds(TopicPartition, NAMES, st.integers(0, 2**31 - 1)), UNRESOLVED | RESOLVED
+        st.builds(TopicPartition, NAMES, st.integers(0, 2**31 - 1)),
+        UNRESOLVED | FROM_ZERO | RESOLVED,
     ),
     initial_discovery_finished=st.booleans(),
 )
@@ -80,6 +89,19 @@ def test_e63_flinks_version_2_has_an_unassigned_partition_resolved_again():
     assert {A0: ASSIGNED, A1: UNASSIGNED._replace(kind=Kind.INITIAL)} == state.partitions
     assert state.initial_discovery_finished
     assert {A1: 70} == source.found()
+
+
+def test_a_partition_that_flink_has_left_at_the_earliest_offset_may_begin_anywhere():
+    """It may be an initial one: that its first records were deleted before is no loss, also beside an assigned one."""
+    found, known = f"00000018 {SPLIT_0} 00000001", f"00000018 {SPLIT_1} 00000000"
+    state = restored(3, f"00000002 00000000 {found} {known} 01")
+    cluster = ClusterDouble()
+    cluster.create("t1", Log(20, 50), Log(20, 50))
+    source = Source(cluster, TopicListSubscriber(("t1",)))
+    source.restart(state)
+
+    assert UNASSIGNED._replace(kind=Kind.NEW) == state.partitions[A0]
+    assert 20 == source.found()[A0]
 
 
 def test_e62_flinks_versions_0_and_1_have_assigned_partitions_only_and_a_first_discovery():
@@ -152,6 +174,7 @@ def test_the_json_is_as_it_is_documented():
             TopicPartition("orders", 9): ASSIGNED._replace(position=120, stop=130),
             TopicPartition("orders", 2): UNASSIGNED._replace(kind=Kind.INITIAL),
             TopicPartition("orders", 3): PartitionState(Status.REMOVED, position=55),
+            TopicPartition("orders", 11): UNASSIGNED._replace(kind=Kind.NEW, expects_zero=True),
         },
         topic_ids={"orders": UUID(int=1)},
         initial_discovery_finished=True,
@@ -160,8 +183,8 @@ def test_the_json_is_as_it_is_documented():
     assert (
         '{"version":1000,"initial_discovery_finished":true,"topics":{"orders":{'
         '"id":"AAAAAAAAAAAAAAAAAAAAAQ",'
-        '"assigned":{"9":120,"10":7},"unassigned":{"2":null},"removed":{"3":55},'
-        '"initial":[2],"start":{"10":0},"stop":{"9":130}}}}'
+        '"assigned":{"9":120,"10":7},"unassigned":{"2":null,"11":null},"removed":{"3":55},'
+        '"initial":[2],"new":[11],"from_zero":[11],"start":{"10":0},"stop":{"9":130}}}}'
     ) == state.to_json()
 
 
@@ -177,6 +200,7 @@ def test_the_json_is_as_it_is_documented():
         {"topics": {"t": {"assigned": {"0": 1}, "removed": {"0": 1}}}},
         {"topics": {"t": {"assigned": {"0": 1}, "initial": [1]}}},
         {"topics": {"t": {"assigned": {"0": 1}, "start": {"1": 1}}}},
+        {"topics": {"t": {"unassigned": {"0": None}, "initial": [0], "from_zero": [0]}}},
         {"topics": {"t": {"id": "short"}}},
         {"topics": []},
         {"initial_discovery_finished": 1},

@@ -163,6 +163,38 @@ def test_e11_a_topic_added_to_the_list_is_read_from_where_its_log_begins():
     assert {P0: 40} == source.found()
 
 
+def test_e11_a_partition_of_an_added_topic_that_had_no_leader_yet_is_no_loss_either():
+    """Its other partitions are read meanwhile, over a restart; what is added later than these has lost its first records."""
+    cluster = ClusterDouble.of(Log(0, 100))
+    source = Source(cluster)
+    source.found()
+    cluster.create("p", Log(5, 50), Log(5, 50, leader=None))
+    source.subscriber = TopicListSubscriber(("t", "p"))
+    source.restart()
+    before = source.found()
+    source.restart()
+    cluster.topics["p"][1].leader = 1
+
+    assert ({P0: 5}, {TopicPartition("p", 1): 5}) == (before, source.found())
+    cluster.add(Log(5, 9), topic="p")
+    with pytest.raises(PartitionLossError, match="2 begins at 5"):
+        source.discover()
+
+
+def test_e04_a_new_partition_that_has_lost_its_first_records_while_it_had_no_leader_is_reported():
+    """What is expected of it is decided when it is found, and stored."""
+    cluster = ClusterDouble.of(Log(0, 100))
+    source = Source(cluster)
+    source.found()
+    cluster.add(Log(0, 9, leader=None))
+    source.found()
+    source.restart()
+    cluster.topics["t"][1] = Log(5, 9)
+
+    with pytest.raises(PartitionLossError, match="1 begins at 5"):
+        source.discover()
+
+
 def test_e12_a_topic_dropped_from_the_list_is_not_read_and_resumes_when_it_is_there_again():
     """Flink goes on reading it; Spark fails, or forgets its position."""
     cluster = ClusterDouble.of(Log(0, 100))

@@ -8,7 +8,6 @@ Then ``unassigned`` are to be handed out, and ``assigned`` notes who were. Every
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -86,17 +85,6 @@ class PartitionLossError(TaskFailedError):
     """Records are lost, and the policy is to fail. Nothing has been recorded."""
 
 
-class _Lookup(NamedTuple):
-    """A partition whose offsets are being looked up.
-
-    *topic_id* is that of the topic which was asked about. Where *expects_zero* is set, a log that does not begin at 0 has lost
-    records since the partition was made.
-    """
-
-    topic_id: UUID | None
-    expects_zero: bool
-
-
 class PartitionEnumerator:
     """See the module. Restored from *state*; a fresh one has not finished the initial discovery."""
 
@@ -108,7 +96,8 @@ class PartitionEnumerator:
         self._finished = state.initial_discovery_finished
         self._partitions = dict(state.partitions)
         self._topic_ids = dict(state.topic_ids)
-        self._looked_up = dict[TopicPartition, _Lookup]()
+        # Those whose offsets are being looked up, with the id of the topic which was asked about.
+        self._looked_up = dict[TopicPartition, UUID | None]()
 
     @property
     def initial_discovery_finished(self) -> bool:
@@ -162,15 +151,12 @@ class PartitionEnumerator:
         )
         self._check_policies(findings)
 
-        settled = {
-            place.topic for place, one in self._partitions.items() if one.kind is not Kind.NEW
-        }
         revoked = [*self._remove(absent), *self._replace(recreated, present)]
         for place in returned:
             self._set(place, status=Status.UNASSIGNED)
-        self._add(present, listing)
+        self._add(present, listing, subscriber.growth)
         self._finished = True
-        initial, new, held_back = self._to_look_up(present, listing, subscriber.growth, settled)
+        initial, new, held_back = self._to_look_up(present, listing)
         return Comparison(initial, new, held_back, tuple(sorted(revoked)), findings)
 
     def resolved(
@@ -185,14 +171,13 @@ class PartitionEnumerator:
         Raises :class:`PartitionLossError` for a new partition whose log has lost its beginning, by policy; then none of the
         *starts* counts.
         """
-        lookups = {place: self._looked_up.pop(place, None) for place in starts}
-        counting = {
-            place: lookup
-            for place, lookup in lookups.items()
-            if lookup and self._is_current(place, lookup)
-        }
+        counting = [place for place in starts if self._is_current(place)]
+        for place in starts:
+            self._looked_up.pop(place, None)
         lost = [
-            place for place, each in counting.items() if each.expects_zero and starts[place] > 0
+            place
+            for place in counting
+            if self._partitions[place].expects_zero and starts[place] > 0
         ]
         findings = tuple(
             findings_by_topic(
@@ -389,15 +374,22 @@ class PartitionEnumerator:
             if place not in present:
                 del self._partitions[place]
             elif restarts or one.kind is not None:
-                self._partitions[place] = PartitionState(Status.UNASSIGNED, kind=Kind.NEW)
+                self._partitions[place] = _RECREATED
             else:
                 start = one.start if one.position is None else None
                 self._set(place, status=Status.UNASSIGNED, start=start)
 
-    def _add(self, present: frozenset[TopicPartition], listing: Listing) -> None:
+    def _add(self, present: frozenset[TopicPartition], listing: Listing, growth: Growth) -> None:
         kind = Kind.NEW if self._finished else Kind.INITIAL
+        known = {place.topic for place in self._partitions}
         for place in present - self._partitions.keys():
-            self._partitions[place] = PartitionState(Status.UNASSIGNED, kind=kind)
+            # Of a topic that was not subscribed to before, no one has wanted the records that are gone.
+            was_awaited = growth is Growth.TOPICS or (
+                growth is Growth.PARTITIONS and place.topic in known
+            )
+            self._partitions[place] = PartitionState(
+                Status.UNASSIGNED, kind=kind, expects_zero=self._finished and was_awaited
+            )
         for topic in {place.topic for place in present}:
             topic_id = listing.topics[topic].topic_id
             if topic_id is not None:
@@ -407,8 +399,6 @@ class PartitionEnumerator:
         self,
         present: frozenset[TopicPartition],
         listing: Listing,
-        growth: Growth,
-        settled: AbstractSet[str],
     ) -> tuple[tuple[TopicPartition, ...], ...]:
         """Initial ones, new ones, and those that are held back, each in order."""
         initial, new, held_back = (
@@ -423,17 +413,17 @@ class PartitionEnumerator:
             if listing.topics[place.topic].partitions[place.partition].leader is None:
                 held_back.append(place)
                 continue
-            expects_zero = one.kind is Kind.NEW and (
-                growth is Growth.TOPICS or (growth is Growth.PARTITIONS and place.topic in settled)
-            )
-            self._looked_up[place] = _Lookup(self._topic_ids.get(place.topic), expects_zero)
+            self._looked_up[place] = self._topic_ids.get(place.topic)
             (new if one.kind is Kind.NEW else initial).append(place)
         return tuple(sorted(initial)), tuple(sorted(new)), tuple(sorted(held_back))
 
-    def _is_current(self, place: TopicPartition, lookup: _Lookup) -> bool:
+    def _is_current(self, place: TopicPartition) -> bool:
+        """Whether the offsets of *place* are being looked up, and of the topic that is there now."""
         one = self._partitions.get(place)
         is_awaited = one is not None and one.kind is not None and one.status is Status.UNASSIGNED
-        return is_awaited and self._topic_ids.get(place.topic) == lookup.topic_id
+        if not is_awaited or place not in self._looked_up:
+            return False
+        return self._topic_ids.get(place.topic) == self._looked_up[place]
 
     def _splits(self, status: Status) -> list[PartitionSplit]:
         return [
@@ -453,6 +443,7 @@ def _is_listed(place: TopicPartition, listing: Listing) -> bool:
     return topic is not None and place.partition in topic.partitions
 
 
+_RECREATED: Final = PartitionState(Status.UNASSIGNED, kind=Kind.NEW, expects_zero=True)
 _SAYS: Final = {
     Change.REMOVED: "not on the brokers any more",
     Change.UNSUBSCRIBED: "no longer subscribed to, and not read on, though their positions are kept",

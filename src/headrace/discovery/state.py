@@ -8,7 +8,8 @@ empty is left out, so that 10,000 partitions with their positions are about as l
         "assigned": {"0": 120, "1": 7}, "unassigned": {"2": null}, "removed": {"3": 55},
         "initial": [2], "start": {"1": 0}, "stop": {"1": 90}}}}
 
-Under the three statuses are positions, ``null`` where someone else keeps them. Equal states are equal text. Its bytes, and the
+Under the three statuses are positions, ``null`` where someone else keeps them; ``initial``, ``new`` and ``from_zero`` list
+partitions whose offsets are yet to be resolved. Equal states are equal text. Its bytes, and the
 bytes of Flink's source, are in ``state_serializer``.
 """
 
@@ -56,6 +57,9 @@ class PartitionState(NamedTuple):
     *start* is the offset that was resolved, or that the partition was last handed out with; no progress. ``None`` without a
     kind: only the reader knows it (an assigned partition of Flink's older states), and no one may resolve it again. *stop*
     is exclusive; ``None`` is no stop. *position* is the next offset to be read, ``None`` unless it is kept here.
+
+    Of one that is new, *expects_zero* says that it was made while its topic was subscribed to: records are lost if its log does
+    not begin at 0. That is decided when it is found, and kept as long as the kind.
     """
 
     status: Status
@@ -63,6 +67,7 @@ class PartitionState(NamedTuple):
     stop: int | None = None
     position: int | None = None
     kind: Kind | None = None
+    expects_zero: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +129,9 @@ def topic_id_text(topic_id: UUID) -> str:
 
 _POSITIONS: Final = {status.value: status for status in Status}
 _KINDS: Final = {kind.value: kind for kind in Kind}
+_FROM_ZERO: Final = "from_zero"
 _OFFSETS: Final = ("start", "stop")
-_KEYS: Final = frozenset({"id", *_POSITIONS, *_KINDS, *_OFFSETS})
+_KEYS: Final = frozenset({"id", *_POSITIONS, *_KINDS, _FROM_ZERO, *_OFFSETS})
 
 
 def _topic_object(topic_id: UUID | None, entries: list[tuple[int, PartitionState]]) -> object:
@@ -136,6 +142,7 @@ def _topic_object(topic_id: UUID | None, entries: list[tuple[int, PartitionState
         }
     for kind in Kind:
         written[kind.value] = [at for at, one in entries if one.kind is kind]
+    written[_FROM_ZERO] = [at for at, one in entries if one.expects_zero]
     written["start"] = {str(at): one.start for at, one in entries if one.start is not None}
     written["stop"] = {str(at): one.stop for at, one in entries if one.stop is not None}
     return {key: value for key, value in written.items() if value}
@@ -163,6 +170,7 @@ def _entries(
         raise ValueError(f"the topic {topic} has {min(strange)!r}, which is no status")
     start, stop = (written.get(each, {}) for each in _OFFSETS)
     _check_numbers(topic, written)
+    from_zero = frozenset(written.get(_FROM_ZERO, ()))
     kinds = {at: kind for word, kind in _KINDS.items() for at in written.get(word, ())}
     for word, status in _POSITIONS.items():
         for number, position in written.get(word, {}).items():
@@ -174,17 +182,20 @@ def _entries(
                     _offset(stop.get(number)),
                     _offset(position),
                     kinds.get(int(number)),
+                    int(number) in from_zero,
                 ),
             )
 
 
 def _check_numbers(topic: str, written: Mapping[str, Any]) -> None:
-    """Each partition has one status, and nothing is said of one that has none."""
+    """Each partition has one status, nothing is said of one that has none, and only new ones are to begin at 0."""
     with_status = [number for word in _POSITIONS for number in written.get(word, ())]
     numbers = frozenset(with_status)
     others = [str(number) for word in (*_KINDS, *_OFFSETS) for number in written.get(word, ())]
     if len(numbers) < len(with_status) or not numbers.issuperset(others):
         raise ValueError(f"the topic {topic} has a partition without a status, or with two")
+    if not frozenset(written.get(Kind.NEW.value, ())).issuperset(written.get(_FROM_ZERO, ())):
+        raise ValueError(f"the topic {topic} has a partition in {_FROM_ZERO!r} that is not new")
 
 
 def _offset(value: object) -> int | None:

@@ -156,6 +156,7 @@ def _entry(
     if status is Status.ASSIGNED:
         # Only the reader knows where it is: nothing may be resolved in place of that.
         return place, PartitionState(status, None, known_stop)
+    # What Flink calls earliest may be an initial partition: its log need not begin at 0.
     kind = Kind.NEW if start == _FLINK_EARLIEST else Kind.INITIAL
     return place, PartitionState(status, kind=kind)
 
