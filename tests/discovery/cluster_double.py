@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from headrace.connect.errors import RetriableError
 from headrace.discovery.discoverer import Discovery, PartitionDiscoverer, Subscription
 from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator
 from headrace.discovery.offsets_initializer import EarliestOffsets, OffsetsInitializer
@@ -46,7 +47,7 @@ class Log:
     """The timestamp of each offset that has one."""
     leader: int | None = 1
     is_unavailable: bool = False
-    """Metadata says that there is a leader, and it does not answer."""
+    """Metadata says that there is a leader, and it does not answer: what other leaders say is answered without it."""
 
     def at(self, wanted: int, isolation: IsolationLevel) -> int | None:
         """What ListOffsets answers."""
@@ -130,7 +131,16 @@ class ClusterDouble:
         self.asked.append("offsets")
         if self.offset_failures:
             raise self.offset_failures.pop(0)
-        return {place: self._offset(place, what, isolation) for place, what in wanted.items()}
+        found = {place: self._offset(place, what, isolation) for place, what in wanted.items()}
+        is_away = any(self._is_away(place) for place in wanted)
+        if is_away and all(one.error is not None for one in found.values()):
+            raise RetriableError("Kafka did not answer the offsets of its partitions in time.")
+        return found
+
+    def _is_away(self, place: TopicPartition) -> bool:
+        """Whether its leader does not answer."""
+        log = self.topics.get(place.topic, {}).get(place.partition)
+        return log is not None and log.is_unavailable
 
     def _offset(self, place: TopicPartition, what: int, isolation: IsolationLevel) -> ListedOffset:
         log = self.topics.get(place.topic, {}).get(place.partition)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from discovery.cluster_double import T0, T1, ClusterDouble, Log, Source
+from discovery.cluster_double import T0, T1, T2, ClusterDouble, Log, Source
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.discovery.enumerator import PartitionEnumerator
 from headrace.discovery.listing import Listing
@@ -78,6 +78,20 @@ def test_e41_a_partition_without_an_answer_does_not_hold_up_the_others_and_keeps
     source.restart()
     cluster.topics["t"][1].is_unavailable = False
     assert {T1: 50} == source.found()
+
+
+def test_e41_a_leader_that_does_not_answer_holds_up_no_partition_that_starts_in_another_way():
+    """The starts of initial and of new partitions are asked for apart."""
+    cluster = ClusterDouble.of(Log(0, 100, leader=None), Log(0, 9))
+    source = Source(cluster, starting=LatestOffsets())
+    source.found()
+    cluster.topics["t"][0].leader = 1
+    cluster.add(Log(0, 5, is_unavailable=True))
+
+    assert {T0: 100} == source.found()
+    assert 1 == source.discoverer.counters.held_back
+    cluster.topics["t"][2].is_unavailable = False
+    assert {T2: 0} == source.found()
 
 
 def test_e41_partitions_whose_offsets_cannot_be_looked_up_keep_their_kind():

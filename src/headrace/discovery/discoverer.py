@@ -296,7 +296,7 @@ class PartitionDiscoverer:
         held_back = frozenset((*comparison.held_back, *unavailable))
         if held_back - self._logged_as_held_back:
             _LOG.warning(
-                "%d partitions, such as %s, have no leader now and wait until they have one.",
+                "%d partitions, such as %s, have no leader that answers now, and wait until they have one.",
                 len(held_back),
                 min(held_back),
             )
@@ -321,12 +321,32 @@ def _looked_up(
             found = resolved_starts(subscription.starting, sorted(initial - unavailable), retriever)
             starts = {**found.offsets, **earliest_starts(sorted(new - unavailable), retriever)}
             stops = resolved_stops(subscription.stopping, starts, retriever)
-        except PartitionsUnavailableError as error:
-            if not error.partitions & (initial | new) - unavailable:
+        except RetriableError as error:
+            without = _without_answer(error, (initial | new) - unavailable, retriever)
+            if not without:
                 raise
-            unavailable |= error.partitions
+            unavailable |= without
         else:
             return _LookedUp(starts, stops, found.resets, unavailable)
+
+
+def _without_answer(
+    error: RetriableError,
+    asked: frozenset[TopicPartition],
+    retriever: PartitionOffsetsRetriever,
+) -> frozenset[TopicPartition]:
+    """Those of *asked* because of which a look-up has failed with *error*, if it was because of some of them.
+
+    Raises what *retriever* raises where it is because of all.
+    """
+    if isinstance(error, PartitionsUnavailableError):
+        return error.partitions & asked
+    # Some may have been asked for alone, and only their leader is away.
+    try:
+        retriever.beginning_offsets(sorted(asked))
+    except PartitionsUnavailableError as unavailable:
+        return unavailable.partitions & asked
+    return frozenset()
 
 
 def _resets(resets: Collection[Reset]) -> Iterator[Finding]:

@@ -144,15 +144,26 @@ def test_a_leader_that_has_moved_is_found(scripted: ScriptedCluster, client: Clu
     assert 1 == len(scripted.brokers[1].named("ListOffsets"))
 
 
-def test_a_leader_that_is_gone_is_waited_for_until_the_deadline(
-    scripted: ScriptedCluster, client: Cluster
+@pytest.mark.parametrize("hangs", [False, True], ids=["gone", "hangs"])
+def test_e41_a_leader_that_does_not_answer_does_not_hold_up_the_others(
+    scripted: ScriptedCluster, client: Cluster, *, hangs: bool
 ) -> None:
-    """And then said to be away; there are no offsets without it."""
+    """It is waited for until half of the time is over; where no other one answers, until the deadline."""
+    plain = scripted.list_offsets
     client.metadata(["t"], soon())
-    scripted.brokers[2].stop()
+    if hangs:
+        scripted.scripts["ListOffsets"] = lambda node, received: (
+            plain(node, received) if node == 1 else time.sleep(2)
+        )
+    else:
+        scripted.brokers[2].stop()
+    began = time.monotonic()
+    found = client.list_offsets({T0: LATEST, T2: LATEST}, soon(1.6))
 
+    assert (10, LEADER_NOT_AVAILABLE) == (found[T0].offset, found[T2].error)
+    assert 0.7 < time.monotonic() - began < 1.5
     with pytest.raises(RetriableError, match="did not answer"):
-        client.list_offsets({T0: LATEST, T2: LATEST}, soon(1))
+        client.list_offsets({T2: LATEST}, soon(0.5))
 
 
 def test_an_error_that_remains_is_answered(scripted: ScriptedCluster, client: Cluster) -> None:

@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import IntEnum
+from functools import partial
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -150,21 +151,25 @@ class Cluster:
 
         A timestamp asks for the first record that is at least as late. With read_committed the latest offset is the
         last stable offset. One request for each leader. A partition without a leader, or of a topic that does not
-        exist, is answered with that error and not waited for; a retriable error that remains at the deadline is
-        answered, too.
+        exist, is answered with that error and not waited for. A leader that does not answer is waited for until half of
+        the time is over, and then its partitions are LEADER_NOT_AVAILABLE; where no other leader has answered, until the
+        deadline, and then the call raises. A retriable error that remains so long is answered, too.
         """
         query = _OffsetsQuery(wanted, isolation)
         # What is known of the others holds until a leader contradicts it.
         query.stale = {place.topic for place in wanted if self._leader(place).error is not None}
-        try:
-            self._retried(
-                "the offsets of its partitions", deadline, lambda: self._list(query, deadline)
-            )
-        except RetriableError:
-            if not query.left.keys() <= query.errors.keys():
-                raise
-        left = {place: ListedOffset(None, error=query.errors[place]) for place in query.left}
-        return {**query.found, **left}
+        for until in (Deadline.after(deadline.remaining() / 2, deadline.clock), deadline):
+            try:
+                self._retried(
+                    "the offsets of its partitions", until, partial(self._list, query, until)
+                )
+            except RetriableError:
+                is_last, is_refused = until is deadline, query.left.keys() <= query.errors.keys()
+                if is_last and not (is_refused or query.has_offsets):
+                    raise
+            if query.has_offsets or not query.left:
+                break
+        return {**query.found, **query.unanswered()}
 
     def committed_offsets(
         self, group: str, partitions: Collection[TopicPartition], deadline: Deadline
@@ -485,6 +490,18 @@ class _OffsetsQuery:
                     continue
                 offset = each.offset if error is None and each.offset >= 0 else None
                 self.settle(place, ListedOffset(offset, each.timestamp, each.leader_epoch, error))
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether a leader has answered with an offset, or that there is none as late as that."""
+        return any(each.error is None for each in self.found.values())
+
+    def unanswered(self) -> dict[TopicPartition, ListedOffset]:
+        """What is left, with the last error that its leader gave, if it gave one."""
+        away = error_codes.LEADER_NOT_AVAILABLE
+        return {
+            place: ListedOffset(None, error=self.errors.get(place, away)) for place in self.left
+        }
 
     def settle(self, place: TopicPartition, offset: ListedOffset) -> None:
         """*place* is answered."""
