@@ -414,6 +414,23 @@ def test_a_header_that_lies_fails_its_partition_only(scripted: ScriptedCluster) 
     close(fetched)
 
 
+def test_what_is_before_a_header_that_lies_is_handed_out(scripted: ScriptedCluster) -> None:
+    """And a range that ends there is finished: who reads what follows meets the error."""
+    scripted.append(T0, 0, 2)
+    lie = bytearray(record_batch(2))
+    lie[16] = 9
+    scripted.logs[T0].append((2, 3, bytes(lie)))
+    whole, part = fetcher(scripted, of(T0, 0, 3)), fetcher(scripted, of(T0, 0, 2))
+
+    assert [(T0, 0, 2)] == spans(whole.poll(soon()))
+    with pytest.raises(CorruptBatchError, match="at offset 2 of partition t-0"):
+        whole.poll(soon())
+    assert {T0: 2} == whole.positions
+    assert [(T0, 0, 2)] == spans(read(part))
+    close(whole)
+    close(part)
+
+
 def test_a_batch_that_is_cut_off_is_asked_for_again(scripted: ScriptedCluster) -> None:
     """After another partition's it may be; alone it may not, and is an error and no endless loop."""
     scripted.append(T0, 0, 2)

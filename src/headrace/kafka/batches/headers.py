@@ -104,22 +104,34 @@ def batch_headers(data: bytes | memoryview, place: TopicPartition) -> list[Batch
     The broker cuts the last batch off where the answer is full; that one is not among them. Raises
     :class:`CorruptBatchError` when a header cannot be one, or offsets do not increase from batch to batch.
     """
-    found: list[BatchHeader] = []
-    position, last = 0, -1
-    while len(data) - position >= _PREFIX.size:
-        header = _header(data, position, place)
-        if header is None:
-            break
-        if header.base_offset <= last:
-            raise CorruptBatchError(
-                place, header.base_offset, f"it follows a batch that ends at offset {last}"
-            )
-        found.append(header)
-        position, last = header.end, header.last_offset
+    found, error = leading_headers(data, place)
+    if error is not None:
+        raise error
     return found
 
 
-def _header(data: bytes | memoryview, position: int, place: TopicPartition) -> BatchHeader | None:
+def leading_headers(
+    data: bytes | memoryview, place: TopicPartition
+) -> tuple[list[BatchHeader], CorruptBatchError | None]:
+    """As ``batch_headers``, but what it raises comes with the headers before it: those batches can be read."""
+    found: list[BatchHeader] = []
+    position, last = 0, -1
+    while len(data) - position >= _PREFIX.size:
+        try:
+            header = _header(data, position, last, place)
+        except CorruptBatchError as error:
+            return found, error
+        if header is None:
+            break
+        found.append(header)
+        position, last = header.end, header.last_offset
+    return found, None
+
+
+def _header(
+    data: bytes | memoryview, position: int, last: int, place: TopicPartition
+) -> BatchHeader | None:
+    """The header at *position*, after a batch that ends at the offset *last*; ``None`` if its batch is cut off."""
     base_offset, size, leader_epoch, magic, crc = _PREFIX.unpack_from(data, position)
     if base_offset < 0:
         raise CorruptBatchError(place, -1, f"its base offset is {base_offset}")
@@ -131,6 +143,9 @@ def _header(data: bytes | memoryview, position: int, place: TopicPartition) -> B
     length = size + _OVERHEAD
     if length > len(data) - position:
         return None
+    if base_offset <= last:
+        reason = f"it follows a batch that ends at offset {last}"
+        raise CorruptBatchError(place, base_offset, reason)
     if magic < NEWEST_MAGIC:
         return _message(data, position, length)
     attributes, delta, base_timestamp, max_timestamp, producer_id, epoch, sequence, count = (

@@ -15,7 +15,7 @@ from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.batches.headers import (
     AbortedTransaction,
     BatchHeader,
-    batch_headers,
+    leading_headers,
     next_offset,
 )
 from headrace.kafka.deadline import Deadline
@@ -448,22 +448,20 @@ class Fetcher:
     ) -> list[FetchedRecords]:
         """What *part* has brought; the range goes to the end of the leader's next request."""
         place, position = fetched.place, fetched.position
-        try:
-            headers = batch_headers(part.records, place)
-        except TaskFailedError as error:
-            self._park(fetched, error)
-            return []
+        headers, error = leading_headers(part.records, place)
         self._failures.pop(place, None)
         fetched.position = next_offset(headers, position)
         fetched.empty_answers = 0
         if fetched.position == position:
             # The last batch of an answer may be cut off, but not when there is nothing before it (KIP-74).
-            if is_alone:
-                self._park(fetched, _cut_off(fetched))
+            if error is not None or is_alone:
+                self._park(fetched, error or _cut_off(fetched))
             return []
         leader.ranges.pop(place, None)
         if not fetched.is_finished:
             leader.ranges[place] = fetched
+            if error is not None:
+                self._park(fetched, error)
         return [
             FetchedRecords(
                 place=place,
