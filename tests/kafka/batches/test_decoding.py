@@ -42,6 +42,17 @@ def test_headers_are_left_out_when_no_one_asks(written: list[Row]) -> None:
     assert expected == read(batch(written), how=Decoding())
 
 
+@given(rows())
+def test_keys_and_values_that_no_one_needs_are_null(written: list[Row]) -> None:
+    """The other columns are the same."""
+    data = batch(written)
+    values = [row._replace(headers=[], key=None) for row in written]
+    neither = [row._replace(value=None) for row in values]
+
+    assert values == read(data, how=Decoding(without=frozenset({"key"})))
+    assert neither == read(data, how=Decoding(without=frozenset({"key", "value"})))
+
+
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=20))
 def test_any_time_is_read(times: list[int]) -> None:
     """Deltas of up to ten bytes; Java's sums of 64 bits wrap around, and so do these."""

@@ -105,6 +105,22 @@ def test_the_columns_of_a_bounded_read(spark: SparkSession, topics: Topics) -> N
     ]
 
 
+def test_a_read_of_fewer_columns(spark: SparkSession, topics: Topics) -> None:
+    """What is left out is not decoded, and the rest is the same."""
+    topic = topics.create("few-columns")
+    values = topics.write(topic, 30)
+    read = spark.read.format("headrace-kafka").options(
+        **{"kafka.bootstrap.servers": topics.bootstrap, "subscribe": topic}
+    )
+    offsets = read.option("columns", "offset").load()
+    assert offsets.columns == ["offset"]
+    assert sorted(row.offset for row in offsets.collect()) == list(range(30))
+    frame = read.option("columns", "value,key").load()
+    assert frame.columns == ["key", "value"]
+    rows = [(row.key.decode(), row.value.decode()) for row in frame.collect()]
+    assert sorted(rows) == sorted((value[-2:], value) for value in values)
+
+
 # Partitions and topics that come while a query runs.
 
 

@@ -38,12 +38,14 @@ _ROWS: Final = 16_384
 class Decoding:
     """How batches are decoded.
 
-    *with_headers* adds the column of headers. *check_crcs* is ``check.crcs`` of Kafka's consumer. *group_bytes* is how
+    *with_headers* adds the column of headers. *without* names columns, of key and value, that are not needed: they are
+    null, which costs less. *check_crcs* is ``check.crcs`` of Kafka's consumer. *group_bytes* is how
     many bytes of records are decompressed before they are handed out; what is handed out at a time has at most twice as many, and
     when one batch alone is larger, as many as that. *max_batch_bytes* bounds what one batch may decompress to; it is below 2 GiB.
     """
 
     with_headers: bool = False
+    without: frozenset[str] = frozenset()
     check_crcs: bool = True
     group_bytes: int = 4 << 20
     max_batch_bytes: int = 1 << 30
@@ -118,7 +120,7 @@ def _decoded(
             found = reader.columns(run, start=start, end=end)
         else:
             groups = packed(octets, run, place, how)
-            found = _columns(groups, start=start, end=end, with_headers=how.with_headers)
+            found = _columns(groups, how, start=start, end=end)
         yield from (columns for columns in found if len(columns))
 
 
@@ -136,13 +138,15 @@ def _checked(
 
 
 def _columns(
-    groups: Iterator[Records], *, start: int, end: int | None, with_headers: bool
+    groups: Iterator[Records], how: Decoding, *, start: int, end: int | None
 ) -> Iterator[pa.RecordBatch]:
     for records in groups:
         parts = -(-len(records) // _ROWS)
         for part in range(parts):
             rows = slice(len(records) * part // parts, len(records) * (part + 1) // parts)
-            yield records.columns(rows, start=start, end=end, with_headers=with_headers)
+            yield records.columns(
+                rows, start=start, end=end, without=how.without, with_headers=how.with_headers
+            )
 
 
 def _in_place(

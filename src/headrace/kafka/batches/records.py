@@ -7,7 +7,7 @@ https://kafka.apache.org/documentation/#record for the form of one.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -73,8 +73,11 @@ class Records:
         self._octets = Octets(buffer)
         headers = [span.header for span in spans]
         counts = np.array([header.record_count for header in headers])
-        begins = _begins(buffer, spans, place)
-        self._begins = np.fromiter(begins, np.int64, len(begins))
+        self._begins = np.fromiter(_begins(buffer, spans, place), np.int64)
+        behind = np.searchsorted(self._begins, [span.ends for span in spans])
+        for span, count in zip(spans, np.diff(behind, prepend=0).tolist(), strict=True):
+            if count != span.header.record_count:
+                raise _other_records(span.header, place)
         self._ends = np.append(self._begins[1:], 0)
         self._ends[np.cumsum(counts) - 1] = [span.ends for span in spans]
         self._batches = np.repeat(np.arange(len(spans)), counts)
@@ -88,9 +91,15 @@ class Records:
         return len(self._batches)
 
     def columns(
-        self, rows: slice, *, start: int, end: int | None, with_headers: bool
+        self,
+        rows: slice,
+        *,
+        start: int,
+        end: int | None,
+        without: Collection[str] = (),
+        with_headers: bool = False,
     ) -> pa.RecordBatch:
-        """Those of *rows* whose offset is at least *start* and less than *end*."""
+        """Those of *rows* whose offset is at least *start* and less than *end*; keys and values null *without* them."""
         batches = self._batches[rows]
         begins, ends = self._begins[rows], self._ends[rows]
         sizes, at = self._integers(begins, batches)
@@ -130,8 +139,15 @@ class Records:
             pa.array(offsets[kept]),
             pa.array(times[kept]),
             pa.array(types[kept]),
-            self._octets.pieces(keys_at[kept], key_sizes[kept]),
-            self._octets.pieces(values_at[kept], value_sizes[kept]),
+            *(
+                pa.nulls(len(at), pa.binary())
+                if name in without
+                else self._octets.pieces(at, sizes)
+                for name, at, sizes in (
+                    ("key", keys_at[kept], key_sizes[kept]),
+                    ("value", values_at[kept], value_sizes[kept]),
+                )
+            ),
         ]
         if not with_headers:
             return pa.RecordBatch.from_arrays(found, schema=RECORDS)
@@ -215,17 +231,14 @@ class Records:
         return CorruptBatchError(self._place, self._spans[batch].header.base_offset, reason)
 
 
-def _begins(octets: memoryview, spans: Sequence[Span], place: TopicPartition) -> list[int]:
+def _begins(octets: memoryview, spans: Sequence[Span], place: TopicPartition) -> Iterator[int]:
     """Where each record begins."""
-    begins: list[int] = []
-    append = begins.append
     for header, begin, end in spans:
         at = begin
-        expected = len(begins) + header.record_count
         # This loop is half of what decoding costs: lengths of one and two bytes are read in place, and checked later.
         try:
             while at < end:
-                append(at)
+                yield at
                 size = octets[at]
                 if size < _MORE:
                     at += (size >> 1) + 1
@@ -236,10 +249,13 @@ def _begins(octets: memoryview, spans: Sequence[Span], place: TopicPartition) ->
                     at = body + max(size, 0)
         except (IndexError, ValueError):
             at = -1
-        if at != end or len(begins) != expected:
-            reason = f"it does not hold the {header.record_count} records that it claims"
-            raise CorruptBatchError(place, header.base_offset, reason)
-    return begins
+        if at != end:
+            raise _other_records(header, place)
+
+
+def _other_records(header: BatchHeader, place: TopicPartition) -> CorruptBatchError:
+    reason = f"it does not hold the {header.record_count} records that it claims"
+    return CorruptBatchError(place, header.base_offset, reason)
 
 
 def _scalar(octets: memoryview, at: int) -> tuple[int, int]:
