@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -396,7 +397,8 @@ def test_what_no_retry_resolves_is_raised(
 
     assert [(T1, 0, 2)] == spans(fetched.poll(soon()))
     with pytest.raises(TaskFailedError, match=f"t-0 at offset 7: .*{advice}"):
-        fetched.poll(soon())
+        read(fetched)
+    assert fetched.finished
     close(fetched)
 
 
@@ -410,7 +412,7 @@ def test_a_header_that_lies_fails_its_partition_only(scripted: ScriptedCluster) 
 
     assert [(T1, 0, 2)] == spans(fetched.poll(soon()))
     with pytest.raises(CorruptBatchError, match="t-0"):
-        fetched.poll(soon())
+        read(fetched)
     close(fetched)
 
 
@@ -440,7 +442,7 @@ def test_a_batch_that_is_cut_off_is_asked_for_again(scripted: ScriptedCluster) -
     assert [(T0, 0, 2)] == spans(fetched.poll(soon()))
 
     with pytest.raises(TaskFailedError, match=r"cut off .* t-1 at offset 0"):
-        fetched.poll(soon())
+        read(fetched)
     close(fetched)
 
 
@@ -540,6 +542,55 @@ def test_a_caller_that_was_away_for_long_still_gets_its_answer(scripted: Scripte
 
     assert [(T0, 2, 4)] == spans(fetched.poll(soon()))
     assert 2 == len(scripted.brokers[1].named("ApiVersions"))
+    close(fetched)
+
+
+def test_an_error_of_a_request_for_what_was_removed_brings_nothing_back(
+    scripted: ScriptedCluster,
+) -> None:
+    """Although it concerns all that was asked for: the range that replaces it is the only one."""
+    for offset in range(0, 20, 2):
+        scripted.append(T0, offset, 2)
+    scripted.max_batches = 1
+    plain = scripted.fetch
+    numbers = count(1)
+
+    def failing(node: int, received: Received) -> FetchResponse:
+        answer = plain(node, received)
+        if next(numbers) == 2:
+            answer.error_code, answer.responses = -1, []
+        return answer
+
+    scripted.scripts["Fetch"] = failing
+    fetched = fetcher(scripted, of(T0, 0, 20))
+    assert [(T0, 0, 2)] == spans(fetched.poll(soon()))
+    fetched.add([of(T0, 6, 10)])
+
+    assert [(T0, 6, 8), (T0, 8, 10)] == spans(read(fetched))
+    assert {T0: 10} == fetched.positions
+    close(fetched)
+
+
+def test_an_error_that_comes_with_the_last_data_is_still_to_be_raised(
+    scripted: ScriptedCluster,
+) -> None:
+    """Of two leaders, one says that an offset is out of range; the answer of the other finishes all that is left."""
+    scripted.leaders[T1] = 2
+    scripted.append(T1, 0, 2)
+    scripted.codes[T0] = [1]
+    scripted.bounds[T0] = (100, 200)
+    plain = scripted.fetch
+
+    def slow(node: int, received: Received) -> FetchResponse:
+        time.sleep(0.4 if node == 2 else 0)
+        return plain(node, received)
+
+    scripted.scripts["Fetch"] = slow
+    fetched = fetcher(scripted, of(T0, 7, 200), of(T1, 0, 2))
+
+    with pytest.raises(OffsetOutOfRangeError, match="t-0"):
+        read(fetched)
+    assert {T0: 7, T1: 2} == fetched.positions
     close(fetched)
 
 

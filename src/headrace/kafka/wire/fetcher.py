@@ -226,9 +226,10 @@ class Fetcher:
 
     @property
     def finished(self) -> bool:
-        """Whether every range has reached its end."""
+        """Whether every range has reached its end, and nothing is left that a poll would raise."""
         return not (
-            self._unplaced
+            self._errors
+            or self._unplaced
             or self._doubtful
             or any(leader.ranges for leader in self._leaders.values())
         )
@@ -417,14 +418,15 @@ class Fetcher:
         error = error_code(answer.error_code)
         if error is not None:
             for each in asked.values():
-                self._react(each, error)
+                # It may have been removed since it was asked for.
+                if each.leader == leader.node:
+                    self._react(each, error)
             self._back_off(deadline)
             return []
         received = sum(len(each.records) for each in answer.partitions)
         found: list[FetchedRecords] = []
         for part in answer.partitions:
             each = asked.get((part.topic, part.partition))
-            # It may have been removed since it was asked for.
             if each is None or each.leader != leader.node:
                 continue
             error = error_code(part.error_code)
@@ -519,11 +521,14 @@ class Fetcher:
 
     def _withdraw(self, each: _Range) -> None:
         """Take it from where it is asked for; it stays one of the ranges."""
-        self._unplaced.pop(each.place, None)
-        self._doubtful.pop(each.place, None)
+        holders = [self._unplaced, self._doubtful]
         if each.leader is not None:
-            self._leaders[each.leader].ranges.pop(each.place, None)
+            holders.append(self._leaders[each.leader].ranges)
             each.leader, each.has_failed = None, True
+        for held in holders:
+            # Another range of the partition may have taken its place.
+            if held.get(each.place) is each:
+                del held[each.place]
 
     def _lose(self, leader: _Leader, error: Exception, deadline: Deadline) -> None:
         """Drop the connection; who leads its partitions now is asked for after a pause."""

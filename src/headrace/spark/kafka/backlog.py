@@ -22,7 +22,7 @@ from headrace.discovery.offsets_retriever import (
 from headrace.discovery.state import EnumeratorState
 from headrace.kafka.deadline import Clock, Deadline
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.spark.kafka.connection import discoverer_of, offsets_of
+from headrace.spark.kafka.discovering import discoverer_of, offsets_of
 from headrace.spark.kafka.options import KafkaSourceOptions
 from headrace.spark.kafka.planning import limited
 from headrace.spark.kafka.reading import lost

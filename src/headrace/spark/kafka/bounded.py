@@ -13,7 +13,7 @@ from headrace.connect.errors import RetriableError
 from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator
 from headrace.kafka.deadline import Deadline
-from headrace.spark.kafka.connection import discoverer_of
+from headrace.spark.kafka.discovering import discoverer_of
 from headrace.spark.kafka.options import KafkaSourceOptions
 from headrace.spark.kafka.planning import OffsetRange, tasks
 from headrace.spark.kafka.reading import KafkaInputPartition, RangeReader

@@ -5,28 +5,29 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
+from typing import Final
 
 from headrace.connect.errors import ConnectError
-from headrace.discovery.discoverer import PartitionDiscoverer, Subscription
-from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
-from headrace.kafka.deadline import Deadline
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.fetcher import Fetcher, FetchRange, FetchSettings
 from headrace.kafka.wire.settings import wire_settings
 from headrace.spark.kafka.options import KafkaSourceOptions
-from headrace.spark.kafka.subscription import starting, stopping, subscriber_of
+
+_ClientSettings = frozenset[tuple[str, str | int | bool]]
+
+_MOST: Final = 8
+# Those that no task uses, the last one used at the end.
+_idle: Final = dict[tuple[_ClientSettings, FetchSettings], Fetcher]()
 
 
-@functools.lru_cache(maxsize=8)
-def _connected(settings: frozenset[tuple[str, str | int | bool]]) -> Cluster:
+@functools.lru_cache(maxsize=_MOST)
+def _connected(settings: _ClientSettings) -> Cluster:
     return Cluster(wire_settings(dict(settings)))
 
 
-@functools.lru_cache(maxsize=8)
-def _fetching(
-    settings: frozenset[tuple[str, str | int | bool]], fetch_settings: FetchSettings
-) -> Fetcher:
-    return Fetcher(_connected(settings), (), fetch_settings)
+def connected(options: KafkaSourceOptions) -> Cluster:
+    """The cluster of *options*: the same object for the same client settings. Spark's Python processes have one thread."""
+    return _connected(_key(options))
 
 
 @contextmanager
@@ -35,52 +36,36 @@ def fetching(
     ranges: Collection[FetchRange],
     settings: FetchSettings | None = None,
 ) -> Generator[Fetcher]:
-    """Fetches *ranges* on connections that stay open for the next task; not after an error of which nothing is known."""
-    fetcher = _fetching(_key(options), settings or options.fetch_settings)
-    fetcher.add(ranges)
+    """Fetches *ranges* on connections that stay open for the next task; not after an error of which nothing is known.
+
+    Nobody else has the fetcher meanwhile: a task that was given up, and whose generator is closed some time later, harms
+    no other one.
+    """
+    key = _key(options), settings or options.fetch_settings
+    fetcher = _idle.pop(key, None) or Fetcher(connected(options), (), key[1])
     try:
+        fetcher.add(ranges)
         yield fetcher
     except (ConnectError, GeneratorExit):
+        _keep(key, fetcher)
         raise
     except BaseException:
-        _fetching.cache_clear()
         fetcher.close()
         raise
-    finally:
-        fetcher.remove([each.place for each in ranges])
+    else:
+        _keep(key, fetcher)
 
 
-def _key(options: KafkaSourceOptions) -> frozenset[tuple[str, str | int | bool]]:
+def _keep(key: tuple[_ClientSettings, FetchSettings], fetcher: Fetcher) -> None:
+    """Keep *fetcher* for the next task, at the cost of the one that has waited longest where there are many."""
+    fetcher.remove(list(fetcher.positions))
+    surplus = _idle.pop(key, None)
+    _idle[key] = fetcher
+    if surplus is None and len(_idle) > _MOST:
+        surplus = _idle.pop(next(iter(_idle)))
+    if surplus is not None:
+        surplus.close()
+
+
+def _key(options: KafkaSourceOptions) -> _ClientSettings:
     return frozenset(options.client.settings.items())
-
-
-def connected(options: KafkaSourceOptions) -> Cluster:
-    """The cluster of *options*: the same object for the same client settings. Spark's Python processes have one thread."""
-    return _connected(_key(options))
-
-
-def offsets_of(options: KafkaSourceOptions, deadline: Deadline) -> ClusterOffsetsRetriever:
-    """Looks offsets up until *deadline*, as the reader of *options* sees them."""
-    return ClusterOffsetsRetriever(
-        cluster=connected(options),
-        deadline=deadline,
-        isolation=options.isolation,
-        group_id=options.group_id,
-    )
-
-
-def discoverer_of(options: KafkaSourceOptions, *, is_bounded: bool) -> PartitionDiscoverer:
-    """Discovers what *options* subscribe to; once, and with stops, for a bounded read."""
-    subscription = Subscription(
-        subscriber=subscriber_of(options),
-        starting=starting(options),
-        stopping=stopping(options) if is_bounded else None,
-        bounded=is_bounded,
-    )
-    return PartitionDiscoverer(
-        subscription,
-        connected(options),
-        functools.partial(offsets_of, options),
-        interval_seconds=options.interval_seconds(is_bounded=is_bounded),
-        max_failures=options.max_failures,
-    )
