@@ -25,6 +25,7 @@ from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import (
     EARLIEST,
+    EARLIEST_LOCAL,
     LATEST,
     Cluster,
     IsolationLevel,
@@ -307,6 +308,56 @@ def test_a_commit_that_is_refused_says_why(code: int, advice: str) -> None:
         with pytest.raises(TaskFailedError, match=f"'g'.*t-0.*{advice}"):
             client.commit_offsets("g", {T0: 5}, soon())
         client.close()
+
+
+def test_a_request_that_one_broker_does_not_support_leaves_no_answer_behind(
+    scripted: ScriptedCluster, client: Cluster
+) -> None:
+    """The next request to the other one, which has answered, gets its own answer."""
+    client.list_offsets(dict.fromkeys((T0, T2), LATEST), soon())
+    [other] = [each for at, each in client._connections.items() if at[1] != first_port(scripted)]
+    other._versions[2] = (0, 1)
+    with pytest.raises(TaskFailedError, match=r"version of ListOffsets.*0\.11"):
+        client.list_offsets(dict.fromkeys((T0, T2), LATEST), soon())
+
+    assert 0 == client.list_offsets({T0: EARLIEST}, soon())[T0].offset
+
+
+def first_port(scripted: ScriptedCluster) -> int:
+    """Where the first broker listens."""
+    return scripted.brokers[1].address[1]
+
+
+@pytest.mark.parametrize(("version", "asked"), [(7, EARLIEST), (8, EARLIEST_LOCAL)])
+def test_the_local_start_is_not_taken_for_a_timestamp(version: int, asked: int) -> None:
+    """By brokers that do not know the word; they have no remote storage."""
+    with ScriptedCluster(T0, versions={2: (0, version)}) as scripted:
+        scripted.bounds = {T0: (3, 10)}
+        client = scripted.cluster()
+        found = client.list_offsets({T0: EARLIEST_LOCAL}, soon())
+        client.close()
+        [request] = scripted.brokers[1].named("ListOffsets")
+
+    assert asked == request.topics[0].partitions[0].timestamp
+    assert 3 == found[T0].offset
+
+
+def test_a_leader_that_is_not_reached_is_given_up_after_seconds(
+    scripted: ScriptedCluster, client: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sooner than a broker of which one only wants to know something: others are waiting to be served."""
+    client.metadata(None, soon())
+    waited = list[float]()
+
+    def silent(address: object, timeout: float) -> None:
+        waited.append(timeout)
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", silent)
+    with pytest.raises(ConnectionError, match="not reached"):
+        client.connect(2, soon())
+
+    assert 4.0 == waited[0]
 
 
 def test_nothing_to_ask_needs_no_broker() -> None:

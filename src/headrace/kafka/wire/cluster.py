@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from enum import IntEnum
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
@@ -36,16 +37,20 @@ EARLIEST: Final = -2
 LATEST: Final = -1
 """Instead of a timestamp: the log's end, as far as the isolation level lets one read."""
 EARLIEST_LOCAL: Final = -4
-"""Instead of a timestamp: the start of what is not on remote storage (KIP-405); brokers since 3.4."""
+"""Instead of a timestamp: the start of what is not on remote storage (KIP-405); with brokers that have none, the log's."""
 
 # Versions of the requests. Metadata does not create topics since version 4 (Kafka 0.11). Offsets of groups are asked for by
 # the names of topics, up to the versions that have ids instead; a coordinator is looked up alone.
 _METADATA_VERSIONS: Final = (4, 12)
 _OFFSETS_VERSIONS: Final = (2, 8)
+# Before it, EARLIEST_LOCAL would be taken for a timestamp.
+_LOCAL_START_VERSION: Final = 8
 _COORDINATOR_VERSIONS: Final = (1, 3)
 _COMMITTED_VERSIONS: Final = (1, 9)
 _COMMIT_VERSIONS: Final = (2, 9)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+# The system sends its first packet again after one and after three seconds.
+_LEADER_CONNECT_SECONDS: Final = 4.0
 _GROUP: Final = 0
 
 _Address = tuple[str, int]
@@ -246,11 +251,14 @@ class Cluster:
     def connect(self, node: int, deadline: Deadline) -> WireConnection:
         """A new connection to the broker with the id *node*, which is the caller's to close.
 
+        One that does not answer at all is given up sooner than elsewhere: the caller has others to serve.
         Raises ``OSError`` when it is not reached; then ask for metadata again.
         """
         if node not in self._brokers:
             raise ConnectionError(f"the cluster has no broker {node} now")
-        return WireConnection(*self._brokers[node], self._settings, deadline)
+        seconds = min(self._settings.connect_seconds, _LEADER_CONNECT_SECONDS)
+        settings = replace(self._settings, connect_seconds=seconds)
+        return WireConnection(*self._brokers[node], settings, deadline)
 
     def close(self) -> None:
         """Close the connections; a later call makes new ones."""
@@ -317,8 +325,7 @@ class Cluster:
                 query.settle(place, ListedOffset(None, error=leader.error))
             else:
                 by_leader[leader.node][place] = leader.epoch
-        requests = {node: query.request(places) for node, places in by_leader.items()}
-        answers, failure = self._ask_each(requests, deadline, versions=_OFFSETS_VERSIONS)
+        answers, failure = self._ask_leaders(query, by_leader, deadline)
         for answer in answers:
             query.take(answer)
         query.stale = {place.topic for place in query.left}
@@ -379,28 +386,40 @@ class Cluster:
                 failure = error
         raise failure
 
-    def _ask_each(
-        self, requests: Mapping[int, Message], deadline: Deadline, *, versions: Versions
+    def _ask_leaders(
+        self,
+        query: _OffsetsQuery,
+        by_leader: Mapping[int, Mapping[TopicPartition, int]],
+        deadline: Deadline,
     ) -> tuple[list[Message], Exception | None]:
-        """The answers of brokers to a request each, all in flight together, and a failure if there was one."""
+        """The answers of leaders about their partitions, all in flight together, and a failure if there was one."""
         share = self._share(deadline)
         asked: list[_Address] = []
         answers: list[Message] = []
         failure: Exception | None = None
-        for node, request in requests.items():
-            address = self._brokers[node]
-            try:
-                self._connected(address, share).send(request, share, versions=versions)
-                asked.append(address)
-            except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
+        try:
+            for node, places in by_leader.items():
+                address = self._brokers[node]
+                try:
+                    connection = self._connected(address, share)
+                    version = connection.version(ListOffsetsRequest, _OFFSETS_VERSIONS)
+                    request = query.request(places, version)
+                    connection.send(request, share, versions=_OFFSETS_VERSIONS)
+                    asked.append(address)
+                except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
+                    self._drop(address)
+                    failure = error
+            for address in asked:
+                try:
+                    answers.append(self._connections[address].next_answer(share).decoded())
+                except (OSError, AnswerTooLargeError) as error:
+                    self._drop(address)
+                    failure = error
+        except BaseException:
+            # An answer that nobody waits for would be taken for that to the next request.
+            for address in asked:
                 self._drop(address)
-                failure = error
-        for address in asked:
-            try:
-                answers.append(self._connections[address].next_answer(share).decoded())
-            except (OSError, AnswerTooLargeError) as error:
-                self._drop(address)
-                failure = error
+            raise
         return answers, failure
 
     def _ask(
@@ -457,8 +476,8 @@ class _OffsetsQuery:
         self.stale = set[str]()
         self._isolation = isolation
 
-    def request(self, places: Mapping[TopicPartition, int]) -> ListOffsetsRequest:
-        """A request for *places*, which come with the epoch of their leader."""
+    def request(self, places: Mapping[TopicPartition, int], version: int) -> ListOffsetsRequest:
+        """A request of *version* for *places*, which come with the epoch of their leader."""
         topic_class = ListOffsetsRequest.ListOffsetsTopic
         partition_class = topic_class.ListOffsetsPartition
         topics = [
@@ -468,7 +487,7 @@ class _OffsetsQuery:
                     partition_class(
                         partition_index=each.partition,
                         current_leader_epoch=places[each],
-                        timestamp=self.left[each],
+                        timestamp=self._timestamp(each, version),
                     )
                     for each in parts
                 ],
@@ -478,6 +497,11 @@ class _OffsetsQuery:
         return ListOffsetsRequest(
             replica_id=-1, isolation_level=int(self._isolation), topics=topics
         )
+
+    def _timestamp(self, place: TopicPartition, version: int) -> int:
+        wanted = self.left[place]
+        # A broker that does not know the word has no remote storage either.
+        return EARLIEST if wanted == EARLIEST_LOCAL and version < _LOCAL_START_VERSION else wanted
 
     def take(self, answer: Message) -> None:
         """Take what is settled from a leader's *answer*; what a retry may resolve is left."""
