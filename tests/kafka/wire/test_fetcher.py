@@ -164,7 +164,7 @@ def test_offsets_that_a_cleaner_removed_do_not_hang(scripted: ScriptedCluster) -
 
 
 def test_a_gap_before_an_offset_that_cannot_be_read_yet_does_not_hang(
-    scripted: ScriptedCluster,
+    scripted: ScriptedCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     """E55: the broker says that there are offsets up to the end, and again and again has no batch for them."""
     scripted.append(T0, 0, 2)
@@ -186,6 +186,7 @@ def test_a_gap_before_an_offset_that_cannot_be_read_yet_does_not_hang(
 
     assert [] == read(fetched)
     assert {T0: 8} == fetched.positions
+    assert "no record batch for the offsets 2 to 7" in caplog.text
     close(fetched)
 
 
@@ -340,6 +341,24 @@ def test_an_offset_out_of_range_is_raised_with_the_logs_bounds(scripted: Scripte
     close(fetched)
 
 
+def test_bounds_that_one_may_not_ask_for_are_a_failure(scripted: ScriptedCluster) -> None:
+    """No retry gives the right to read them."""
+    plain = scripted.list_offsets
+
+    def refused(node: int, received: Received) -> Any:  # noqa: ANN401
+        answer = plain(node, received)
+        answer.topics[0].partitions[0].error_code = 29
+        return answer
+
+    scripted.scripts["ListOffsets"] = refused
+    scripted.codes[T0] = [1]
+    fetched = fetcher(scripted, of(T0, 7, 9))
+
+    with pytest.raises(TaskFailedError, match=r"TOPIC_AUTHORIZATION_FAILED\. Grant"):
+        read(fetched)
+    close(fetched)
+
+
 def test_an_offset_that_a_new_leader_does_not_know_yet_is_in_range(
     scripted: ScriptedCluster,
 ) -> None:
@@ -369,20 +388,38 @@ def test_a_topic_that_was_created_again_is_another_one(scripted: ScriptedCluster
         close(each)
 
 
-def test_a_topic_that_is_gone_is_asked_for_twice(scripted: ScriptedCluster) -> None:
-    """Then it is raised, and others are read."""
+def test_a_topic_that_is_gone_is_asked_for_until_that_is_certain(
+    scripted: ScriptedCluster,
+) -> None:
+    """Then it is raised, and others are read; brokers learn of topics one after the other."""
     gone = TopicPartition("gone", 0)
     scripted.append(T0, 0, 2)
     fetched = fetcher(scripted, of(T0, 0, 2), of(gone))
     assert [(T0, 0, 2)] == spans(fetched.poll(soon()))
 
+    began = time.monotonic()
     with pytest.raises(TopicMissingError, match="gone-0"):
         fetched.poll(soon())
     assert fetched.finished
-    assert 2 == sum(
-        "gone" in [topic.name for topic in each.topics]
-        for each in scripted.brokers[1].named("Metadata")
-    )
+    assert 2 < time.monotonic() - began
+    close(fetched)
+
+
+def test_a_topic_of_which_a_broker_hears_late_is_read(scripted: ScriptedCluster) -> None:
+    """It does not know it for a second."""
+    scripted.append(T0, 0, 2)
+    fetched = fetcher(scripted, of(T0, 0, 2))
+    plain, began = scripted.metadata, time.monotonic()
+
+    def late(node: int, received: Received) -> Any:  # noqa: ANN401
+        answer = plain(node, received)
+        if time.monotonic() - began < 1:
+            answer.topics[0].error_code, answer.topics[0].partitions = 3, []
+        return answer
+
+    scripted.scripts["Metadata"] = late
+
+    assert [(T0, 0, 2)] == spans(read(fetched))
     close(fetched)
 
 

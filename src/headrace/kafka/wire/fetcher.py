@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import selectors
 from collections import deque
 from collections.abc import Collection, Mapping
@@ -20,8 +21,10 @@ from headrace.kafka.batches.headers import (
 )
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.kafka.wire import cluster as offsets
 from headrace.kafka.wire.cluster import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    LATEST,
     Cluster,
     ClusterMetadata,
     IsolationLevel,
@@ -44,11 +47,13 @@ from headrace.kafka.wire.fetch_answer import (
     fetch_answer,
 )
 
+_log = logging.getLogger(__name__)
+
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 # Metadata may take so long of a poll that other leaders could serve.
 _METADATA_SECONDS: Final = 5.0
-# Brokers learn of topics one after the other: only a second answer without it counts.
-_MISSED: Final = 2
+# Brokers learn of topics one after the other: only an answer without it that comes so much later counts.
+_MISSED_SECONDS: Final = 2.0
 _EMPTY: Final = 3
 _NAMED: Final = 3
 _NO_ID: Final = UUID(int=0)
@@ -133,7 +138,7 @@ class TopicRecreatedError(TaskFailedError):
 
 
 class TopicMissingError(TaskFailedError):
-    """The brokers do not know the topic, or the partition, any more; they were asked a second time."""
+    """The brokers do not know the topic, or the partition, any more; they were asked again some seconds later."""
 
     def __init__(self, place: TopicPartition) -> None:
         self.place = place
@@ -255,19 +260,19 @@ class Fetcher:
         now = deadline.clock()
         if now < self._refresh_at or not (self._unplaced or self._doubtful):
             return
-        self._place(self._cluster.known, is_fresh=False)
+        self._place(self._cluster.known, now, is_fresh=False)
         share = Deadline.after(deadline.remaining(_METADATA_SECONDS), deadline.clock)
         try:
             self._check_bounds(share)
             topics = {place.topic for place in self._unplaced}
             if topics:
-                self._place(self._cluster.metadata(topics, share), is_fresh=True)
+                self._place(self._cluster.metadata(topics, share), now, is_fresh=True)
         except RetriableError as error:
             self._failures |= dict.fromkeys((*self._unplaced, *self._doubtful), str(error))
         if self._unplaced or self._doubtful:
             self._back_off(deadline)
 
-    def _place(self, metadata: ClusterMetadata, *, is_fresh: bool) -> None:
+    def _place(self, metadata: ClusterMetadata, now: float, *, is_fresh: bool) -> None:
         """Find the leaders of ranges without one; what earlier metadata says of a range counts until it has failed."""
         for place, each in list(self._unplaced.items()):
             topic = metadata.topics.get(place.topic)
@@ -277,10 +282,14 @@ class Fetcher:
                 if is_fresh or not each.has_failed:
                     self._assign(each, found)
             elif is_fresh:
-                self._settle_odd(each, topic, found)
+                self._settle_odd(each, topic, found, now)
 
     def _settle_odd(
-        self, odd: _Range, topic: TopicMetadata | None, found: PartitionMetadata | None
+        self,
+        odd: _Range,
+        topic: TopicMetadata | None,
+        found: PartitionMetadata | None,
+        now: float,
     ) -> None:
         """What becomes of a range whose leader or topic is not as it should be."""
         found_id = topic and topic.topic_id
@@ -290,7 +299,7 @@ class Fetcher:
             error = TopicRecreatedError(odd.place, expected=odd.topic_id, found=found_id)
             self._park(odd, error)
         elif found is None:
-            self._miss(odd)
+            self._miss(odd, now)
         elif found.leader is None or found.leader not in self._cluster.known.brokers:
             self._failures[odd.place] = "it has no leader"
         else:
@@ -299,15 +308,16 @@ class Fetcher:
 
     def _assign(self, placed: _Range, found: PartitionMetadata) -> None:
         assert found.leader is not None
-        placed.leader, placed.epoch, placed.missed = found.leader, found.leader_epoch, 0
+        placed.leader, placed.epoch, placed.missed_at = found.leader, found.leader_epoch, None
         del self._unplaced[placed.place]
         leader = self._leaders.setdefault(placed.leader, _Leader(placed.leader))
         leader.ranges[placed.place] = placed
 
-    def _miss(self, missed: _Range) -> None:
-        missed.missed += 1
+    def _miss(self, missed: _Range, now: float) -> None:
         self._failures[missed.place] = "the brokers do not know it"
-        if missed.missed >= _MISSED:
+        if missed.missed_at is None:
+            missed.missed_at = now
+        elif now - missed.missed_at >= _MISSED_SECONDS:
             self._park(missed, TopicMissingError(missed.place))
 
     def _check_bounds(self, deadline: Deadline) -> None:
@@ -320,13 +330,17 @@ class Fetcher:
                 deadline,
                 isolation=IsolationLevel.READ_UNCOMMITTED,
             )
-            for spec in (offsets.EARLIEST, offsets.EARLIEST_LOCAL, offsets.LATEST)
+            for spec in (EARLIEST, EARLIEST_LOCAL, LATEST)
         )
         for place, each in list(self._doubtful.items()):
             start, local_start, end = (found[place].offset for found in (starts, local, ends))
+            errors = [found[place].error for found in (starts, ends)]
+            refused = next((one for one in errors if one and one.reaction is Reaction.FAIL), None)
             self._withdraw(each)
             self._unplaced[place] = each
-            if start is None or end is None:
+            if refused is not None:
+                self._park(each, _refusal(each, refused))
+            elif start is None or end is None:
                 self._failures[place] = "its leader did not say where its log begins and ends"
             elif not start <= each.position <= end:
                 error = OffsetOutOfRangeError(
@@ -342,6 +356,13 @@ class Fetcher:
         What is on remote storage may be slow to come: before *local_start* nothing is a gap.
         """
         if empty.gap_end is not None and empty.position >= local_start:
+            _log.warning(
+                "The leader of %s has no record batch for the offsets %d to %d, and they are passed: a cleaner has removed "
+                "their records.",
+                empty.place,
+                empty.position,
+                empty.gap_end - 1,
+            )
             empty.position = empty.gap_end
         empty.gap_end, empty.empty_answers = None, 0
         if empty.is_finished:
@@ -586,7 +607,7 @@ class _Range:
     leader: int | None = None
     epoch: int = -1
     has_failed: bool = False
-    missed: int = 0
+    missed_at: float | None = None
     empty_answers: int = 0
     gap_end: int | None = None
 
