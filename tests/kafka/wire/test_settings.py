@@ -33,6 +33,20 @@ def test_addresses_are_those_that_the_client_library_takes(
     assert addresses == wire_settings({"bootstrap.servers": servers}).addresses
 
 
+@pytest.mark.parametrize("protocol", ["SASL-SSL", "SASLSSL", "TLS", ""])
+def test_an_unknown_protocol_is_not_taken_for_plaintext(protocol: str) -> None:
+    """Neither is a password sent in clear, nor are records read without one."""
+    with pytest.raises(ConfigError, match=r"security\.protocol.*PLAINTEXT, SSL"):
+        wire_settings({"security.protocol": protocol, "sasl.mechanisms": "PLAIN"})
+
+
+@pytest.mark.parametrize("key", ["ssl.cipher.suites", "ssl.crl.location"])
+def test_restrictions_that_cannot_be_met_are_named(key: str) -> None:
+    """As what they are: a wrong setting."""
+    with pytest.raises(ConfigError, match=key):
+        wire_settings({"security.protocol": "SSL", key: "/nothing"})
+
+
 @pytest.mark.parametrize("off", ["", "none", "None"])
 def test_names_of_hosts_are_checked_unless_that_is_off(off: str) -> None:
     """By default they are, as is the certificate."""

@@ -24,6 +24,7 @@ from headrace.key_stores import Pkcs12, load_cert_chain
 _OAUTH: Final = "sasl.oauthbearer"
 _WITH_TLS: Final = ("SSL", "SASL_SSL")
 _WITH_LOGIN: Final = ("SASL_PLAINTEXT", "SASL_SSL")
+_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _WITH_PASSWORD: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _TOKEN_SECONDS: Final = 10.0
 # A token that ends sooner than this is replaced by the next login.
@@ -61,6 +62,9 @@ def wire_settings(settings: Settings) -> WireSettings:
     message shows a secret.
     """
     protocol = str(settings.get("security.protocol", "plaintext")).strip().upper()
+    if protocol not in _PROTOCOLS:
+        # Not the value: whoever mixes two settings up has a password there.
+        raise _refusal("security.protocol", f"It is one of {', '.join(_PROTOCOLS)}.")
     return WireSettings(
         addresses=_addresses(str(settings.get("bootstrap.servers", ""))),
         client_id=str(settings.get("client.id", "headrace")),
@@ -149,13 +153,26 @@ def _context(settings: Settings) -> ssl.SSLContext:
     if _is_false(settings.get("enable.ssl.certificate.verification", True)):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    if "ssl.crl.location" in settings:
-        context.load_verify_locations(cafile=str(settings["ssl.crl.location"]))
-        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
-    if "ssl.cipher.suites" in settings:
-        context.set_ciphers(str(settings["ssl.cipher.suites"]))
+    _restrict(context, settings)
     _load_own(context, settings)
     return context
+
+
+def _restrict(context: ssl.SSLContext, settings: Settings) -> None:
+    """Revoked certificates and ciphers."""
+    if "ssl.crl.location" in settings:
+        try:
+            context.load_verify_locations(cafile=str(settings["ssl.crl.location"]))
+        except OSError as error:
+            reason = f"The list of revoked certificates cannot be used: {error}."
+            raise _refusal("ssl.crl.location", reason) from error
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+    if "ssl.cipher.suites" in settings:
+        try:
+            context.set_ciphers(str(settings["ssl.cipher.suites"]))
+        except ssl.SSLError as error:
+            reason = "None of these ciphers is there; they have OpenSSL's names, with colons between them."
+            raise _refusal("ssl.cipher.suites", reason) from error
 
 
 def _trust_only(context: ssl.SSLContext, location: str) -> None:
