@@ -7,7 +7,7 @@ from headrace.kafka.topic_partition import TopicPartition
 
 
 class CorruptBatchError(TaskFailedError):
-    """A record batch is damaged, or not one that Kafka's protocol allows; none of its records is handed out.
+    """A record batch is damaged, or not one that Kafka's protocol allows; no record from where that shows is handed out.
 
     *place* is the partition, *offset* the base offset of the batch, or -1 when not even that can be read;
     *reason* what contradicts what.

@@ -86,6 +86,7 @@ class Records:
         self._timestamp_types = np.array([header.timestamp_type for header in headers], np.int8)
         self._base_timestamps = np.array([header.base_timestamp for header in headers])
         self._max_timestamps = np.array([header.max_timestamp for header in headers])
+        self._last_read = -1
 
     def __len__(self) -> int:
         return len(self._batches)
@@ -99,7 +100,10 @@ class Records:
         without: Collection[str] = (),
         with_headers: bool = False,
     ) -> pa.RecordBatch:
-        """Those of *rows* whose offset is at least *start* and less than *end*; keys and values null *without* them."""
+        """Those of *rows* whose offset is at least *start* and less than *end*; keys and values null *without* them.
+
+        To be asked for from the first row to the last: offsets increase from one part to the next.
+        """
         batches = self._batches[rows]
         begins, ends = self._begins[rows], self._ends[rows]
         sizes, at = self._integers(begins, batches)
@@ -125,8 +129,11 @@ class Records:
             "a record's offset is outside the batch",
         )
         self._refuse(
-            np.diff(offsets, prepend=-1) <= 0, batches, "the offsets of its records do not increase"
+            np.diff(offsets, prepend=self._last_read) <= 0,
+            batches,
+            "the offsets of its records do not increase",
         )
+        self._last_read = offsets[-1]
         types = self._timestamp_types[batches]
         times = np.where(
             types == 1,
