@@ -137,6 +137,33 @@ def test_offsets_that_do_not_increase_are_refused() -> None:
         read(batch(WRITTEN) + batch(WRITTEN))
 
 
+def test_offsets_that_do_not_increase_are_refused_wherever_they_are() -> None:
+    """Also where the columns of a large batch are made in several parts."""
+    count = 20_000
+    deltas = [
+        (2 * number & 127 | 128, 2 * number >> 7 & 127 | 128, 2 * number >> 14)
+        for number in range(count)
+    ]
+    deltas[count // 2] = deltas[count // 2 - 1]
+    records = b"".join(bytes([16, 0, 0, *delta, 1, 1, 0]) for delta in deltas)
+
+    with pytest.raises(CorruptBatchError, match="do not increase"):
+        read(with_records(records, count))
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS[1:])
+def test_a_batch_that_decompresses_to_more_than_is_allowed_is_refused(compression: int) -> None:
+    """The error names the setting."""
+    data = batch([Row(500, 0, b"k", bytes(100_000))], compression=compression)
+    allowed, small = (
+        Decoding(max_batch_bytes=size, group_bytes=1000) for size in (200_000, 50_000)
+    )
+
+    assert 1 == len(read(data, how=allowed))
+    with pytest.raises(CorruptBatchError, match=r"500 .*more than 50000 bytes.*max\.record\.batch"):
+        read(data, how=small)
+
+
 def add_offsets(found: list[int], batches: Iterator[pa.RecordBatch]) -> None:
     """Keep what comes before an error."""
     for columns in batches:

@@ -49,6 +49,13 @@ def refusal(given: dict[str, str]) -> str:
     return str(caught.value)
 
 
+def test_what_a_record_batch_may_decompress_to_is_bounded_by_an_option() -> None:
+    """Within what Arrow's columns hold."""
+    assert options().decoding.max_batch_bytes == 128 << 20
+    assert options(**{"max.record.batch.bytes": "7"}).decoding.max_batch_bytes == 7
+    assert "max.record.batch.bytes" in refusal(BASE | {"max.record.batch.bytes": str(2**31)})
+
+
 def test_the_usual_is_to_read_everything_committed_from_the_beginning() -> None:
     """Other than with Spark, which begins at the end and reads what is uncommitted."""
     usual = options()

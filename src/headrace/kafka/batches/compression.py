@@ -49,7 +49,10 @@ def decompressed(compression: int, records: memoryview, max_bytes: int) -> memor
         with suppress(TooSmallError):
             return output[: decompress_into(compression, records, output)]
         if size == max_bytes:
-            raise ValueError(f"its records decompress to more than {max_bytes} bytes")
+            raise ValueError(
+                f"its records decompress to more than {max_bytes} bytes (if that is how they were written, raise "
+                "max.record.batch.bytes)"
+            )
         size *= 2
 
 

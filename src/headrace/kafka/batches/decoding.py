@@ -41,14 +41,16 @@ class Decoding:
     *with_headers* adds the column of headers. *without* names columns, of key and value, that are not needed: they are
     null, which costs less. *check_crcs* is ``check.crcs`` of Kafka's consumer. *group_bytes* is how
     many bytes of records are decompressed before they are handed out; what is handed out at a time has at most twice as many, and
-    when one batch alone is larger, as many as that. *max_batch_bytes* bounds what one batch may decompress to; it is below 2 GiB.
+    when one batch alone is larger, as many as that. *max_batch_bytes* bounds what one batch may decompress to, and is
+    below 2 GiB; users know it as ``max.record.batch.bytes``. Where all records are of the fewest bytes, the places at which they
+    begin take some times as much again.
     """
 
     with_headers: bool = False
     without: frozenset[str] = frozenset()
     check_crcs: bool = True
     group_bytes: int = 4 << 20
-    max_batch_bytes: int = 1 << 30
+    max_batch_bytes: int = 128 << 20
 
     def __post_init__(self) -> None:
         # Arrow's offsets in a binary column have 32 bits.

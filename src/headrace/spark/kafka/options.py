@@ -17,6 +17,7 @@ from headrace.connect.setting import SettingType, setting
 from headrace.discovery.enumerator import DataLossPolicy, DiscoveryPolicies, RecreatedPolicy
 from headrace.discovery.settings import DiscoveryConfig, duration_ms
 from headrace.discovery.subscribers import Growth
+from headrace.kafka.batches.decoding import Decoding
 from headrace.kafka.client_config import ClientConfig, client_config
 from headrace.kafka.wire.cluster import IsolationLevel
 from headrace.kafka.wire.fetcher import FetchSettings
@@ -244,6 +245,14 @@ class KafkaSourceOptions(DiscoveryConfig):
         at_least=1,
         doc="The most offsets that one Spark task reads; larger ranges are split.",
     )
+    max_record_batch_bytes: int = setting(
+        "max.record.batch.bytes",
+        default=Decoding().max_batch_bytes,
+        at_least=1,
+        at_most=2**31 - 1,
+        doc="The most bytes that one of Kafka's record batches may have when it is decompressed. It bounds what a task holds when "
+        "a small batch decompresses to a very large one; a larger batch is an error.",
+    )
     include_headers: bool = setting(
         "includeHeaders", default=False, doc="Whether there is a column headers."
     )
@@ -303,9 +312,18 @@ class KafkaSourceOptions(DiscoveryConfig):
         )
 
     @property
-    def check_crcs(self) -> bool:
-        """Whether checksums of record batches are verified."""
-        return self.client_settings.get("check.crcs", "true").strip().lower() != "false"
+    def decoding(self) -> Decoding:
+        """How record batches are decoded; ``check.crcs`` is a setting of the Java consumer.
+
+        Keys and values that the query leaves out are not copied.
+        """
+        checks = self.client_settings.get("check.crcs", "true").strip().lower() != "false"
+        return Decoding(
+            with_headers=HEADERS in self.read_columns,
+            without=frozenset({"key", "value"}).difference(self.read_columns),
+            check_crcs=checks,
+            max_batch_bytes=self.max_record_batch_bytes,
+        )
 
     @property
     def timeout_seconds(self) -> float:

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import InputPartition
 
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.discovery.enumerator import DataLossPolicy, RecreatedPolicy
-from headrace.kafka.batches.decoding import Decoding, decoded
+from headrace.kafka.batches.decoding import decoded
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.fetcher import (
@@ -38,8 +38,6 @@ _MICROSECONDS: Final = pa.scalar(1000, pa.int64())
 _HEADERS: Final = pa.list_(
     pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())]))
 )
-# Of the columns that a query may leave out, those whose bytes need not be copied then.
-_COPIED: Final = frozenset({"key", "value"})
 
 
 class KafkaInputPartition(InputPartition):
@@ -86,11 +84,7 @@ class RangeReader:
 
     def _records(self, ranges: Sequence[OffsetRange]) -> Iterator[pa.RecordBatch]:
         options = self.options
-        how = Decoding(
-            with_headers=HEADERS in options.read_columns,
-            without=_COPIED.difference(options.read_columns),
-            check_crcs=options.check_crcs,
-        )
+        how = options.decoding
         wanted = {each.place: each for each in ranges}
         with fetching(options, [_fetched(each) for each in ranges]) as fetcher:
             for answer in self._answers(fetcher, wanted):
