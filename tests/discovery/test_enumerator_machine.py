@@ -18,6 +18,7 @@ from headrace.discovery.enumerator import (
     DataLossPolicy,
     DiscoveryPolicies,
     PartitionEnumerator,
+    PartitionSplit,
     RecreatedPolicy,
 )
 from headrace.discovery.findings import Change
@@ -67,6 +68,7 @@ class EnumeratorMachine(RuleBasedStateMachine):
         self.subscriber = TopicPatternSubscriber(re.compile("[abc]"))
         self.expected = Expected()
         self.looking_up: list[Comparison] = []
+        self.said: list[PartitionSplit] = []
         self.checkpoint = (EnumeratorState(), Expected())
 
     # The cluster.
@@ -177,8 +179,17 @@ class EnumeratorMachine(RuleBasedStateMachine):
         """Of one partition; it may say where it was."""
         incarnation = self.expected.readers.pop(place, None)
         if incarnation is not None:
-            position = self.expected.positions[incarnation]
-            self.enumerator.reader_lost({place: position if tells else None})
+            position = self.expected.positions[incarnation] if tells else None
+            (split,) = (each for each in self.enumerator.with_readers() if each.place == place)
+            self.said.append(split._replace(position=position))
+            self.enumerator.reader_lost(self.said[-1:])
+
+    @rule()
+    def say_again(self) -> None:
+        """All that was ever said of lost readers; it comes late, and changes nothing."""
+        before = self.enumerator.snapshot()
+        self.enumerator.reader_lost(self.said)
+        assert before == self.enumerator.snapshot()
 
     @rule()
     def store(self) -> None:
@@ -192,7 +203,7 @@ class EnumeratorMachine(RuleBasedStateMachine):
         stored = EnumeratorState.from_json(state.to_json())
         self.enumerator = PartitionEnumerator(stored, self.policies)
         self.expected = copy.deepcopy(expected)
-        self.looking_up = []
+        self.looking_up, self.said = [], []
 
     @invariant()
     def readers_are_those_of_the_enumerator(self) -> None:

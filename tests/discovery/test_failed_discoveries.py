@@ -9,7 +9,7 @@ import pytest
 
 from discovery.cluster_double import T0, T1, T2, ClusterDouble, Log, Source
 from headrace.connect.errors import RetriableError, TaskFailedError
-from headrace.discovery.enumerator import PartitionEnumerator
+from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator, RecreatedPolicy
 from headrace.discovery.listing import Listing
 from headrace.discovery.offsets_initializer import EarliestOffsets, LatestOffsets
 from headrace.discovery.state import EnumeratorState, PartitionState, Status
@@ -258,8 +258,9 @@ def test_e60_a_reader_lost_before_it_has_read_gives_its_partition_back_once():
     """With the start that it was assigned."""
     source = Source(ClusterDouble.of(Log(0, 100)), starting=LatestOffsets())
     source.found()
-    source.enumerator.reader_lost({T0: None})
-    source.enumerator.reader_lost({T0: None})
+    splits = source.enumerator.with_readers()
+    source.enumerator.reader_lost(splits)
+    source.enumerator.reader_lost(splits)
 
     assert [(T0, 100, None)] == [
         (each.place, each.start, each.position) for each in source.enumerator.unassigned()
@@ -267,12 +268,43 @@ def test_e60_a_reader_lost_before_it_has_read_gives_its_partition_back_once():
     assert ({T0: 100}, {}) == (source.handed_out(), source.handed_out())
 
 
+def test_e60_what_is_said_late_of_a_reader_takes_nothing_from_the_next_one():
+    """Though that one has got the partition at the same offset."""
+    source = Source(ClusterDouble.of(Log(0, 100)))
+    source.found()
+    first = source.enumerator.with_readers()
+    source.enumerator.reader_lost(first)
+    source.handed_out()
+    second = source.enumerator.with_readers()
+    source.enumerator.reader_lost(each._replace(position=7) for each in first)
+
+    assert second == source.enumerator.with_readers()
+    source.enumerator.reader_lost(each._replace(position=9) for each in second)
+    assert {T0: 9} == source.handed_out()
+
+
+def test_what_is_said_late_of_the_old_topic_does_not_count_for_the_new_one():
+    """Its position would skip what the new one begins with."""
+    cluster = ClusterDouble.of(Log(0, 100))
+    source = Source(cluster, policies=DiscoveryPolicies(recreated=RecreatedPolicy.RESTART))
+    source.found()
+    old = [each._replace(position=100) for each in source.enumerator.with_readers()]
+    cluster.create("t", Log(0, 150))
+    source.discover()
+    source.enumerator.reader_lost(old)
+    starts = source.handed_out()
+    source.enumerator.reader_lost(old)
+
+    assert {T0: 0} == starts
+    assert [(0, None)] == [(each.start, each.position) for each in source.enumerator.with_readers()]
+
+
 def test_a_position_that_only_the_reader_knows_is_never_resolved_again():
     """An assigned partition of an older state of Flink's has no start; what its reader knows is in the reader's own store."""
     known = PartitionState(Status.ASSIGNED)
     source = Source(ClusterDouble.of(Log(0, 100)))
     source.restart(EnumeratorState(partitions={T0: known}, initial_discovery_finished=True))
-    source.enumerator.reader_lost({T0: None})
+    source.enumerator.reader_lost(source.enumerator.with_readers())
     source.discover()
 
     assert {T0: None} == source.handed_out()

@@ -7,6 +7,7 @@ Then ``unassigned`` are to be handed out, and ``assigned`` notes who were. Every
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -72,6 +73,9 @@ class PartitionSplit(NamedTuple):
 
     It begins at *position*, or where that is ``None`` at what the reader's own store of positions has, and without one there
     at *start*. Without a *start*, a position that is in no store either is an error. It ends before *stop*.
+
+    *assignment* counts how often the partition has been handed out in this process. A reader that gives it up returns what it
+    has got, with its *position*: so a report that comes late is not taken for one of the reader that has the partition now.
     """
 
     place: TopicPartition
@@ -79,6 +83,7 @@ class PartitionSplit(NamedTuple):
     start: int | None
     stop: int | None
     position: int | None
+    assignment: int
 
 
 class PartitionLossError(TaskFailedError):
@@ -98,6 +103,7 @@ class PartitionEnumerator:
         self._topic_ids = dict(state.topic_ids)
         # Those whose offsets are being looked up, with the id of the topic which was asked about.
         self._looked_up = dict[TopicPartition, UUID | None]()
+        self._assignments = Counter[TopicPartition]()
 
     @property
     def initial_discovery_finished(self) -> bool:
@@ -214,24 +220,32 @@ class PartitionEnumerator:
             if one.status is not Status.UNASSIGNED or one.kind is not None:
                 raise ValueError(f"{place} is not there to be assigned.")
             self._set(place, status=Status.ASSIGNED)
+            self._assignments[place] += 1
 
-    def reader_lost(self, positions: Mapping[TopicPartition, int | None]) -> None:
-        """A reader is gone, or has given partitions up: each with the position that it came back with, if any.
+    def reader_lost(self, splits: Iterable[PartitionSplit]) -> None:
+        """A reader is gone, or has given partitions up: what it had got, with the position that each came back with, if any.
 
-        Those that are still read are unassigned again, each once, however often this is said.
+        Those that are still read are unassigned again, each once, however often and however late this is said. What is said
+        of a topic that has been created again, or of a partition that another reader has got since, does not count.
         """
-        for place, position in positions.items():
-            one = self._partitions.get(place)
-            if one is None or one.status is Status.UNASSIGNED:
+        for split in splits:
+            one = self._partitions.get(split.place)
+            if one is None or one.status is Status.UNASSIGNED or not self._is_held(split):
                 continue
-            if position is not None:
-                self._set(place, position=position)
+            if split.position is not None:
+                self._set(split.place, position=split.position)
             if one.status is Status.ASSIGNED:
-                self._set(place, status=Status.UNASSIGNED)
+                self._set(split.place, status=Status.UNASSIGNED)
+
+    def _is_held(self, split: PartitionSplit) -> bool:
+        """Whether the last reader of the partition has got *split*, and of the topic that is there now."""
+        same_topic = split.topic_id in (None, self._topic_ids.get(split.place.topic))
+        return same_topic and split.assignment == self._assignments[split.place]
 
     def advanced(self, positions: Mapping[TopicPartition, int]) -> None:
         """Assigned partitions are read up to *positions*; for those who keep positions here and nowhere else.
 
+        They are their own only reader: what they say is about what they have just got from here, and never late.
         A start is kept until the second position: a state that has both says where the range that ends with it begins.
         """
         for place, position in positions.items():
@@ -426,9 +440,15 @@ class PartitionEnumerator:
         return self._topic_ids.get(place.topic) == self._looked_up[place]
 
     def _splits(self, status: Status) -> list[PartitionSplit]:
+        coming = 1 if status is Status.UNASSIGNED else 0
         return [
             PartitionSplit(
-                place, self._topic_ids.get(place.topic), one.start, one.stop, one.position
+                place,
+                self._topic_ids.get(place.topic),
+                one.start,
+                one.stop,
+                one.position,
+                self._assignments[place] + coming,
             )
             for place, one in sorted(self._partitions.items())
             if one.status is status and one.kind is None
