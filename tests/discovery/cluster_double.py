@@ -168,6 +168,10 @@ class Clock:
         """Seconds."""
         return self.now
 
+    def sleep(self, seconds: float) -> None:
+        """They have passed."""
+        self.now += seconds
+
 
 @dataclass
 class Source:

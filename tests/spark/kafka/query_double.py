@@ -120,7 +120,9 @@ class Query:
             clock=self.clock,
         )
         policies = options.policies(subscriber_of(options).growth)
-        return Backlog(options, discoverer, offsets, policies, clock=self.clock)
+        return Backlog(
+            options, discoverer, offsets, policies, clock=self.clock, sleep=self.clock.sleep
+        )
 
 
 def _reader(options: KafkaSourceOptions, backlog: Backlog) -> KafkaStreamReader:

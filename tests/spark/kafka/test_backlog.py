@@ -484,16 +484,18 @@ def test_a_limit_for_each_partition():
 
 
 def test_a_batch_waits_for_its_least_size_or_until_the_delay_is_over():
-    """The delay begins anew with each batch."""
+    """The delay begins anew with each batch; the first one of a process does not wait, as with Spark's own source."""
     query = Query(
-        ClusterDouble.of(Log(0, 5)),
+        ClusterDouble.of(Log(0, 1)),
         {"minOffsetsPerTrigger": "10", "maxTriggerDelay": "60s"},
     )
+    assert [(T0, 0, 1)] == read(query)
+    query.cluster.topics["t"][0].end = 5
     assert [] == read(query)
     query.clock.now += 58
     assert [] == read(query)
     query.clock.now += 2
-    assert [(T0, 0, 5)] == read(query)
+    assert [(T0, 1, 5)] == read(query)
     query.cluster.topics["t"][0].end = 7
     assert [] == read(query)
     query.cluster.topics["t"][0].end = 15
@@ -501,15 +503,15 @@ def test_a_batch_waits_for_its_least_size_or_until_the_delay_is_over():
 
 
 def test_a_start_is_fixed_also_while_a_batch_waits_for_its_least_size():
-    """What is written later is more of it."""
-    query = Query(ClusterDouble.of(Log(0, 5)), LATEST | {"minOffsetsPerTrigger": "10"})
+    """Of a partition that is found while it waits, too: what is written later is more of it."""
+    query = Query(ClusterDouble.of(Log(0, 5)), every({"minOffsetsPerTrigger": "10"}))
     read(query)
-    query.cluster.topics["t"][0].end = 9
-    query.restart()
+    query.cluster.add(Log(0, 4))
     assert [] == read(query)
-    query.cluster.topics["t"][0].end = 15
+    query.cluster.topics["t"][1].start = 2
+    query.cluster.topics["t"][1].end = 15
 
-    assert [(T0, 5, 15)] == read(query)
+    assert [(T1, 0, 15)] == read(query)
 
 
 def test_nothing_new_is_the_very_same_offset():
@@ -569,6 +571,48 @@ def test_available_now_without_anything_to_read_asks_once():
     query.cluster.create("p", Log(0, 5))
 
     assert [] == read(query)
+
+
+def test_available_now_does_not_leave_out_a_partition_without_a_leader():
+    """It would look as if there were no records; with a leader it is read."""
+    query = Query(ClusterDouble.of(Log(0, 5), Log(0, 7, leader=None)))
+    query.restart(available_now=True)
+    with pytest.raises(RetriableError, match=r"t-1 has no leader.*availableNow.*Check"):
+        query.trigger()
+    query.cluster.topics["t"][1].leader = 1
+    query.restart(available_now=True)
+
+    assert [(T0, 0, 5), (T1, 0, 7)] == read(query)
+
+
+def test_available_now_does_not_leave_out_a_partition_whose_leader_does_not_answer():
+    """One that has been read before."""
+    query = Query(ClusterDouble.of(Log(0, 5), Log(0, 7)))
+    read(query)
+    for log in query.cluster.topics["t"].values():
+        log.end, log.is_unavailable = 9, True
+    query.cluster.topics["t"][0].is_unavailable = False
+    query.restart(available_now=True)
+
+    with pytest.raises(RetriableError, match=r"do not say where t-1 ends now.*Check the brokers"):
+        query.trigger()
+
+
+def test_available_now_discovers_again_when_that_has_failed():
+    """The partition that was added while the query was down is there, too."""
+    query = Query(ClusterDouble.of(Log(0, 5)))
+    read(query)
+    query.cluster.add(Log(0, 7))
+    query.cluster.metadata_failures.append(RetriableError("away"))
+    query.restart(available_now=True)
+
+    assert [(T1, 0, 7)] == read(query)
+    query.cluster.metadata_failures += [RetriableError("away")] * 10
+    query.restart(available_now=True, **{"kafka.default.api.timeout.ms": "30000"})
+    began = query.clock.now
+    with pytest.raises(RetriableError, match=r"Discovery failed: away.*availableNow"):
+        query.trigger()
+    assert 30 <= query.clock.now - began < 32
 
 
 # A bounded read.

@@ -10,7 +10,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 from typing import Any, Final
 
-from headrace.discovery.discoverer import PartitionDiscoverer
+from headrace.connect.errors import RetriableError
+from headrace.discovery.discoverer import Discovery, PartitionDiscoverer
 from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator
 from headrace.discovery.offsets_initializer import (
     Offsets,
@@ -31,8 +32,10 @@ from headrace.spark.kafka.subscription import subscriber_of
 
 _log = logging.getLogger(__name__)
 
-# An end that is below what has been read is asked for so often before it counts (KAFKA-7703).
-_ASKED_AGAIN: Final = 3
+# An end that is below what has been read is asked for again after these seconds before it counts (KAFKA-7703).
+_ASKED_AGAIN: Final = (0.0, 0.1, 0.4)
+# As often as this AvailableNow asks for what is missing; fewer tries than discoveries may fail.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 
 
 class Backlog:
@@ -51,6 +54,7 @@ class Backlog:
         *,
         sizes: RecordSizes | None = None,
         clock: Clock = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._options = options
         self._discoverer = discoverer
@@ -58,10 +62,12 @@ class Backlog:
         self._policies = policies
         self._sizes = sizes
         self._clock = clock
+        self._sleep = sleep
         self._ends: Offsets = {}
         self._position: Offsets = {}
         self._unavailable = frozenset[TopicPartition]()
-        self._waits_since = clock()
+        # The first batch of a process does not wait: it may be long since the last one.
+        self._waits_since = float("-inf")
         self._is_available_now = False
         self._has_target = False
 
@@ -77,7 +83,10 @@ class Backlog:
         time, and :class:`~headrace.spark.kafka.reading.DataLossError` and the errors of a discovery by policy.
         """
         enumerator = PartitionEnumerator(start, self._policies)
-        begins = _begins(enumerator) if self._has_target else self._looked(enumerator)
+        if self._has_target:
+            begins = _begins(enumerator)
+        else:
+            begins = self._all(enumerator) if self._is_available_now else self._looked(enumerator)
         # Those that have not answered do not advance.
         reached = {place: self._ends.get(place, begin) for place, begin in begins.items()}
         ends = self._limited(begins, reached, is_limited=is_limited)
@@ -106,14 +115,35 @@ class Backlog:
             "discovery": asdict(self._discoverer.counters),
         }
 
-    def _looked(self, enumerator: PartitionEnumerator) -> Offsets:
+    def _all(self, enumerator: PartitionEnumerator) -> Offsets:
+        """As ``_looked``, and waits for what is missing: AvailableNow would end as if that had been read.
+
+        Raises :class:`~headrace.connect.errors.RetriableError` for what is still missing at the deadline.
+        """
+        deadline = Deadline.after(self._options.timeout_seconds, self._clock)
+        pause = _FIRST_PAUSE
+        while True:
+            failure = self._discover(enumerator).failure
+            begins = self._looked(enumerator, has_discovered=True)
+            missing = _missing(enumerator, begins.keys() - self._ends.keys(), failure)
+            if missing is None:
+                self._has_target = True
+                return begins
+            if deadline.expired:
+                raise RetriableError(
+                    f"{missing} A query with trigger(availableNow=True) would end without what is there. Check the brokers."
+                )
+            self._sleep(deadline.remaining(pause))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _looked(self, enumerator: PartitionEnumerator, *, has_discovered: bool = False) -> Offsets:
         """Discover if that is due, and find out where the partitions end; answers where each is now."""
-        is_due = self._discoverer.is_due(enumerator)
-        if is_due:
+        if not has_discovered and self._discoverer.is_due(enumerator):
             self._discover(enumerator)
+            has_discovered = True
         begins = _begins(enumerator)
         self._ends = self._now(begins)
-        if _below(self._ends, begins) and not is_due:
+        if _below(self._ends, begins) and not has_discovered:
             # It may be another topic of the same name, which a discovery tells from records that are lost.
             self._discover(enumerator)
             begins = _begins(enumerator)
@@ -124,20 +154,20 @@ class Backlog:
                 "brokers have lost what was written in between.",
                 fails=self._options.fail_on_data_loss,
             )
-        self._has_target = self._is_available_now
         return begins
 
-    def _discover(self, enumerator: PartitionEnumerator) -> None:
-        self._discoverer.discover(enumerator, Deadline.after(self._options.timeout_seconds))
+    def _discover(self, enumerator: PartitionEnumerator) -> Discovery:
+        return self._discoverer.discover(enumerator, Deadline.after(self._options.timeout_seconds))
 
     def _now(self, begins: Offsets) -> Offsets:
         retriever = self._offsets(Deadline.after(self._options.timeout_seconds))
         ends = _available(retriever.end_offsets, begins.keys())
         self._report_unavailable(begins.keys() - ends.keys())
-        for _ in range(_ASKED_AGAIN):
+        for pause in _ASKED_AGAIN:
             below = _below(ends, begins)
             if not below:
                 break
+            self._sleep(pause)
             # Before a start that was specified, a transaction may be open: the last stable offset is lower then.
             written = _available(retriever.high_watermarks, below)
             ends |= {
@@ -221,6 +251,22 @@ def _available(
                 raise
             left -= error.partitions
     return {}
+
+
+def _missing(
+    enumerator: PartitionEnumerator,
+    without_end: AbstractSet[TopicPartition],
+    failure: RetriableError | None,
+) -> str | None:
+    """A sentence about what is not known of what there is; ``None`` if everything is."""
+    unresolved = [at for at, one in enumerator.partitions.items() if one.kind is not None]
+    if failure is not None:
+        return f"Discovery failed: {failure}"
+    if enumerator.has_unresolved():
+        return f"The partition {min(unresolved)} has no leader."
+    if without_end:
+        return f"The brokers do not say where {min(without_end)} ends now."
+    return None
 
 
 def _below(ends: Offsets, begins: Offsets) -> list[TopicPartition]:
