@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from headrace.connect.errors import ConfigError
+from discovery.cluster_double import ClusterDouble
+from headrace.connect.errors import ConfigError, TaskFailedError
 from headrace.discovery.enumerator import DataLossPolicy, RecreatedPolicy
 from headrace.discovery.offsets_initializer import (
     LATEST,
@@ -16,16 +17,19 @@ from headrace.discovery.offsets_initializer import (
     OffsetResetStrategy,
     SpecifiedOffsets,
 )
+from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
 from headrace.discovery.subscribers import (
     Growth,
     PartitionSetSubscriber,
     TopicListSubscriber,
     TopicPatternSubscriber,
 )
+from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import IsolationLevel
 from headrace.spark.kafka.options import KafkaSourceOptions
 from headrace.spark.kafka.subscription import (
+    SpecifiedEnds,
     TimestampsByPartition,
     checked_options,
     starting,
@@ -157,7 +161,27 @@ def test_where_a_read_ends() -> None:
     timed = options(endingOffsetsByTimestamp='{"t":{"0":8}}')
     assert stopping(timed) == TimestampsByPartition({T0: 8}, unnamed=LATEST)
     ends = checked_options(BASE | {"endingOffsets": '{"t":{"0":-1}}'})
-    assert stopping(ends) == SpecifiedOffsets({T0: -1}, OffsetResetStrategy.EARLIEST)
+    assert stopping(ends) == SpecifiedEnds({T0: -1}, OffsetResetStrategy.EARLIEST)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"endingOffsets": '{"t":{"0":8}}'},
+        {
+            "scan.bounded.mode": "specific-offsets",
+            "scan.bounded.specific-offsets": "partition:0,offset:8",
+        },
+    ],
+)
+def test_e58_an_end_is_named_for_every_partition(given: dict[str, str]) -> None:
+    """With Flink the others end where they begin, without a word; Spark refuses it, too."""
+    ends = stopping(checked_options(BASE | given))
+    retriever = ClusterOffsetsRetriever(cluster=ClusterDouble(), deadline=Deadline.after(1))
+
+    assert {T0: 8} == ends.partition_offsets([T0], retriever)
+    with pytest.raises(TaskFailedError, match=r"do not say where t-1 ends\. Name every partition"):
+        ends.partition_offsets([T0, T1], retriever)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ _KEYS: Final = {"starting offsets": "startingOffsets", "stopping offsets": "endi
 _COMMITTED: Final = ("committed", "group-offsets")
 _SPECIFIC: Final = re.compile(r"\s*partition:(\d+)\s*,\s*offset:(\d+)\s*")
 _LEAST: Final = -3
+_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,28 @@ class TimestampsByPartition:
         for place, offset in found.items():
             offsets[place] = ends[place] if offset is None else offset
         return offsets
+
+
+class SpecifiedEnds(SpecifiedOffsets):
+    """Where a bounded read ends in each partition, one that is not named is an error.
+
+    By FLIP-288's rule for starts it would end where the group is, and without a commit at its beginning: nothing would
+    be read of it.
+    """
+
+    def partition_offsets(
+        self, partitions: Collection[TopicPartition], retriever: PartitionOffsetsRetriever
+    ) -> Offsets:
+        """See :class:`~headrace.discovery.offsets_initializer.OffsetsInitializer`."""
+        unnamed = sorted(place for place in partitions if place not in self.offsets)
+        if unnamed:
+            shown = ", ".join(map(str, unnamed[:_SHOWN]))
+            more = f" (and {len(unnamed) - _SHOWN} more)" if len(unnamed) > _SHOWN else ""
+            raise TaskFailedError(
+                f"The ending offsets do not say where {shown}{more} ends. Name every partition that is read: -1 is where "
+                "it ends now, -3 where the group is."
+            )
+        return {place: self.offsets[place] for place in partitions}
 
 
 def checked_options(given: Mapping[str, str]) -> KafkaSourceOptions:
@@ -149,6 +172,7 @@ def stopping(options: KafkaSourceOptions) -> OffsetsInitializer:
         specific=("scan.bounded.specific-offsets", options.bounded_specific_offsets),
         millis=("scan.bounded.timestamp-millis", options.bounded_timestamp),
         unnamed=LATEST,
+        specified=SpecifiedEnds,
     )
     return _initializer(given, options) or LatestOffsets()
 
@@ -165,6 +189,7 @@ class _Given:
     millis: tuple[str, int | None]
     fails: bool = False
     unnamed: int = EARLIEST
+    specified: type[SpecifiedOffsets] = SpecifiedOffsets
 
 
 def _initializer(given: _Given, options: KafkaSourceOptions) -> OffsetsInitializer | None:
@@ -176,7 +201,9 @@ def _in_sparks_words(given: _Given, options: KafkaSourceOptions) -> OffsetsIniti
     if text is not None:
         if not text.lstrip().startswith("{"):
             return _named(key, text.strip().lower(), options)
-        return _specified(_by_partition(key, text, least=_LEAST), options)
+        return given.specified(
+            _by_partition(key, text, least=_LEAST), _reset(options) or OffsetResetStrategy.EARLIEST
+        )
     if given.timestamp is not None:
         return TimestampsByPartition({}, otherwise=given.timestamp, fails=given.fails)
     key, text = given.timestamps
@@ -192,7 +219,9 @@ def _in_flinks_words(given: _Given, options: KafkaSourceOptions) -> OffsetsIniti
     if mode == "timestamp":
         return TimestampsByPartition({}, otherwise=_required(given.millis, given.mode))
     if mode == "specific-offsets":
-        return _specified(_specific(given, options), options)
+        return given.specified(
+            _specific(given, options), _reset(options) or OffsetResetStrategy.EARLIEST
+        )
     return None if mode in (None, "unbounded") else _named(key, mode, options)
 
 
@@ -204,10 +233,6 @@ def _named(key: str, word: str, options: KafkaSourceOptions) -> OffsetsInitializ
             key, "It is earliest, latest, committed, or JSON with an offset for each partition."
         )
     return _NAMED[word]()
-
-
-def _specified(offsets: Offsets, options: KafkaSourceOptions) -> OffsetsInitializer:
-    return SpecifiedOffsets(offsets, _reset(options) or OffsetResetStrategy.EARLIEST)
 
 
 def _reset(options: KafkaSourceOptions) -> OffsetResetStrategy | None:
