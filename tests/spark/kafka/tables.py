@@ -95,15 +95,23 @@ class Topics:
 class Table:
     """A streaming query into a folder of lines, with a checkpoint; may be stopped and started again."""
 
-    def __init__(self, spark: SparkSession, folder: Path, options: dict[str, str]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        options: dict[str, str],
+        *,
+        what: str = "cast(value as string) as value",
+    ) -> None:
         self._spark = spark
         self._folder = folder
         self._options = options
+        self._what = what
 
     def run(self, **more: str) -> StreamingQuery:
         """Read what there is now, and stop."""
         query = self._writer(more).trigger(availableNow=True).start()
-        assert query.awaitTermination(60), "the query did not end"
+        assert query.awaitTermination(120), "the query did not end"
         return query
 
     def start(self, **more: str) -> StreamingQuery:
@@ -130,7 +138,7 @@ class Table:
     def _writer(self, more: dict[str, str]) -> DataStreamWriter:
         frame = stream(self._spark, self._options | more)
         return (
-            frame.selectExpr("cast(value as string) as value")
+            frame.selectExpr(self._what)
             .writeStream.format("text")
             .option("checkpointLocation", str(self._folder / "checkpoint"))
             .option("path", str(self._folder / "table"))
