@@ -71,6 +71,8 @@ class ClusterDouble:
     commits: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
     hidden: set[TopicPartition | str] = field(default_factory=set[TopicPartition | str])
     """Partitions and topics that the next answer leaves out."""
+    stale_ids: dict[str, UUID] = field(default_factory=dict[str, UUID])
+    """Ids that the next answer has instead."""
     metadata_failures: list[Exception] = field(default_factory=list[Exception])
     offset_failures: list[Exception] = field(default_factory=list[Exception])
     asked: list[str] = field(default_factory=list[str])
@@ -98,14 +100,16 @@ class ClusterDouble:
         """As if it had never been there."""
         del self.topics[topic], self.ids[topic]
 
-    def metadata(self, topics: Collection[str] | None, deadline: Deadline) -> ClusterMetadata:
+    def metadata(
+        self, topics: Collection[str] | None, deadline: Deadline, *, again: bool = False
+    ) -> ClusterMetadata:
         """As the wire's cluster."""
-        self.asked.append("metadata")
+        self.asked.append("metadata again" if again else "metadata")
         if self.metadata_failures:
             raise self.metadata_failures.pop(0)
         names = self.topics if topics is None else topics
         answered = {name: self._topic(name) for name in names if name not in self.hidden}
-        self.hidden = set()
+        self.hidden, self.stale_ids = set(), {}
         return ClusterMetadata("c", {1: ("localhost", 9092)}, answered)
 
     def _topic(self, name: str) -> TopicMetadata:
@@ -118,7 +122,8 @@ class ClusterDouble:
             for number, log in self.topics[name].items()
             if TopicPartition(name, number) not in self.hidden
         }
-        return TopicMetadata(name, self.ids.get(name), name in self.internal, None, partitions)
+        topic_id = self.stale_ids.get(name, self.ids.get(name))
+        return TopicMetadata(name, topic_id, name in self.internal, None, partitions)
 
     def list_offsets(
         self,

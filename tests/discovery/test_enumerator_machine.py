@@ -121,8 +121,9 @@ class EnumeratorMachine(RuleBasedStateMachine):
     def list_topics(self) -> None:
         """What is found is of the right kind; its offsets are looked up later."""
         deadline = Deadline.after(10)
-        listed = listing(self.cluster, None, self.enumerator.known_topics(), deadline)
         ids = self.enumerator.snapshot().topic_ids
+        known = self.enumerator.known_topics()
+        listed = listing(self.cluster, None, deadline, known=known, ids=ids)
         found = self.enumerator.discovered(self.subscriber, listed)
         if self.recreated is RecreatedPolicy.CONTINUE:
             self._keep_positions(found, ids)

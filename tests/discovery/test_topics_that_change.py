@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from uuid import UUID
 
 import pytest
 
@@ -29,6 +31,7 @@ from headrace.discovery.subscribers import (
 )
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import ClusterMetadata
 from headrace.kafka.wire.error_codes import LEADER_NOT_AVAILABLE, error_code
 
 P0, P1 = TopicPartition("p", 0), TopicPartition("p", 1)
@@ -66,7 +69,8 @@ def test_e31_a_missing_topic_fails_the_first_discovery_by_its_name():
 
     with pytest.raises(TaskFailedError, match="1 topic to be read, and not on the brokers: p"):
         source.discover()
-    assert ([], ["metadata"] * 2) == (source.enumerator.unassigned(), cluster.asked)
+    assert ["metadata", "metadata again"] == cluster.asked
+    assert [] == source.enumerator.unassigned()
     assert not source.enumerator.initial_discovery_finished
 
 
@@ -149,6 +153,51 @@ def test_e34_e35_a_recreated_topic_restarts_at_its_beginning(end: int):
     stored = source.enumerator.snapshot()
     assert (0, end) == (stored.partitions[P0].start, stored.partitions[P0].position)
     assert cluster.ids["p"] == stored.topic_ids["p"]
+
+
+def test_e34_a_topic_has_another_id_only_when_a_second_answer_says_so():
+    """A broker that lags behind still has the old topic: read from its beginning again, and then the new one again."""
+    cluster = two_topics()
+    old = cluster.ids["p"]
+    source = reading(BOTH, cluster, RESTART)
+    cluster.create("p", Log(0, 30))
+    new = source.found()
+    cluster.stale_ids = {"p": old}
+    lagging = source.discover()
+
+    assert ({P0: 0}, (), {}) == (new, lagging.findings, source.handed_out())
+    assert cluster.ids["p"] == source.enumerator.topic_ids["p"]
+
+
+def test_a_topic_of_which_the_brokers_say_different_things_stays_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Created again by one answer, and gone by the next: another discovery will tell."""
+    cluster = two_topics()
+    source = reading(BOTH, cluster, RESTART)
+    plain, before = cluster.metadata, source.enumerator.snapshot()
+
+    def deleted_meanwhile(
+        topics: Collection[str] | None, deadline: Deadline, *, again: bool = False
+    ) -> ClusterMetadata:
+        if again:
+            cluster.delete("p")
+        return plain(topics, deadline, again=again)
+
+    monkeypatch.setattr(cluster, "metadata", deleted_meanwhile)
+    cluster.stale_ids = {"p": UUID(int=99)}
+
+    assert () == source.discover().findings
+    assert before == source.enumerator.snapshot()
+
+
+def test_a_first_answer_without_any_topic_is_asked_for_again():
+    """Otherwise every partition would be new, and be read from its beginning."""
+    cluster = ClusterDouble.of(Log(0, 100))
+    cluster.hidden = {"t"}
+
+    assert {T0: 100} == Source(cluster, ANY, LatestOffsets()).found()
+    assert ["metadata", "metadata again"] == cluster.asked[:2]
 
 
 def test_e34_a_recreated_topic_is_read_on_at_the_old_position():

@@ -186,9 +186,9 @@ class PartitionDiscoverer:
 
     def _discover(self, enumerator: PartitionEnumerator, deadline: Deadline) -> Discovery:
         subscriber = self._subscriber(enumerator)
-        known = enumerator.known_topics()
+        known, ids = enumerator.known_topics(), enumerator.topic_ids
         try:
-            listed = listing(self._metadata, subscriber.names, known, deadline)
+            listed = listing(self._metadata, subscriber.names, deadline, known=known, ids=ids)
             comparison = enumerator.discovered(subscriber, listed)
         except RetriableError as error:
             return Discovery(failure=error)

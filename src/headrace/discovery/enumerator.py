@@ -17,7 +17,7 @@ from uuid import UUID
 
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.discovery.findings import Change, Finding, counted, findings_by_topic, listed
-from headrace.discovery.listing import Listing
+from headrace.discovery.listing import Listing, has_other_id
 from headrace.discovery.state import EnumeratorState, Kind, PartitionState, Status, topic_id_text
 from headrace.discovery.subscribers import Growth, Subscriber
 from headrace.kafka.topic_partition import TopicPartition
@@ -129,6 +129,11 @@ class PartitionEnumerator:
             for place, one in self._partitions.items()
             if one.status is not Status.REMOVED
         )
+
+    @property
+    def topic_ids(self) -> Mapping[str, UUID]:
+        """The ids of all topics that are known, where the brokers have ids; a view."""
+        return MappingProxyType(self._topic_ids)
 
     def discovered(self, subscriber: Subscriber, listing: Listing) -> Comparison:
         """A listing has returned. Call ``resolved`` or ``failed`` for what is to be resolved.
@@ -293,9 +298,7 @@ class PartitionEnumerator:
         return place not in self._partitions or self._has_other_id(place.topic, listing)
 
     def _has_other_id(self, topic: str, listing: Listing) -> bool:
-        if topic not in listing.topics or topic not in self._topic_ids:
-            return False
-        return listing.topics[topic].topic_id not in (None, self._topic_ids[topic])
+        return has_other_id(listing, topic, self._topic_ids)
 
     def _recreated(self, topics: Iterable[str], listing: Listing) -> frozenset[str]:
         return frozenset(topic for topic in topics if self._has_other_id(topic, listing))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
+from uuid import UUID
 
 from headrace.connect.errors import TaskFailedError
 from headrace.kafka.deadline import Deadline
@@ -15,10 +16,13 @@ from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, Reaction
 class MetadataSource(Protocol):
     """Who is asked about topics: :class:`~headrace.kafka.wire.cluster.Cluster`, or a double of it."""
 
-    def metadata(self, topics: Collection[str] | None, deadline: Deadline) -> ClusterMetadata:
+    def metadata(
+        self, topics: Collection[str] | None, deadline: Deadline, *, again: bool = False
+    ) -> ClusterMetadata:
         """The topics named, or with ``None`` all that this client may see; never creates one.
 
-        Called by the thread that discovers, once or twice in a discovery. Raises
+        *again* doubts the last answer: it asks after a short pause, and another broker if there is one, since brokers learn
+        of topics one after the other. Called by the thread that discovers, up to three times in a discovery. Raises
         :class:`~headrace.connect.errors.RetriableError` when no broker has answered by *deadline*.
         """
         ...
@@ -40,9 +44,17 @@ class Listing:
 
 
 def listing(
-    source: MetadataSource, asked: frozenset[str] | None, known: Iterable[str], deadline: Deadline
+    source: MetadataSource,
+    asked: frozenset[str] | None,
+    deadline: Deadline,
+    *,
+    known: Iterable[str],
+    ids: Mapping[str, UUID],
 ) -> Listing:
-    """Ask for the topics *asked*, and a second time for those that seem to be missing, also of the *known* ones.
+    """Ask for the topics *asked*, and again where one broker's word is not enough.
+
+    That is for topics that seem to be missing, also of the *known* ones, for those that seem to have another id than in
+    *ids*, and where there seems to be no topic at all.
 
     Raises what *source* raises, and :class:`~headrace.connect.errors.TaskFailedError` for a topic that was asked for by its
     name and that this client may not see.
@@ -50,18 +62,33 @@ def listing(
     if asked is not None and not asked:
         return Listing(asked=asked, topics={})
     first = _listing(asked, source.metadata(asked, deadline))
-    missing = _missing(first, known)
-    if not missing:
+    if asked is None and not first.topics:
+        first = _listing(asked, source.metadata(asked, deadline, again=True))
+    changed = frozenset(name for name in first.topics if has_other_id(first, name, ids))
+    doubtful = _missing(first, known) | changed
+    if not doubtful:
         return first
-    second = _listing(missing, source.metadata(missing, deadline), is_named=asked is not None)
-    topics = {**first.topics, **second.topics}
-    unclear = {**first.unclear, **second.unclear}
+    answer = source.metadata(doubtful, deadline, again=True)
+    second = _listing(doubtful, answer, is_named=asked is not None)
+    topics = {name: one for name, one in first.topics.items() if name not in changed}
+    topics |= second.topics
+    # Of one that was there before, the second answer alone does not say that it is gone.
+    unknown = second.unknown - changed
+    disputed = dict.fromkeys(changed, "the brokers do not agree on it")
+    unclear = {**first.unclear, **disputed, **second.unclear}
     return replace(
         first,
         topics=topics,
-        unknown=second.unknown,
-        unclear={name: unclear[name] for name in unclear.keys() - topics.keys() - second.unknown},
+        unknown=unknown,
+        unclear={name: unclear[name] for name in unclear.keys() - topics.keys() - unknown},
     )
+
+
+def has_other_id(listing: Listing, topic: str, ids: Mapping[str, UUID]) -> bool:
+    """Whether *topic* is answered with another id than in *ids*: it was deleted and created again."""
+    if topic not in listing.topics or topic not in ids:
+        return False
+    return listing.topics[topic].topic_id not in (None, ids[topic])
 
 
 def _listing(

@@ -79,6 +79,24 @@ def test_topics_come_with_their_ids_and_leaders(scripted: ScriptedCluster, clien
     assert PartitionMetadata(2, 2, 7, None) == found.topics["t"].partitions[2]
 
 
+def test_metadata_that_is_doubted_is_asked_for_at_another_broker(
+    scripted: ScriptedCluster, client: Cluster
+) -> None:
+    """After a pause; and at the same one when there is no other."""
+    client.metadata(["t"], soon())
+    began = time.monotonic()
+    client.metadata(["t"], soon(), again=True)
+    asked = [len(scripted.brokers[node].named("Metadata")) for node in (1, 2)]
+
+    assert [1, 1] == asked
+    assert 0.4 < time.monotonic() - began
+    with ScriptedCluster(T0) as alone:
+        single = alone.cluster()
+        single.metadata(["t"], soon())
+        assert "t" in single.metadata(["t"], soon(), again=True).topics
+        single.close()
+
+
 def test_a_partition_without_a_leader_is_answered_as_such(
     scripted: ScriptedCluster, client: Cluster
 ) -> None:

@@ -49,6 +49,8 @@ _COORDINATOR_VERSIONS: Final = (1, 3)
 _COMMITTED_VERSIONS: Final = (1, 9)
 _COMMIT_VERSIONS: Final = (2, 9)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+# Brokers usually know of a change within a tenth of it.
+_BEFORE_ASKING_AGAIN: Final = 0.5
 # The system sends its first packet again after one and after three seconds.
 _LEADER_CONNECT_SECONDS: Final = 4.0
 _GROUP: Final = 0
@@ -125,6 +127,7 @@ class Cluster:
         self._brokers: Mapping[int, _Address] = {}
         self._topics: dict[str, TopicMetadata] = {}
         self._coordinators: dict[str, _Address] = {}
+        self._answered_last: _Address | None = None
 
     @property
     def settings(self) -> WireSettings:
@@ -136,13 +139,20 @@ class Cluster:
         """What was last answered of each topic, without another request."""
         return ClusterMetadata(self._cluster_id, self._brokers, self._topics)
 
-    def metadata(self, topics: Collection[str] | None, deadline: Deadline) -> ClusterMetadata:
+    def metadata(
+        self, topics: Collection[str] | None, deadline: Deadline, *, again: bool = False
+    ) -> ClusterMetadata:
         """Metadata of *topics* (``None``: of all that this client may see).
 
-        A topic that the brokers do not know is in the answer with its error; it is not waited for.
+        A topic that the brokers do not know is in the answer with its error; it is not waited for. *again* is for whoever
+        doubts the last answer: after a pause, another broker is asked if there is one.
         """
+        if again:
+            time.sleep(deadline.remaining(_BEFORE_ASKING_AGAIN))
         return self._retried(
-            "the metadata of its topics", deadline, lambda: self._asked_metadata(topics, deadline)
+            "the metadata of its topics",
+            deadline,
+            lambda: self._asked_metadata(topics, deadline, again=again),
         )
 
     def list_offsets(
@@ -293,7 +303,7 @@ class Cluster:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _asked_metadata(
-        self, topics: Collection[str] | None, deadline: Deadline
+        self, topics: Collection[str] | None, deadline: Deadline, *, again: bool = False
     ) -> ClusterMetadata:
         names = None if topics is None else sorted(set(topics))
         request = MetadataRequest(
@@ -304,7 +314,8 @@ class Cluster:
             include_cluster_authorized_operations=False,
             include_topic_authorized_operations=False,
         )
-        answer = self._ask_any(request, deadline, versions=_METADATA_VERSIONS)
+        avoided = self._answered_last if again else None
+        answer = self._ask_any(request, deadline, versions=_METADATA_VERSIONS, avoided=avoided)
         self._cluster_id = answer.cluster_id
         self._brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
         found = {each.name: _topic_metadata(each) for each in answer.topics}
@@ -369,21 +380,33 @@ class Cluster:
             self._coordinators[group] = answer.host, answer.port
         return self._coordinators[group]
 
-    def _ask_any(self, request: Message, deadline: Deadline, *, versions: Versions) -> Message:
-        """The answer of the first broker that gives one: those that are connected, then known ones, then the configured."""
+    def _ask_any(
+        self,
+        request: Message,
+        deadline: Deadline,
+        *,
+        versions: Versions,
+        avoided: _Address | None = None,
+    ) -> Message:
+        """The answer of the first broker that gives one: those that are connected, then known ones, then the configured.
+
+        The one that is *avoided* is asked last.
+        """
         settings = self._settings
-        addresses = list(
-            dict.fromkeys((*self._connections, *self._brokers.values(), *settings.addresses))
-        )
+        known = dict.fromkeys((*self._connections, *self._brokers.values(), *settings.addresses))
+        addresses = sorted(known, key=lambda address: address == avoided)
         failure: Exception = ConnectionError("there are no addresses (bootstrap.servers)")
         for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             share = Deadline.after(deadline.remaining() / left, deadline.clock)
             try:
-                return self._ask(address, request, share, versions=versions)
+                answer = self._ask(address, request, share, versions=versions)
             except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
                 if unresolvable(error, "", settings) is not None:
                     raise
                 failure = error
+            else:
+                self._answered_last = address
+                return answer
         raise failure
 
     def _ask_leaders(
