@@ -50,6 +50,7 @@ def test_e49_an_interval_of_zero_switches_discovery_off(
     [
         ({DURATION: "-5 min"}, "not negative"),
         ({DURATION: "5 fortnights"}, "is no duration"),
+        ({DURATION: "9" * 400}, "longer than a duration"),
         ({MS: "abc"}, "Not a number of type LONG"),
         ({MS: "1000", DURATION: "2 s"}, "give one of the two"),
         ({"partition.discovery.max.failures": "0"}, "at least 1"),

@@ -15,6 +15,8 @@ _INTERVAL: Final = "partition.discovery.interval.ms"
 _DURATION: Final = "scan.topic-partition-discovery.interval"
 # Kafka's metadata.max.age.ms, as FLIP-288 has it.
 _DEFAULT_MS: Final = 300_000
+_LONGEST_MS: Final = 2**63 - 1
+_SHOWN: Final = 30
 _UNITS_MS: Final = {
     **dict.fromkeys(("d", "day", "days"), 86_400_000.0),
     **dict.fromkeys(("h", "hour", "hours"), 3_600_000.0),
@@ -37,7 +39,10 @@ def duration_ms(text: str) -> float:
             f"{text!r} is no duration: give a number, not negative, and a unit (d, h, min, s, ms, µs, ns; none is ms); "
             "0 switches discovery off"
         )
-    return int(found[1]) * _UNITS_MS[found[2]]
+    milliseconds = float(found[1]) * _UNITS_MS[found[2]]
+    if milliseconds > _LONGEST_MS:
+        raise ValueError(f"{text[:_SHOWN]!r} is longer than a duration of Java's may be")
+    return milliseconds
 
 
 def _duration_problem(text: str) -> str | None:

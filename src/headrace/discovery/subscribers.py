@@ -66,7 +66,8 @@ class TopicListSubscriber:
         return Growth.PARTITIONS
 
     def subscribed(self, topics: Mapping[str, TopicMetadata]) -> Collection[TopicPartition]:
-        return _all_of(topic for name, topic in topics.items() if name in self.names)
+        names = self.names
+        return _all_of(topic for name, topic in topics.items() if name in names)
 
 
 @dataclass(frozen=True, slots=True)
