@@ -483,6 +483,32 @@ def test_a_batch_that_is_cut_off_is_asked_for_again(scripted: ScriptedCluster) -
     close(fetched)
 
 
+def test_a_batch_that_is_cut_off_again_and_again_is_an_error(scripted: ScriptedCluster) -> None:
+    """Also among others that always bring something: its length may be damaged, which no checksum tells."""
+    damaged = bytearray(record_batch(0, 2))
+    damaged[9] = 1
+    scripted.logs[T1] = [(0, 2, bytes(damaged))]
+    for offset in range(30):
+        scripted.append(T0, offset)
+    plain = scripted.fetch
+
+    def one_at_a_time(node: int, received: Received) -> FetchResponse:
+        answer = plain(node, received)
+        for part in answer.responses[0].partitions:
+            if part.partition_index == 0:
+                part.records = bytes(part.records)[: len(record_batch(0))]
+        return answer
+
+    scripted.scripts["Fetch"] = one_at_a_time
+    fetched = fetcher(scripted, of(T0, 0, 30), of(T1, 0, 2))
+    with pytest.raises(TaskFailedError, match=r"cut off .* t-1 at offset 0"):
+        keep_polling(fetched, 1)
+    before = fetched.positions[T0]
+    close(fetched)
+
+    assert 3 <= before < 10
+
+
 def test_throttling_is_reported(scripted: ScriptedCluster) -> None:
     """And nothing else: the broker itself waits."""
     scripted.append(T0, 0, 2)

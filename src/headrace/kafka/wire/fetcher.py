@@ -55,6 +55,7 @@ _METADATA_SECONDS: Final = 5.0
 # Brokers learn of topics one after the other: only an answer without it that comes so much later counts.
 _MISSED_SECONDS: Final = 2.0
 _EMPTY: Final = 3
+_CUT_OFF: Final = 3
 _NAMED: Final = 3
 _NO_ID: Final = UUID(int=0)
 
@@ -445,16 +446,22 @@ class Fetcher:
             self._back_off(deadline)
             return []
         received = sum(len(each.records) for each in answer.partitions)
+        carrying = {(each.topic, each.partition) for each in answer.partitions if each.records}
+        first = next((key for key in asked if key in carrying), None)
         found: list[FetchedRecords] = []
         for part in answer.partitions:
-            each = asked.get((part.topic, part.partition))
+            key = part.topic, part.partition
+            each = asked.get(key)
             if each is None or each.leader != leader.node:
                 continue
             error = error_code(part.error_code)
             if error is not None:
                 self._react(each, error)
             elif part.records:
-                found += self._advanced(each, leader, part, is_alone=len(part.records) == received)
+                is_alone = len(part.records) == received
+                found += self._advanced(
+                    each, leader, part, is_alone=is_alone, is_first=key == first
+                )
             elif part.preferred_replica not in (-1, leader.node):
                 self._redirect(each, part.preferred_replica)
             else:
@@ -467,19 +474,31 @@ class Fetcher:
         return found
 
     def _advanced(
-        self, fetched: _Range, leader: _Leader, part: PartitionAnswer, *, is_alone: bool
+        self,
+        fetched: _Range,
+        leader: _Leader,
+        part: PartitionAnswer,
+        *,
+        is_alone: bool,
+        is_first: bool,
     ) -> list[FetchedRecords]:
-        """What *part* has brought; the range goes to the end of the leader's next request."""
+        """What *part* has brought; the range goes to the end of the leader's next request.
+
+        Until it brings something it moves forward in the requests, so that at last it *is_first* of those that have data.
+        """
         place, position = fetched.place, fetched.position
         headers, error = leading_headers(part.records, place)
         self._failures.pop(place, None)
         fetched.position = next_offset(headers, position)
         fetched.empty_answers = 0
         if fetched.position == position:
-            # The last batch of an answer may be cut off, but not when there is nothing before it (KIP-74).
-            if error is not None or is_alone:
+            # The last batch of an answer may be cut off, but not when there is nothing before it (KIP-74). A length that is
+            # damaged looks the same: no checksum covers it. Brokers may answer in another order once, not again and again.
+            fetched.cut_off += is_first
+            if error is not None or is_alone or fetched.cut_off >= _CUT_OFF:
                 self._park(fetched, error or _cut_off(fetched))
             return []
+        fetched.cut_off = 0
         leader.ranges.pop(place, None)
         if not fetched.is_finished:
             leader.ranges[place] = fetched
@@ -609,6 +628,7 @@ class _Range:
     has_failed: bool = False
     missed_at: float | None = None
     empty_answers: int = 0
+    cut_off: int = 0
     gap_end: int | None = None
 
     @property
@@ -676,6 +696,7 @@ def _refusal(refused: _Range, error: ErrorCode) -> TaskFailedError:
 
 def _cut_off(fetched: _Range) -> TaskFailedError:
     return TaskFailedError(
-        f"The broker cut off the record batch of {fetched.place} at offset {fetched.position}, though nothing else was in "
-        "its answer. Raise max_partition_bytes and max_bytes above the topic's max.message.bytes."
+        f"The broker cut off the record batch of {fetched.place} at offset {fetched.position}, though it was the first "
+        "in its answer. Raise max_partition_bytes and max_bytes above the topic's max.message.bytes; if they are, the length "
+        "of the batch is damaged."
     )
