@@ -163,10 +163,10 @@ def test_offsets_that_a_cleaner_removed_do_not_hang(scripted: ScriptedCluster) -
     close(fetched)
 
 
-def test_a_gap_before_an_offset_that_cannot_be_read_yet_does_not_hang(
+def test_e55_a_gap_before_an_offset_that_cannot_be_read_yet_does_not_hang(
     scripted: ScriptedCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """E55: the broker says that there are offsets up to the end, and again and again has no batch for them."""
+    """The broker says that there are offsets up to the end, and again and again has no batch for them."""
     scripted.append(T0, 0, 2)
     scripted.append(T0, 8, 1)
     scripted.bounds[T0] = (0, 9)
