@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from typing import Final
@@ -18,6 +19,8 @@ from headrace.spark.kafka.options import KafkaSourceOptions
 from headrace.spark.kafka.planning import OffsetRange, tasks
 from headrace.spark.kafka.reading import KafkaInputPartition, RangeReader
 from headrace.spark.kafka.subscription import refuse_latest_start, subscriber_of
+
+_log = logging.getLogger(__name__)
 
 # Leaders are elected within a second or two.
 _PAUSE_SECONDS: Final = 0.5
@@ -38,6 +41,8 @@ class KafkaReader(DataSourceReader):
         discovery.
         """
         options = self._options
+        for each in options.warnings(is_bounded=True):
+            _log.warning("%s", each)
         policies = options.policies(subscriber_of(options).growth)
         discoverer = discoverer_of(options, is_bounded=True)
         found = bounded_ranges(discoverer, policies, Deadline.after(options.timeout_seconds))
