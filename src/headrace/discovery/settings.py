@@ -36,8 +36,7 @@ def duration_ms(text: str) -> float:
     found = re.fullmatch(r"\s*([0-9]+)\s*([a-zµ]*)\s*", text.lower())
     if not found or found[2] not in _UNITS_MS:
         raise ValueError(
-            f"{text!r} is no duration: give a number, not negative, and a unit (d, h, min, s, ms, µs, ns; none is ms); "
-            "0 switches discovery off"
+            f"{text!r} is no duration: give a number, not negative, and a unit (d, h, min, s, ms, µs, ns; none is ms)"
         )
     milliseconds = float(found[1]) * _UNITS_MS[found[2]]
     if milliseconds > _LONGEST_MS:
@@ -49,7 +48,7 @@ def _duration_problem(text: str) -> str | None:
     try:
         duration_ms(text)
     except ValueError as error:
-        return str(error)
+        return f"{error}; 0 switches discovery off"
     return None
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import re
+from typing import Any
 
 import pytest
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from discovery.cluster_double import ClusterDouble
 from headrace.connect.errors import ConfigError, TaskFailedError
 from headrace.discovery.enumerator import DataLossPolicy, RecreatedPolicy
 from headrace.discovery.offsets_initializer import (
+    COMMITTED,
     LATEST,
     CommittedOffsets,
     EarliestOffsets,
@@ -27,6 +31,9 @@ from headrace.discovery.subscribers import (
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import IsolationLevel
+from headrace.kafka.wire.settings import wire_settings
+from headrace.spark.kafka.client_settings import without_effect
+from headrace.spark.kafka.data_source import KafkaDataSource
 from headrace.spark.kafka.options import KafkaSourceOptions
 from headrace.spark.kafka.subscription import (
     SpecifiedEnds,
@@ -197,6 +204,23 @@ def test_e58_an_end_is_named_for_every_partition(given: dict[str, str]) -> None:
         ({"startingOffsets": "committed"}, "group.id"),
         ({"startingTimestamp": "-1"}, "startingTimestamp"),
         ({"scan.startup.mode": "timestamp"}, "scan.startup.timestamp-millis"),
+        ({"scan.startup.timestamp-millis": "5"}, "It is for scan.startup.mode=timestamp"),
+        (
+            {"scan.startup.mode": "latest-offset", "scan.startup.timestamp-millis": "5"},
+            "It is for scan.startup.mode=timestamp",
+        ),
+        (
+            {"startingOffsets": "latest", "scan.startup.specific-offsets": "partition:0,offset:3"},
+            "It is for scan.startup.mode=specific-offsets",
+        ),
+        ({"scan.bounded.timestamp-millis": "5"}, "It is for scan.bounded.mode=timestamp"),
+        (
+            {"scan.bounded.mode": "unbounded", "scan.bounded.timestamp-millis": "5"},
+            "It is for scan.bounded.mode=timestamp",
+        ),
+        ({"kafka.auto.offset.reset": "latest"}, "set startingOffsets=latest"),
+        ({"kafka.auto.offset.reset": "none", "startingTimestamp": "x"}, "startingTimestamp"),
+        ({"kafka.auto.offset.reset": "earliest", "startingOffsets": "latest"}, "no effect here"),
         ({"endingOffsets": "earliest"}, "ending"),
         ({"startingOfsets": "latest"}, "is startingOffsets meant?"),
         ({"groupIdPrefix": "x"}, "without a consumer group"),
@@ -227,6 +251,104 @@ def test_e58_an_end_is_named_for_every_partition(given: dict[str, str]) -> None:
 def test_what_is_refused_and_what_the_sentence_says(given: dict[str, str], words: str) -> None:
     """A word that has no effect is worse than an error."""
     assert words in refusal(BASE | given)
+
+
+def test_a_reset_that_is_used_or_says_the_same_is_accepted() -> None:
+    """Configurations of Java's consumers have it."""
+    for given in (
+        {},
+        {"endingOffsets": "committed", "kafka.group.id": "g"},
+        {"startingOffsets": '{"t":{"0":3}}'},
+        {"startingOffsetsByTimestamp": '{"t":{"0":3}}'},
+    ):
+        assert options(**given, **{"kafka.auto.offset.reset": "earliest"}).subscribe == ("t",)
+
+
+def test_the_wrong_duration_of_a_delay_says_nothing_of_discovery() -> None:
+    """Only that of an interval does."""
+    assert "discovery" not in refusal(BASE | {"maxTriggerDelay": "soon"})
+    interval = refusal(BASE | {"scan.topic-partition-discovery.interval": "soon"})
+    assert "0 switches discovery off" in interval
+
+
+def test_a_partition_without_a_time_begins_as_one_without_an_offset() -> None:
+    """At the group's committed offset, or where the reset strategy says."""
+    given = {"startingOffsetsByTimestamp": '{"t":{"0":3}}', "kafka.auto.offset.reset": "latest"}
+    start = starting(options(**given))
+
+    assert start.auto_offset_reset is OffsetResetStrategy.LATEST
+    retriever = ClusterOffsetsRetriever(cluster=ClusterDouble(), deadline=Deadline.after(1))
+    assert start.partition_offsets([T1], retriever) == {T1: COMMITTED}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("feth.max.bytes", "kafka.feth.max.bytes has no effect.* Is kafka.fetch.max.bytes meant"),
+        ("max.poll.records", "kafka.max.poll.records has no effect.*consumer.$"),
+        ("ssl.enabled.protocols", "kafka.ssl.enabled.protocols has no effect.*consumer.$"),
+        ("entirely.different", "kafka.entirely.different has no effect.*consumer.$"),
+    ],
+)
+def test_a_client_setting_without_effect_is_a_warning(given: str, sentence: str) -> None:
+    """With the one that may be meant; those of Java's consumer are not refused."""
+    [warning] = options(**{f"kafka.{given}": "5"}).warnings(is_bounded=False)
+
+    assert re.search(sentence, warning)
+
+
+def test_many_client_settings_without_effect_are_counted() -> None:
+    """A log with all of them is not readable."""
+    many = {f"kafka.nonsense.{number}": "1" for number in range(30)}
+    *_, last = options(**many).warnings(is_bounded=True)
+
+    assert last.startswith("10 other options")
+
+
+def test_warnings_are_logged_where_a_query_is_planned(caplog: pytest.LogCaptureFixture) -> None:
+    """Those of a bounded read and of a stream."""
+    for reader in ("reader", "streamReader"):
+        source = KafkaDataSource(BASE | {"kafka.feth.max.bytes": "5", "columns": "key"})
+        getattr(source, reader)(StructType([StructField("key", BinaryType())]))
+
+    assert 2 == caplog.text.count("Is kafka.fetch.max.bytes meant?")
+
+
+class Recording(dict[str, str]):
+    """Keeps the names that were looked for."""
+
+    def __init__(self, **given: str) -> None:
+        super().__init__(given)
+        self.names = set[str]()
+
+    def get(self, key: str, default: Any = None) -> Any:  # noqa: ANN401
+        """As a dict."""
+        self.names.add(key)
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self.names.add(str(key))
+        return super().__contains__(key)
+
+
+def test_what_a_connection_reads_has_an_effect() -> None:
+    """In every way to log in."""
+    for given in (
+        {"security.protocol": "SSL"},
+        {"security.protocol": "SASL_SSL", "sasl.mechanisms": "PLAIN"},
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanisms": "OAUTHBEARER",
+            "sasl.oauthbearer.token.endpoint.url": "https://x",
+            "sasl.oauthbearer.client.id": "me",
+            "sasl.oauthbearer.client.secret": "secret",
+        },
+    ):
+        recorded = Recording(**given)
+        wire_settings(recorded)
+
+        assert len(recorded.names) > 10
+        assert [] == [*without_effect(recorded.names)]
 
 
 def test_every_problem_is_shown_at_once_and_no_secret() -> None:

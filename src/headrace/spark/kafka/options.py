@@ -22,6 +22,7 @@ from headrace.kafka.client_config import ClientConfig, client_config
 from headrace.kafka.wire.cluster import IsolationLevel
 from headrace.kafka.wire.fetcher import FetchSettings
 from headrace.kafka.wire.settings import wire_settings
+from headrace.spark.kafka.client_settings import NUMBERS, OWNED, without_effect
 from headrace.spark.kafka.data_source import WHERE
 
 HEADERS: Final = "headers"
@@ -54,27 +55,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "bootstrap.servers": "The option is kafka.bootstrap.servers.",
     "group.id": "The option is kafka.group.id.",
 }
-# Settings of the Kafka client that the source has to choose itself.
-_OWNED: Final[Mapping[str, str]] = {
-    "key.deserializer": "Keys arrive as bytes; cast or decode the column key.",
-    "value.deserializer": "Values arrive as bytes; cast or decode the column value.",
-    "enable.auto.commit": "Positions are in the query's checkpoint. For lag tools, set kafka.group.id: what has been "
-    "read is committed to that group.",
-    "auto.commit.interval.ms": "Positions are in the query's checkpoint; leave it out.",
-    "interceptor.classes": "Interceptors are Java classes, and records are read without Java; leave it out.",
-    "allow.auto.create.topics": "A reader never creates topics; leave it out.",
-    "group.instance.id": "Records are read without joining a group; leave it out.",
-    "group.protocol": "Records are read without joining a group; leave it out.",
-    "partition.assignment.strategy": "Spark distributes the partitions; leave it out.",
-}
 _ISOLATION: Final = ("read_committed", "read_uncommitted")
-_NUMBERS: Final = (
-    "fetch.max.bytes",
-    "max.partition.fetch.bytes",
-    "fetch.min.bytes",
-    "fetch.max.wait.ms",
-    "default.api.timeout.ms",
-)
 _INT32: Final = 2**31
 
 
@@ -357,13 +338,20 @@ class KafkaSourceOptions(DiscoveryConfig):
         """The consumer group for committed offsets."""
         return self.client_settings.get("group.id") or None
 
+    def warnings(self, *, is_bounded: bool) -> tuple[str, ...]:
+        """Sentences about options that have no effect."""
+        return (*super().warnings(is_bounded=is_bounded), *without_effect(self.client_settings))
+
     def check(self) -> Iterator[Problem]:
         """See :meth:`~headrace.connect.config.Config.check`."""
         yield from super().check()
         yield from self._exactly_one()
         yield from _at_most_one(self, _STARTS, "say where a new query begins")
         yield from _at_most_one(self, ENDS, "say where a read ends")
-        for key, problem in _OWNED.items():
+        for key, (mode, word) in _FOR_MODES.items():
+            if key in self.originals and self.originals.get(mode) != word:
+                yield key, f"It is for {mode}={word}, and has no effect without it."
+        for key, problem in OWNED.items():
             if key in self.client_settings:
                 yield f"kafka.{key}", f"The source sets it itself. {problem}"
         yield from self._wrong_numbers()
@@ -380,7 +368,7 @@ class KafkaSourceOptions(DiscoveryConfig):
                 "kafka.isolation.level",
                 f"It is {_ISOLATION[0]} (the default) or {_ISOLATION[1]}.",
             )
-        for key in _NUMBERS:
+        for key in NUMBERS:
             given = self.client_settings.get(key, "1")
             if not given.strip().isdecimal() or not 0 < int(given) < _INT32:
                 yield f"kafka.{key}", "It is a whole number, at least 1."
@@ -425,6 +413,12 @@ _STARTS: Final = (
     "startingOffsetsByTimestamp",
     "scan.startup.mode",
 )
+# Options that only mean something with a mode.
+_FOR_MODES: Final = {
+    f"scan.{which}.{what}": (f"scan.{which}.mode", mode)
+    for which in ("startup", "bounded")
+    for what, mode in (("timestamp-millis", "timestamp"), ("specific-offsets", "specific-offsets"))
+}
 ENDS: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp", "scan.bounded.mode")
 
 

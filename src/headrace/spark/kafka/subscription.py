@@ -10,7 +10,7 @@ from typing import Final, TypeVar, cast
 
 from headrace.connect.errors import ConfigError, TaskFailedError
 from headrace.discovery.offsets_initializer import (
-    EARLIEST,
+    COMMITTED,
     LATEST,
     CommittedOffsets,
     EarliestOffsets,
@@ -44,14 +44,14 @@ _SHOWN: Final = 10
 class TimestampsByPartition:
     """As :class:`~headrace.discovery.offsets_initializer.TimestampOffsets`, with times for partitions.
 
-    A partition that is not in *timestamps* has *otherwise*, and without that *unnamed*: its earliest offset as a start, its
+    A partition that is not in *timestamps* has *otherwise*, and without that *unnamed*: the group's offset as a start, its
     latest one as a stop. *fails* is whether a partition without a record so late is an error, which Spark calls the
     strategy ``error``.
     """
 
     timestamps: Mapping[TopicPartition, int]
     otherwise: int | None = None
-    unnamed: int = EARLIEST
+    unnamed: int = COMMITTED
     fails: bool = False
     auto_offset_reset: OffsetResetStrategy = OffsetResetStrategy.EARLIEST
 
@@ -104,12 +104,30 @@ def checked_options(given: Mapping[str, str]) -> KafkaSourceOptions:
     """
     options = kafka_source_options(given)
     subscriber_of(options)
-    problems = list(
-        initializer_problems(starting(options), stopping(options), group_id=options.group_id)
-    )
+    start, stop = starting(options), stopping(options)
+    problems = list(initializer_problems(start, stop, group_id=options.group_id))
     if problems:
         raise ConfigError([(_KEYS[what], sentence) for what, sentence in problems], where=WHERE)
+    _refuse_idle_reset(options, start, stop)
     return options
+
+
+def _refuse_idle_reset(
+    options: KafkaSourceOptions, start: OffsetsInitializer, stop: OffsetsInitializer
+) -> None:
+    """With Java's consumer ``auto.offset.reset`` says where to begin; here only where an offset is not there."""
+    reset = _reset(options)
+    is_used = any(
+        isinstance(each, (CommittedOffsets, SpecifiedOffsets, TimestampsByPartition))
+        for each in (start, stop)
+    )
+    if reset is None or is_used or reset is start.auto_offset_reset:
+        return
+    raise _refusal(
+        "kafka.auto.offset.reset",
+        f"It has no effect here: it is for committed and specified offsets that are not there. To begin at the {reset.value} "
+        f"offset, set startingOffsets={reset.value}.",
+    )
 
 
 def refuse_ends(options: KafkaSourceOptions) -> None:
@@ -188,7 +206,7 @@ class _Given:
     specific: tuple[str, str | None]
     millis: tuple[str, int | None]
     fails: bool = False
-    unnamed: int = EARLIEST
+    unnamed: int = COMMITTED
     specified: type[SpecifiedOffsets] = SpecifiedOffsets
 
 
@@ -209,7 +227,10 @@ def _in_sparks_words(given: _Given, options: KafkaSourceOptions) -> OffsetsIniti
     key, text = given.timestamps
     if text is not None:
         return TimestampsByPartition(
-            _by_partition(key, text, least=0), unnamed=given.unnamed, fails=given.fails
+            _by_partition(key, text, least=0),
+            unnamed=given.unnamed,
+            fails=given.fails,
+            auto_offset_reset=_reset(options) or OffsetResetStrategy.EARLIEST,
         )
     return None
 
