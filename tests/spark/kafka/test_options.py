@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 import pytest
-from pyspark.sql.types import BinaryType, StructField, StructType
 
 from discovery.cluster_double import ClusterDouble
 from headrace.connect.errors import ConfigError, TaskFailedError
@@ -33,8 +32,8 @@ from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import IsolationLevel
 from headrace.kafka.wire.settings import wire_settings
 from headrace.spark.kafka.client_settings import without_effect
-from headrace.spark.kafka.data_source import KafkaDataSource
 from headrace.spark.kafka.options import KafkaSourceOptions
+from headrace.spark.kafka.stream import KafkaStreamReader
 from headrace.spark.kafka.subscription import (
     SpecifiedEnds,
     TimestampsByPartition,
@@ -305,13 +304,13 @@ def test_many_client_settings_without_effect_are_counted() -> None:
     assert last.startswith("10 other options")
 
 
-def test_warnings_are_logged_where_a_query_is_planned(caplog: pytest.LogCaptureFixture) -> None:
-    """Those of a bounded read and of a stream."""
-    for reader in ("reader", "streamReader"):
-        source = KafkaDataSource(BASE | {"kafka.feth.max.bytes": "5", "columns": "key"})
-        getattr(source, reader)(StructType([StructField("key", BinaryType())]))
+def test_warnings_are_logged_where_a_stream_is_planned(caplog: pytest.LogCaptureFixture) -> None:
+    """Once in its process, and not by the tasks."""
+    reader = KafkaStreamReader(options(**{"kafka.feth.max.bytes": "5"}))
+    for _ in range(2):
+        reader.reportLatestOffset()
 
-    assert 2 == caplog.text.count("Is kafka.fetch.max.bytes meant?")
+    assert 1 == caplog.text.count("Is kafka.fetch.max.bytes meant?")
 
 
 class Recording(dict[str, str]):

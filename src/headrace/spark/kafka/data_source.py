@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import MutableMapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from headrace.spark.kafka.options import KafkaSourceOptions
-
-_log = logging.getLogger(__name__)
 
 FORMAT: Final = "headrace-kafka"
 WHERE: Final = f'The source format("{FORMAT}")'
@@ -64,7 +61,6 @@ class KafkaDataSource(DataSource):
         from headrace.spark.kafka.bounded import KafkaReader  # noqa: PLC0415
 
         self._refuse_other(schema)
-        self._warn(is_bounded=True)
         return KafkaReader(self._checked)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
@@ -72,12 +68,7 @@ class KafkaDataSource(DataSource):
         from headrace.spark.kafka.stream import KafkaStreamReader  # noqa: PLC0415
 
         self._refuse_other(schema)
-        self._warn(is_bounded=False)
         return KafkaStreamReader(self._checked)
-
-    def _warn(self, *, is_bounded: bool) -> None:
-        for sentence in self._checked.warnings(is_bounded=is_bounded):
-            _log.warning("%s", sentence)
 
     def _refuse_other(self, schema: StructType) -> None:
         given = [(each.name, each.dataType.simpleString()) for each in schema.fields]

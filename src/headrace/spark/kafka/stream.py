@@ -132,5 +132,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _planned(self) -> Backlog:
         if self._backlog is None:
+            for each in self._options.warnings(is_bounded=False):
+                _log.warning("%s", each)
             self._backlog = backlog_of(self._options)
         return self._backlog
