@@ -202,6 +202,39 @@ def test_an_error_that_remains_is_answered(scripted: ScriptedCluster, client: Cl
     assert error_code(78) == found[T1].error
 
 
+@pytest.mark.parametrize(("code", "asked"), [(78, 1), (6, 2)])
+def test_who_leads_is_asked_again_where_that_is_in_doubt(
+    scripted: ScriptedCluster, client: Cluster, code: int, asked: int
+) -> None:
+    """A leader that only answers later is asked again itself."""
+    plain, codes = scripted.list_offsets, iter([code])
+
+    def once(node: int, received: Received) -> ListOffsetsResponse:
+        answer = plain(node, received)
+        answer.topics[0].partitions[0].error_code = next(codes, 0)
+        return answer
+
+    scripted.scripts["ListOffsets"] = once
+
+    assert 10 == client.list_offsets({T0: LATEST}, soon())[T0].offset
+    assert asked == len(scripted.brokers[1].named("Metadata"))
+
+
+@pytest.mark.parametrize(("code", "asked"), [(14, 1), (16, 2)])
+def test_who_coordinates_is_asked_again_where_that_is_in_doubt(code: int, asked: int) -> None:
+    """A coordinator that only loads is asked again itself."""
+    with ScriptedCluster(T0) as scripted:
+        codes = iter([code])
+        scripted.scripts["OffsetFetch"] = lambda _, received: committed(
+            received, 42, code=next(codes, 0)
+        )
+        client = scripted.cluster()
+
+        assert {T0: 42} == client.committed_offsets("g", [T0], soon())
+        assert asked == len(scripted.brokers[1].named("FindCoordinator"))
+        client.close()
+
+
 def test_a_partition_that_one_may_not_read_is_answered_as_such(
     scripted: ScriptedCluster, client: Cluster
 ) -> None:

@@ -44,7 +44,7 @@ def test_what_another_client_retries_is_retried(code: int, kind: type[BrokerResp
     if entry.name in NEVER_RETRIED:
         assert entry.reaction is Reaction.FAIL
     elif issubclass(kind, InvalidMetadataError):
-        assert entry.reaction in (Reaction.REFRESH_METADATA, Reaction.CHECK_TOPIC_ID)
+        assert entry.reaction is Reaction.REFRESH_METADATA
     elif issubclass(kind, RetriableError):
         assert entry.reaction is not Reaction.FAIL
 
@@ -63,8 +63,8 @@ def test_what_another_client_retries_is_retried(code: int, kind: type[BrokerResp
         (74, "FENCED_LEADER_EPOCH", Reaction.REFRESH_METADATA),
         (78, "OFFSET_NOT_AVAILABLE", Reaction.RETRY),
         (88, "UNSTABLE_OFFSET_COMMIT", Reaction.RETRY),
-        (100, "UNKNOWN_TOPIC_ID", Reaction.CHECK_TOPIC_ID),
-        (103, "INCONSISTENT_TOPIC_ID", Reaction.CHECK_TOPIC_ID),
+        (100, "UNKNOWN_TOPIC_ID", Reaction.REFRESH_METADATA),
+        (103, "INCONSISTENT_TOPIC_ID", Reaction.REFRESH_METADATA),
     ],
 )
 def test_what_a_fetch_is_answered_with(code: int, name: str, reaction: Reaction) -> None:

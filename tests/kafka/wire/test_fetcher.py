@@ -92,7 +92,7 @@ def test_batches_come_as_they_were_received(scripted: ScriptedCluster) -> None:
     assert found.data.readonly
     assert [(0, 4), (5, 7)] == [(each.base_offset, each.last_offset) for each in found.headers]
     assert (2, 8) == (found.fetch_offset, found.next_offset)
-    assert (8, 8, 0) == (found.high_watermark, found.last_stable_offset, found.log_start_offset)
+    assert (8, 8) == (found.high_watermark, found.last_stable_offset)
 
 
 def test_the_next_request_is_under_way_before_anything_is_handed_out(
@@ -226,6 +226,35 @@ def test_what_a_retry_resolves_is_retried(scripted: ScriptedCluster, code: int) 
     fetched = fetcher(scripted, of(T0, 0, 2), of(T1, 0, 2))
 
     assert [(T0, 0, 2), (T1, 0, 2)] == sorted(spans(read(fetched)))
+    close(fetched)
+
+
+@pytest.mark.parametrize(("code", "asked"), [(78, 1), (6, 2)])
+def test_who_leads_is_asked_again_where_that_is_in_doubt(
+    scripted: ScriptedCluster, code: int, asked: int
+) -> None:
+    """A leader that only answers later is asked again itself."""
+    scripted.append(T0, 0, 2)
+    scripted.codes[T0] = [code]
+    one = FetchRange(place=T0, start=0, end=2, topic_id=scripted.ids["t"])
+    fetched = fetcher(scripted, one)
+
+    assert [(T0, 0, 2)] == spans(read(fetched))
+    assert asked == len(scripted.brokers[1].named("Metadata"))
+    close(fetched)
+
+
+def test_a_broker_that_is_too_old_is_said_to_be(scripted: ScriptedCluster) -> None:
+    """By the next poll."""
+    scripted.append(T0, 0, 2)
+    fetched = fetcher(scripted, of(T0))
+    fetched.poll(soon())
+    [leader] = fetched._leaders.values()
+    assert leader.connection is not None
+    leader.connection._versions[FETCH] = (0, 3)
+
+    with pytest.raises(TaskFailedError, match=r"FetchRequest.*for the fetch of records.*0\.11"):
+        keep_polling(fetched, 5)
     close(fetched)
 
 

@@ -288,12 +288,7 @@ class Cluster:
                         f"Kafka refused {doing}: {refused.where}{refused.error.name}. {refused.error.advice}".strip()
                     ) from refused
                 reason = f"{refused.where}{refused.error.name}"
-            except UnsupportedApiError as error:
-                raise TaskFailedError(
-                    f"The broker does not support the version of {error} that headrace needs for {doing}. Use a broker "
-                    "of version 0.11 or newer."
-                ) from error
-            except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
+            except (OSError, LoginRefusedError, AnswerTooLargeError, UnsupportedApiError) as error:
                 if (final := unresolvable(error, doing, self._settings)) is not None:
                     raise final from error
                 reason = str(error) or type(error).__name__
@@ -336,10 +331,11 @@ class Cluster:
                 query.settle(place, ListedOffset(None, error=leader.error))
             else:
                 by_leader[leader.node][place] = leader.epoch
+        query.waiting.clear()
         answers, failure = self._ask_leaders(query, by_leader, deadline)
         for answer in answers:
             query.take(answer)
-        query.stale = {place.topic for place in query.left}
+        query.stale = {place.topic for place in query.left if place not in query.waiting}
         if failure is not None:
             raise failure
         for place in query.left:
@@ -365,8 +361,12 @@ class Cluster:
                 address = self._coordinator(group, deadline)
                 answer = self._ask(address, request, deadline, versions=versions)
                 _raise_error_in(answer)
-            except (OSError, _RefusedError):
+            except OSError:
                 self._coordinators.pop(group, None)
+                raise
+            except _RefusedError as refused:
+                if refused.error.reaction is not Reaction.RETRY:
+                    self._coordinators.pop(group, None)
                 raise
             return answer
 
@@ -496,7 +496,10 @@ class _OffsetsQuery:
         self.left = dict(wanted)
         self.found: dict[TopicPartition, ListedOffset] = {}
         self.errors: dict[TopicPartition, ErrorCode] = {}
+        self.waiting = set[TopicPartition]()
+        """What its leader, which is the right one, answers later."""
         self.stale = set[str]()
+        """Topics to ask for metadata of first."""
         self._isolation = isolation
 
     def request(self, places: Mapping[TopicPartition, int], version: int) -> ListOffsetsRequest:
@@ -534,6 +537,8 @@ class _OffsetsQuery:
                 error = error_code(each.error_code)
                 if error is not None and error.reaction is not Reaction.FAIL:
                     self.errors[place] = error
+                    if error.reaction is Reaction.RETRY:
+                        self.waiting.add(place)
                     continue
                 offset = each.offset if error is None and each.offset >= 0 else None
                 self.settle(place, ListedOffset(offset, each.timestamp, each.leader_epoch, error))

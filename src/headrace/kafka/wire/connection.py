@@ -265,26 +265,36 @@ def unresolvable(error: Exception, doing: str, settings: WireSettings) -> TaskFa
 
     *doing* completes "Kafka refused …".
     """
+    sentence = _about_trust(error, doing, settings) or _about_requests(error, doing)
+    return None if sentence is None else TaskFailedError(sentence)
+
+
+def _about_trust(error: Exception, doing: str, settings: WireSettings) -> str | None:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return TaskFailedError(
+        return (
             f"The certificate of a broker is not trusted ({error.verify_message}). Check the ssl.truststore.* "
             "settings and ssl.endpoint.identification.algorithm of this client."
         )
     if isinstance(error, ssl.SSLError) and "ALERT" in str(error.reason):
-        return TaskFailedError(
+        return (
             f"A broker refused the TLS connection ({error.reason}). Check the ssl.keystore.* settings of this client, "
             "and that the broker trusts its certificate."
         )
     if isinstance(error, urllib.error.HTTPError) and error.code < _SERVER_FAULT:
-        return TaskFailedError(
-            f"{settings.token_endpoint} refused to issue a token: {error}. Check the client's id and secret."
-        )
+        return f"{settings.token_endpoint} refused to issue a token: {error}. Check the client's id and secret."
     if isinstance(error, LoginRefusedError):
-        return TaskFailedError(
-            f"Kafka refused {doing}: {error}. Check security.protocol and the sasl.* settings of this client."
+        return f"Kafka refused {doing}: {error}. Check security.protocol and the sasl.* settings of this client."
+    return None
+
+
+def _about_requests(error: Exception, doing: str) -> str | None:
+    if isinstance(error, UnsupportedApiError):
+        return (
+            f"The broker does not support the version of {error} that headrace needs for {doing}. Use a broker of "
+            "version 0.11 or newer."
         )
     if isinstance(error, AnswerTooLargeError):
-        return TaskFailedError(f"{doing} failed: {error}. Raise receive.message.max.bytes.")
+        return f"{doing} failed: {error}. Raise receive.message.max.bytes."
     return None
 
 

@@ -10,16 +10,13 @@ class Reaction(Enum):
     """What a reader does next."""
 
     RETRY = "retry"
-    """Sends the same request again, after a pause."""
+    """Sends the same request to the same broker again, after a pause."""
     REFRESH_METADATA = "refresh metadata"
-    """Asks who leads the partition now, then sends the request again, after a pause."""
+    """Asks who leads the partition now, and whether the topic is still the same one, then sends the request again."""
     FIND_COORDINATOR = "find coordinator"
-    """Asks who coordinates the group now, then sends the request again, after a pause."""
+    """Asks who coordinates the group now, then sends the request again, after a pause; one that only loads is not left."""
     OUT_OF_RANGE = "out of range"
     """The offset is not in the log: raised with the log's bounds, for a policy to decide."""
-    CHECK_TOPIC_ID = "check topic id"
-    """Asks for metadata: the same id there means that the broker has not heard of the topic yet, another one that the
-    topic was deleted and created again."""
     FAIL = "fail"
     """Raised with the advice: no retry can resolve it."""
 
@@ -184,10 +181,10 @@ _ERROR_CODES: Final = (
     ErrorCode(97, "PRINCIPAL_DESERIALIZATION_FAILURE", _FAIL),
     ErrorCode(98, "SNAPSHOT_NOT_FOUND", _FAIL),
     ErrorCode(99, "POSITION_OUT_OF_RANGE", _FAIL),
-    ErrorCode(100, "UNKNOWN_TOPIC_ID", Reaction.CHECK_TOPIC_ID),
+    ErrorCode(100, "UNKNOWN_TOPIC_ID", _REFRESH),
     ErrorCode(101, "DUPLICATE_BROKER_REGISTRATION", _FAIL),
     ErrorCode(102, "BROKER_ID_NOT_REGISTERED", _FAIL),
-    ErrorCode(103, "INCONSISTENT_TOPIC_ID", Reaction.CHECK_TOPIC_ID),
+    ErrorCode(103, "INCONSISTENT_TOPIC_ID", _REFRESH),
     ErrorCode(104, "INCONSISTENT_CLUSTER_ID", _FAIL),
     ErrorCode(105, "TRANSACTIONAL_ID_NOT_FOUND", _FAIL),
     ErrorCode(106, "FETCH_SESSION_TOPIC_ID_ERROR", _RETRY),

@@ -106,7 +106,6 @@ class FetchedRecords:
     aborted: tuple[AbortedTransaction, ...]
     high_watermark: int
     last_stable_offset: int
-    log_start_offset: int
 
 
 class OffsetOutOfRangeError(TaskFailedError):
@@ -384,12 +383,7 @@ class Fetcher:
             rack = self._cluster.settings.rack
             request = _request(leader.ranges.values(), self._settings, rack)
             leader.connection.send(request, share, versions=versions)
-        except UnsupportedApiError as error:
-            raise TaskFailedError(
-                f"The broker does not support the version of {error} that headrace needs. Use a broker of version 0.11 "
-                "or newer."
-            ) from error
-        except (OSError, LoginRefusedError, AnswerTooLargeError) as error:
+        except (OSError, LoginRefusedError, AnswerTooLargeError, UnsupportedApiError) as error:
             self._lose(leader, error, deadline)
 
     def _next(self, deadline: Deadline) -> list[FetchedRecords]:
@@ -514,7 +508,6 @@ class Fetcher:
                 aborted=tuple(AbortedTransaction(*each) for each in part.aborted),
                 high_watermark=part.high_watermark,
                 last_stable_offset=part.last_stable_offset,
-                log_start_offset=part.log_start_offset,
             )
         ]
 
@@ -549,6 +542,8 @@ class Fetcher:
             self._park(failed, _refusal(failed, error))
             return
         self._withdraw(failed)
+        # What was known of its leader holds where that is only to be asked again.
+        failed.has_failed = error.reaction is not Reaction.RETRY
         is_outside = error.reaction is Reaction.OUT_OF_RANGE
         (self._doubtful if is_outside else self._unplaced)[failed.place] = failed
         self._failures[failed.place] = error.name
