@@ -742,6 +742,34 @@ def test_a_failed_commit_is_logged_and_harms_nothing(
     assert "could not be committed to the group 'g': The coordinator is away." in caplog.text
 
 
+def test_a_failed_commit_is_made_up_for_also_when_nothing_new_comes(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """After a pause: a coordinator that is away does not hold up every trigger."""
+    query = Query(ClusterDouble.of(Log(0, 9)), {"kafka.group.id": "g"})
+    answers = iter([ConnectError("The coordinator is away.")])
+    asked = list[object]()
+
+    class Group:
+        def commit_offsets(self, *of: object) -> None:
+            asked.append(of[1])
+            for error in answers:
+                raise error
+
+    now = [1_000.0]
+    monkeypatch.setattr(stream, "connected", lambda _: Group())
+    monkeypatch.setattr(stream.time, "monotonic", lambda: now[0])
+    read(query)
+    read(query)
+    read(query)
+    assert [{T0: 9}] == asked
+    now[0] += 31
+    read(query)
+    read(query)
+
+    assert [{T0: 9}, {T0: 9}] == asked
+
+
 def test_a_checkpoint_of_another_source_is_refused_with_a_sentence():
     """Spark's own source writes offsets of another form."""
     query = Query(ClusterDouble.of(Log(0, 9)))

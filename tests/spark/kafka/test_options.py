@@ -19,6 +19,7 @@ from headrace.discovery.offsets_initializer import (
     LatestOffsets,
     OffsetResetStrategy,
     SpecifiedOffsets,
+    TimestampOffsets,
 )
 from headrace.discovery.offsets_retriever import ClusterOffsetsRetriever
 from headrace.discovery.subscribers import (
@@ -142,10 +143,14 @@ def test_a_pattern_is_the_whole_name_in_both_words() -> None:
             },
             SpecifiedOffsets({T0: 42, T1: 300}, OffsetResetStrategy.EARLIEST),
         ),
-        ({"startingTimestamp": "1000"}, TimestampsByPartition({}, otherwise=1000)),
+        ({"startingTimestamp": "1000"}, TimestampOffsets(1000)),
+        (
+            {"startingTimestamp": "1000", "startingOffsetsByTimestampStrategy": "error"},
+            TimestampsByPartition({}, otherwise=1000, fails=True),
+        ),
         (
             {"scan.startup.mode": "timestamp", "scan.startup.timestamp-millis": "5"},
-            TimestampsByPartition({}, otherwise=5),
+            TimestampOffsets(5),
         ),
         (
             {
@@ -163,7 +168,7 @@ def test_where_a_query_begins(given: dict[str, str], expected: object) -> None:
 
 def test_where_a_read_ends() -> None:
     """As where it begins."""
-    assert stopping(options(endingTimestamp="8")) == TimestampsByPartition({}, otherwise=8)
+    assert stopping(options(endingTimestamp="8")) == TimestampOffsets(8)
     timed = options(endingOffsetsByTimestamp='{"t":{"0":8}}')
     assert stopping(timed) == TimestampsByPartition({T0: 8}, unnamed=LATEST)
     ends = checked_options(BASE | {"endingOffsets": '{"t":{"0":-1}}'})

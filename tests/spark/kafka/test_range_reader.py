@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from doubles.scripted_broker import ScriptedCluster
+from doubles.scripted_broker import FetchResponse, Received, ScriptedCluster
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.spark.kafka import connection
@@ -164,6 +164,27 @@ def test_records_that_are_gone_are_logged_by_option(
 
     assert of(T0, 4, 8) == offsets(lenient.read(task(scripted, (T0, 0, 8))))
     assert "The offsets 0 to 3 of t-0 cannot be read" in caplog.text
+
+
+def test_a_task_says_that_it_was_throttled(
+    scripted: ScriptedCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise nobody knows why a query is slow; each task says its own time."""
+    plain = scripted.fetch
+    times = iter([1_500, 200, 40])
+
+    def throttled(node: int, received: Received) -> FetchResponse:
+        answer = plain(node, received)
+        answer.throttle_time_ms = next(times, 0)
+        return answer
+
+    scripted.scripts["Fetch"] = throttled
+    read = reader(scripted).read
+    offsets(read(task(scripted, (T0, 0, 4))))
+    assert "throttled a task for 1700 ms" in caplog.text
+    offsets(read(task(scripted, (T0, 4, 6))))
+
+    assert "throttled a task for 40 ms" in caplog.text
 
 
 def test_a_task_says_that_nothing_came(scripted: ScriptedCluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -397,7 +398,7 @@ def test_large_ranges_are_split_over_tasks_and_each_record_is_read_once(
 def test_the_progress_of_a_query_has_the_ends_and_the_lag(
     spark: SparkSession, topics: Topics, base: dict[str, str], tmp_path: Path
 ) -> None:
-    """As ``latestOffset`` of its source."""
+    """As ``latestOffset`` of its source, after each batch."""
     topic = topics.create("progress")
     topics.write(topic, 25)
     table = Table(spark, tmp_path, base | {"subscribe": topic, "maxOffsetsPerTrigger": "20"})
@@ -405,8 +406,10 @@ def test_the_progress_of_a_query_has_the_ends_and_the_lag(
     query = table.run()
 
     progress = [each for each in query.recentProgress if each["numInputRows"]]
-    assert '"offsetsBehindLatest"' in str(progress[0].json)
-    assert f'"{topic}"' in str(progress[0].json)
+    reports = [json.loads(each["sources"][0]["latestOffset"]) for each in progress]
+    assert [{topic: {"0": 25}}] * 2 == [each["topics"] for each in reports]
+    assert [5, 0] == [each["offsetsBehindLatest"]["total"] for each in reports]
+    assert {1} == {each["discovery"]["known"] for each in reports}
 
 
 def test_what_has_been_read_is_committed_to_a_group_and_never_read_back(

@@ -87,6 +87,7 @@ class RangeReader:
         how = options.decoding
         wanted = {each.place: each for each in ranges}
         with fetching(options, [_fetched(each) for each in ranges]) as fetcher:
+            throttled_before = fetcher.throttled_ms
             for answer in self._answers(fetcher, wanted):
                 records = decoded(
                     answer.data,
@@ -99,6 +100,9 @@ class RangeReader:
                 )
                 for batch in records:
                     yield _columns(batch, answer.place, options.read_columns)
+            throttled_ms = fetcher.throttled_ms - throttled_before
+            if throttled_ms:
+                _log.warning("Brokers have throttled a task for %d ms, by quota.", throttled_ms)
 
     def _answers(
         self, fetcher: Fetcher, wanted: Mapping[TopicPartition, OffsetRange]

@@ -19,6 +19,8 @@ _SAMPLE_BYTES: Final = 64 * 1024
 # A trigger takes so many first samples, and renews so many, which bounds what it fetches to a few megabytes.
 _FIRST, _RENEWED = 50, 10
 _SAMPLE_SECONDS: Final = 5.0
+# Where nothing answers with a sample.
+_USUAL_BYTES: Final = 1024.0
 
 Sample = Callable[[Offsets], Mapping[TopicPartition, float]]
 
@@ -36,7 +38,7 @@ class RecordSizes:
     def offsets_in(self, most_bytes: int, backlog: Mapping[TopicPartition, tuple[int, int]]) -> int:
         """How many offsets of *backlog*, in proportion to what each partition has, are about *most_bytes*; at least 1."""
         self._renew({place: start for place, (start, _) in backlog.items()})
-        usual = sum(self._means.values()) / len(self._means) if self._means else 1.0
+        usual = sum(self._means.values()) / len(self._means) if self._means else _USUAL_BYTES
         sizes = {place: end - start for place, (start, end) in backlog.items()}
         in_all = sum(size * self._means.get(place, usual) for place, size in sizes.items())
         return max(1, int(sum(sizes.values()) * min(1.0, most_bytes / max(in_all, 1.0))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ _log = logging.getLogger(__name__)
 _UNLIMITED: Final = 2**63 - 1
 # A batch does not wait longer for what only tools look at.
 _COMMIT_SECONDS: Final = 5.0
+_COMMIT_PAUSE_SECONDS: Final = 30.0
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -48,6 +50,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reader = RangeReader(options)
         self._backlog: Backlog | None = None
         self._committed = dict[TopicPartition, int]()
+        self._commits_at = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_backlog": None}
@@ -109,7 +112,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             connected(self._options).close()
 
     def _commit(self, done: EnumeratorState) -> None:
-        """Commit positions to the consumer group, for tools that show lags. A failure is logged, and harms nothing."""
+        """Commit positions to the consumer group, for tools that show lags.
+
+        A failure is logged, and harms nothing; the next trigger after a pause tries again, also one without a batch.
+        """
         options = self._options
         if options.group_id is None or not options.commits:
             return
@@ -119,8 +125,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if one.status is Status.ASSIGNED and one.position is not None
         }
         changed = dict(positions.items() - self._committed.items())
-        self._committed |= changed
-        if not changed:
+        if not changed or time.monotonic() < self._commits_at:
             return
         deadline = Deadline.after(min(options.timeout_seconds, _COMMIT_SECONDS))
         try:
@@ -129,6 +134,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             _log.warning(
                 "The positions could not be committed to the group %r: %s", options.group_id, error
             )
+            self._commits_at = time.monotonic() + _COMMIT_PAUSE_SECONDS
+        else:
+            self._committed |= changed
 
     def _planned(self) -> Backlog:
         if self._backlog is None:

@@ -19,6 +19,7 @@ from headrace.discovery.offsets_initializer import (
     Offsets,
     OffsetsInitializer,
     SpecifiedOffsets,
+    TimestampOffsets,
     initializer_problems,
 )
 from headrace.discovery.offsets_retriever import PartitionOffsetsRetriever
@@ -223,7 +224,9 @@ def _in_sparks_words(given: _Given, options: KafkaSourceOptions) -> OffsetsIniti
             _by_partition(key, text, least=_LEAST), _reset(options) or OffsetResetStrategy.EARLIEST
         )
     if given.timestamp is not None:
-        return TimestampsByPartition({}, otherwise=given.timestamp, fails=given.fails)
+        if given.fails:
+            return TimestampsByPartition({}, otherwise=given.timestamp, fails=True)
+        return TimestampOffsets(given.timestamp)
     key, text = given.timestamps
     if text is not None:
         return TimestampsByPartition(
@@ -238,7 +241,7 @@ def _in_sparks_words(given: _Given, options: KafkaSourceOptions) -> OffsetsIniti
 def _in_flinks_words(given: _Given, options: KafkaSourceOptions) -> OffsetsInitializer | None:
     key, mode = given.mode
     if mode == "timestamp":
-        return TimestampsByPartition({}, otherwise=_required(given.millis, given.mode))
+        return TimestampOffsets(_required(given.millis, given.mode))
     if mode == "specific-offsets":
         return given.specified(
             _specific(given, options), _reset(options) or OffsetResetStrategy.EARLIEST
