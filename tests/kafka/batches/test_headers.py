@@ -74,19 +74,16 @@ def test_a_header_says_what_the_batch_is() -> None:
         header.record_count,
         header.magic,
     )
-    assert (3, 1, True, False, True) == (
+    assert (3, 1, True, False) == (
         header.compression,
         header.timestamp_type,
         header.is_transactional,
         header.is_control,
-        header.has_delete_horizon,
     )
-    assert (1005, 1009, 4, 0, 0, len(made)) == (
+    assert (1005, 1009, 4, len(made)) == (
         header.base_timestamp,
         header.max_timestamp,
         header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
         header.end,
     )
 

@@ -36,7 +36,6 @@ _COMPRESSION: Final = 0x07
 _LOG_APPEND_TIME: Final = 0x08
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
-_DELETE_HORIZON: Final = 0x40
 
 
 class BatchHeader(NamedTuple):
@@ -51,7 +50,6 @@ class BatchHeader(NamedTuple):
     position: int
     length: int
     base_offset: int
-    leader_epoch: int
     magic: int
     crc: int
     attributes: int
@@ -59,8 +57,6 @@ class BatchHeader(NamedTuple):
     base_timestamp: int
     max_timestamp: int
     producer_id: int
-    producer_epoch: int
-    base_sequence: int
     record_count: int
 
     @property
@@ -85,10 +81,6 @@ class BatchHeader(NamedTuple):
     @property
     def is_control(self) -> bool:
         return self.magic >= NEWEST_MAGIC and self.attributes & _CONTROL != 0
-
-    @property
-    def has_delete_horizon(self) -> bool:
-        return self.magic >= NEWEST_MAGIC and self.attributes & _DELETE_HORIZON != 0
 
 
 class AbortedTransaction(NamedTuple):
@@ -132,7 +124,7 @@ def _header(
     data: bytes | memoryview, position: int, last: int, place: TopicPartition
 ) -> BatchHeader | None:
     """The header at *position*, after a batch that ends at the offset *last*; ``None`` if its batch is cut off."""
-    base_offset, size, leader_epoch, magic, crc = _PREFIX.unpack_from(data, position)
+    base_offset, size, _, magic, crc = _PREFIX.unpack_from(data, position)
     if base_offset < 0:
         raise CorruptBatchError(place, -1, f"its base offset is {base_offset}")
     if not 0 <= magic <= NEWEST_MAGIC:
@@ -148,8 +140,8 @@ def _header(
         raise CorruptBatchError(place, base_offset, reason)
     if magic < NEWEST_MAGIC:
         return _message(data, position, length)
-    attributes, delta, base_timestamp, max_timestamp, producer_id, epoch, sequence, count = (
-        _REST.unpack_from(data, position + CRC_BEGINS)
+    attributes, delta, base_timestamp, max_timestamp, producer_id, _, _, count = _REST.unpack_from(
+        data, position + CRC_BEGINS
     )
     if delta < 0 or not 0 <= count <= delta + 1:
         reason = f"it claims {count} records in {delta + 1} offsets"
@@ -160,7 +152,6 @@ def _header(
         position=position,
         length=length,
         base_offset=base_offset,
-        leader_epoch=leader_epoch,
         magic=magic,
         crc=crc,
         attributes=attributes,
@@ -168,8 +159,6 @@ def _header(
         base_timestamp=base_timestamp,
         max_timestamp=max_timestamp,
         producer_id=producer_id,
-        producer_epoch=epoch,
-        base_sequence=sequence,
         record_count=count,
     )
 
@@ -181,7 +170,6 @@ def _message(data: bytes | memoryview, position: int, length: int) -> BatchHeade
         position=position,
         length=length,
         base_offset=offset,
-        leader_epoch=-1,
         magic=magic,
         crc=crc,
         attributes=attributes,
@@ -189,8 +177,6 @@ def _message(data: bytes | memoryview, position: int, length: int) -> BatchHeade
         base_timestamp=timestamp,
         max_timestamp=timestamp,
         producer_id=-1,
-        producer_epoch=-1,
-        base_sequence=-1,
         record_count=-1,
     )
 
