@@ -23,8 +23,14 @@ from headrace.discovery.offsets_initializer import (
     SpecifiedOffsets,
     TimestampOffsets,
 )
-from headrace.discovery.offsets_retriever import Offsets, PartitionOffsetsRetriever
+from headrace.discovery.offsets_retriever import (
+    ClusterOffsetsRetriever,
+    Offsets,
+    PartitionOffsetsRetriever,
+    PartitionsUnavailableError,
+)
 from headrace.discovery.subscribers import TopicListSubscriber
+from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import IsolationLevel
 
@@ -48,6 +54,16 @@ def first(
     return Source(cluster, starting=starting, group_id=group_id).found()
 
 
+@pytest.mark.parametrize(("count", "named"), [(1, "t-0"), (12, "t-0, .*, t-9 and 2 more")])
+def test_partitions_without_an_answer_are_named_and_the_others_counted(count: int, named: str):
+    """The few that fit into a sentence."""
+    cluster = ClusterDouble.of(*(Log(leader=None) for _ in range(count)))
+    retriever = ClusterOffsetsRetriever(cluster=cluster, deadline=Deadline.after(1))
+
+    with pytest.raises(PartitionsUnavailableError, match=rf"for {named} \(LEADER_NOT_AVAILABLE\)"):
+        retriever.end_offsets([TopicPartition("t", number) for number in range(count)])
+
+
 def test_e13_a_specified_offset_within_the_log_is_used():
     """As it is."""
     assert {T0: 10} == first(SpecifiedOffsets({T0: 10}), Log(0, 15))
@@ -66,7 +82,7 @@ def test_e14_a_specified_offset_behind_the_end_is_reset(strategy: OffsetResetStr
 
 def test_e14_a_specified_offset_behind_the_end_is_an_error_without_a_strategy():
     """It names partition and offset."""
-    with pytest.raises(TaskFailedError, match="offset 10 of t-0 is not in its log"):
+    with pytest.raises(TaskFailedError, match=r"not in its log, .*: t-0 at 10\."):
         first(SpecifiedOffsets({T0: 10}, TO_NONE), Log(0, 5))
 
 
@@ -86,7 +102,7 @@ def test_e16_a_specified_offset_that_retention_has_deleted_is_reset(
 
 def test_e16_a_specified_offset_that_retention_has_deleted_is_an_error_without_a_strategy():
     """It names partition and offset."""
-    with pytest.raises(TaskFailedError, match="offset 3 of t-0 is not in its log"):
+    with pytest.raises(TaskFailedError, match=r"not in its log, .*: t-0 at 3\."):
         first(SpecifiedOffsets({T0: 3}, TO_NONE), Log(20, 50))
 
 
@@ -218,7 +234,7 @@ def test_e29_a_committed_offset_that_retention_has_deleted_is_reset(
 
 def test_e29_a_committed_offset_that_retention_has_deleted_is_an_error_without_a_strategy():
     """It names partition and offset."""
-    with pytest.raises(TaskFailedError, match="offset 42 of t-0 is not in its log"):
+    with pytest.raises(TaskFailedError, match=r"not in its log, .*: t-0 at 42\."):
         first(CommittedOffsets(), Log(100, 200), commits={T0: 42})
 
 

@@ -1,4 +1,4 @@
-"""Which slot reads a partition."""
+"""Which task reads a partition."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ PLACES = st.sets(
 def test_flinks_formula_has_its_vectors(topic: str):
     """For a choice of topics and numbers of readers."""
     found = tuple(
-        "".join(str(flink_owner(TopicPartition(topic, number), slots)) for number in range(5))
-        for slots in (3, 4, 10)
+        "".join(str(flink_owner(TopicPartition(topic, number), tasks)) for number in range(5))
+        for tasks in (3, 4, 10)
     )
 
     assert VECTORS[topic] == found
 
 
 @settings(max_examples=drawn(100))
-@given(before=PLACES, added=PLACES, slots=st.integers(1, 7))
+@given(before=PLACES, added=PLACES, tasks=st.integers(1, 7))
 def test_no_partition_moves_when_others_are_added(
-    before: set[TopicPartition], added: set[TopicPartition], slots: int
+    before: set[TopicPartition], added: set[TopicPartition], tasks: int
 ):
-    """And the slots stay as even as they can be."""
-    first = balanced_owners(before, slots)
-    second = balanced_owners(before | added, slots, first)
-    loads = Counter(dict.fromkeys(range(slots), 0))
+    """And the tasks stay as even as they can be."""
+    first = balanced_owners(before, tasks)
+    second = balanced_owners(before | added, tasks, first)
+    loads = Counter(dict.fromkeys(range(tasks), 0))
     loads.update(second.values())
 
     assert first == {place: second[place] for place in first}
@@ -56,8 +56,8 @@ def test_no_partition_moves_when_others_are_added(
     assert max(loads.values()) - min(loads.values()) <= 1
 
 
-def test_each_topic_is_spread_over_the_slots():
-    """Not one topic for each slot."""
+def test_each_topic_is_spread_over_the_tasks():
+    """Not one topic for each task."""
     places = [TopicPartition(topic, number) for topic in "abc" for number in range(2)]
 
     owners = balanced_owners(places, 2)
@@ -67,30 +67,30 @@ def test_each_topic_is_spread_over_the_slots():
     }
 
 
-def test_e60_a_partition_that_came_back_keeps_its_slot():
-    """Nothing but what is known and the number of slots decides."""
+def test_e60_a_partition_that_came_back_keeps_its_task():
+    """Nothing but what is known and the number of tasks decides."""
     owners = balanced_owners([T0, T1], 2)
 
     assert owners == balanced_owners([T1, T0], 2, owners)
 
 
-@pytest.mark.parametrize("slots", [1, 3])
-def test_e61_with_another_number_of_slots_each_partition_has_one(slots: int):
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_e61_with_another_number_of_tasks_each_partition_has_one(tasks: int):
     """What was not assigned before the restart is divided anew."""
     source = Source(ClusterDouble.of(*(Log() for _ in range(4))))
     source.discover()
     source.restart()
     places = [each.place for each in source.enumerator.unassigned()]
 
-    before, after = balanced_owners(places, 2), balanced_owners(places, slots)
+    before, after = balanced_owners(places, 2), balanced_owners(places, tasks)
 
     assert 4 == len(before) == len(after)
-    assert set(range(slots)) == set(after.values())
+    assert set(range(tasks)) == set(after.values())
 
 
 def test_an_owner_that_there_is_not_is_an_error():
     """Of a function of the user's own."""
     assert 1 == checked_owner(1, T0, 2)
     for owner in (-1, 2):
-        with pytest.raises(TaskFailedError, match=rf"t-0 was given to slot {owner},.*0 to 1"):
+        with pytest.raises(TaskFailedError, match=rf"t-0 was given to task {owner},.*0 to 1"):
             checked_owner(owner, T0, 2)

@@ -1,4 +1,4 @@
-"""One discovery: list, compare, look offsets up, record; when it is due, and how many failures are borne."""
+"""One discovery: list, compare, look offsets up, record; when it is due, and how many failures are tolerated."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class DiscoveryCounters:
 class Discovery(NamedTuple):
     """What a discovery has come to.
 
-    *failure* is the error of one that failed and that is borne. It has a *comparison* only if the listing did not fail: what
+    *failure* is the error of one that failed, where that is tolerated. It has a *comparison* only if the listing did not fail: what
     that says of revoked partitions counts. *unavailable* could not be resolved now and are tried again.
     """
 
@@ -176,7 +176,7 @@ class PartitionDiscoverer:
             self._count(consecutive_failures=0, last_success_ms=time.time_ns() // 1_000_000)
         else:
             self._count_failure()
-            self._check_bearable(found.failure, is_first=is_first)
+            self._check_tolerable(found.failure, is_first=is_first)
         return found
 
     @property
@@ -234,7 +234,7 @@ class PartitionDiscoverer:
             return _KnownOnly(self._subscription.subscriber, frozenset(enumerator.partitions))
         return self._subscription.subscriber
 
-    def _check_bearable(self, error: RetriableError, *, is_first: bool) -> None:
+    def _check_tolerable(self, error: RetriableError, *, is_first: bool) -> None:
         failures = self._counters.consecutive_failures
         if is_first:
             raise error

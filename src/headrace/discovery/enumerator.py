@@ -206,7 +206,7 @@ class PartitionEnumerator:
         return findings
 
     def failed(self, partitions: Iterable[TopicPartition]) -> None:
-        """The offsets of *partitions* could not be had: the next discovery returns them again, as the same kind."""
+        """The offsets of *partitions* could not be looked up: the next discovery returns them again, as the same kind."""
         for place in partitions:
             self._looked_up.pop(place, None)
 

@@ -10,7 +10,7 @@ The five statements that FLIP-288 wants its users to know:
    no setting for it: with specified offsets it would depend on how much had been written before the discovery (offset 10 of a
    log with 5 records starts at 0, of one with 15 at 10), and with a timestamp that is yet to come, partitions made before it
    would lose what they have and those made after it would not. Only the earliest offset is predictable.
-4. **Discovery is on by default, every 5 minutes**; an interval of 0 switches it off (``intervals``).
+4. **Discovery is on by default, every 5 minutes**; an interval of 0 switches it off (``settings``).
 5. **All partitions that are there have to be found by the first discovery.** An old partition that is first seen later is
    taken for a new one and read from its beginning, which may mean duplicates.
 
@@ -20,23 +20,20 @@ is stored, so that a restart does not move it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
 from headrace.connect.errors import ConfigError, TaskFailedError
+from headrace.discovery.findings import listed
 from headrace.discovery.offsets_retriever import Offsets, PartitionOffsetsRetriever
 from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import EARLIEST, LATEST
 
-LATEST: Final = -1
-"""In place of an offset: the end, as a reader of the configured isolation level sees it."""
-EARLIEST: Final = -2
-"""In place of an offset: the first one that is there."""
 COMMITTED: Final = -3
-"""In place of an offset: the one that the consumer group has committed, else what the reset strategy says."""
+"""In place of an offset, as ``EARLIEST`` and ``LATEST``: what the consumer group has committed, else by the reset strategy."""
 _MARKS: Final = (LATEST, EARLIEST, COMMITTED)
-_SHOWN: Final = 10
 
 
 class OffsetResetStrategy(Enum):
@@ -270,7 +267,7 @@ def _wanted(
     name = type(initializer).__name__
     if unanswered:
         raise TaskFailedError(
-            f"{name} does not say where to {end} {_places(unanswered)}: it has to return an offset for every partition that it "
+            f"{name} does not say where to {end} {listed(unanswered)}: it has to return an offset for every partition that it "
             "is asked for."
         )
     wanted = {place: answered[place] for place in partitions}
@@ -316,20 +313,11 @@ def _replacements(
     uncommitted = sorted(place for place, offset in outside.items() if offset is None)
     if uncommitted:
         raise TaskFailedError(
-            f"No offset is committed for {_places(uncommitted)}, and the reset strategy is none. Commit one, or choose "
+            f"No offset is committed for {listed(uncommitted)}, and the reset strategy is none. Commit one, or choose "
             "earliest or latest."
         )
-    place, offset = min(outside.items())
+    places = [f"{place} at {offset}" for place, offset in sorted(outside.items())]
     raise TaskFailedError(
-        f"The offset {offset} of {place} is not in its log, and the reset strategy is none"
-        f"{_and_others(len(outside) - 1)}. Correct the offset, or choose earliest or latest."
+        f"An offset to start at is not in its log, and the reset strategy is none: {listed(places)}. Correct the offset, or "
+        "choose earliest or latest."
     )
-
-
-def _places(places: Sequence[TopicPartition]) -> str:
-    shown = ", ".join(map(str, places[:_SHOWN]))
-    return f"{shown}{_and_others(len(places) - _SHOWN)}"
-
-
-def _and_others(count: int) -> str:
-    return f" (and {count} more)" if count > 0 else ""

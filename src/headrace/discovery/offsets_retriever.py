@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.discovery.findings import listed
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import EARLIEST, LATEST, IsolationLevel, ListedOffset
@@ -16,7 +17,7 @@ Offsets = Mapping[TopicPartition, int]
 
 
 class PartitionsUnavailableError(RetriableError):
-    """The offsets of *partitions* cannot be had now, such as those without a leader; those of others can."""
+    """The brokers do not say the offsets of *partitions* now, such as those without a leader; those of others they do."""
 
     def __init__(self, message: str, *, partitions: Collection[TopicPartition]) -> None:
         self.partitions = frozenset(partitions)
@@ -125,8 +126,8 @@ class ClusterOffsetsRetriever:
         found = self.cluster.list_offsets(wanted, self._share(), isolation=isolation)
         errors = {place: one.error for place, one in found.items() if one.error is not None}
         if errors:
-            place, error = min(errors.items())
-            message = f"The brokers give no offset for {place} and {len(errors) - 1} others ({error.name}). {error.advice}"
+            named, error = listed(sorted(errors)), errors[min(errors)]
+            message = f"The brokers give no offset for {named} ({error.name}). {error.advice}"
             if error.reaction is Reaction.FAIL:
                 raise TaskFailedError(message.strip())
             raise PartitionsUnavailableError(message.strip(), partitions=errors)

@@ -1,4 +1,4 @@
-"""Which slot reads a partition."""
+"""Which task reads a partition."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ Owners = Mapping[TopicPartition, int]
 
 
 def balanced_owners(
-    partitions: Iterable[TopicPartition], slots: int, current: Owners | None = None
+    partitions: Iterable[TopicPartition], tasks: int, current: Owners | None = None
 ) -> Owners:
-    """The slot of each of *partitions*: those that have one in *current* keep it, the others go where there are fewest.
+    """The task of each of *partitions*: those that have one in *current* keep it, the others go where there are fewest.
 
-    No partition moves when others are added. From an empty *current* the slots differ by one partition at most, and each
-    topic is spread over them. A pure function: pass what it has answered before, but nothing when the number of slots has
-    changed, so that all slots get their share.
+    No partition moves when others are added. From an empty *current* the tasks differ by one partition at most, and each
+    topic is spread over them. A pure function: pass what it has answered before, but nothing when the number of tasks has
+    changed, so that all tasks get their share.
     """
     everything = sorted(partitions)
     owners = {
         place: current[place]
         for place in everything
-        if current and place in current and current[place] < slots
+        if current and place in current and current[place] < tasks
     }
     loads = Counter(owners.values())
-    fewest = [(loads[slot], slot) for slot in range(slots)]
+    fewest = [(loads[task], task) for task in range(tasks)]
     heapq.heapify(fewest)
     for place in everything:
         if place not in owners:
-            load, slot = fewest[0]
-            owners[place] = slot
-            heapq.heapreplace(fewest, (load + 1, slot))
+            load, task = fewest[0]
+            owners[place] = task
+            heapq.heapreplace(fewest, (load + 1, task))
     return owners
 
 
-def flink_owner(place: TopicPartition, slots: int) -> int:
-    """Flink's default: by a hash of the topic, and consecutive slots for consecutive partitions.
+def flink_owner(place: TopicPartition, tasks: int) -> int:
+    """Flink's default: by a hash of the topic, and consecutive tasks for consecutive partitions.
 
     Depends on nothing but *place*. Partitions of many small topics are spread by chance only.
     """
-    start = (_java_string_hash(place.topic) * 31 & 0x7FFFFFFF) % slots
-    return (start + place.partition) % slots
+    start = (_java_string_hash(place.topic) * 31 & 0x7FFFFFFF) % tasks
+    return (start + place.partition) % tasks
 
 
-def checked_owner(owner: int, place: TopicPartition, slots: int) -> int:
-    """The slot that a user's own function gave to *place*, if there is such a slot."""
-    if 0 <= owner < slots:
+def checked_owner(owner: int, place: TopicPartition, tasks: int) -> int:
+    """The task that a user's own function gave to *place*, if there is such a task."""
+    if 0 <= owner < tasks:
         return owner
     raise TaskFailedError(
-        f"{place} was given to slot {owner}, and there are slots 0 to {slots - 1}: the function that chooses the owner of a "
+        f"{place} was given to task {owner}, and there are tasks 0 to {tasks - 1}: the function that chooses the owner of a "
         "partition must return one of these."
     )
 

@@ -1,4 +1,4 @@
-"""How often partitions are discovered, how many failures are borne, and what is done about lost ones."""
+"""How often partitions are discovered, how many failures are tolerated, and what is done about lost ones."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class EnumeratorState:
         try:
             document = json.loads(text)
         except ValueError as error:
-            raise _refusal(f"this text is not one ({error})") from None
+            raise unreadable(f"this text is not one ({error})") from None
         return cls.from_document(document)
 
     @classmethod
@@ -119,7 +119,15 @@ class EnumeratorState:
         try:
             return _parsed(document)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise _refusal(f"this text is not one ({error})") from None
+            raise unreadable(f"this text is not one ({error})") from None
+
+
+def unreadable(reason: str) -> TaskFailedError:
+    """The error for a state that this headrace cannot read."""
+    return TaskFailedError(
+        f"The stored state of the partition discovery cannot be read: {reason}. Use the program that has written it, or a "
+        "newer headrace."
+    )
 
 
 def topic_id_text(topic_id: UUID) -> str:
@@ -151,7 +159,7 @@ def _topic_object(topic_id: UUID | None, entries: list[tuple[int, PartitionState
 def _parsed(document: Any) -> EnumeratorState:  # noqa: ANN401 (what JSON may be)
     version = document["version"]
     if version != VERSION:
-        raise _refusal(f"its version is {version!r}, and this headrace reads version {VERSION}")
+        raise unreadable(f"its version is {version!r}, and this headrace reads version {VERSION}")
     topics = cast("dict[str, dict[str, Any]]", document["topics"])
     return EnumeratorState(
         partitions={
@@ -212,10 +220,3 @@ def _boolean(value: object) -> bool:
 
 def _topic_id(text: str) -> UUID:
     return UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))
-
-
-def _refusal(reason: str) -> TaskFailedError:
-    return TaskFailedError(
-        f"The stored state of the partition discovery cannot be read: {reason}. Use the headrace that has written it, or a "
-        "newer one."
-    )

@@ -10,8 +10,14 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from headrace.connect.errors import TaskFailedError
-from headrace.discovery.state import VERSION, EnumeratorState, Kind, PartitionState, Status
+from headrace.discovery.state import (
+    VERSION,
+    EnumeratorState,
+    Kind,
+    PartitionState,
+    Status,
+    unreadable,
+)
 from headrace.kafka.topic_partition import TopicPartition
 
 # Flink's marks in place of an offset: unknown in an older state as a start, none as a stop.
@@ -42,13 +48,13 @@ def from_bytes(version: int, data: bytes) -> EnumeratorState:
     if version == VERSION:
         return _own(data)
     if version not in _FLINK:
-        raise _refusal(
+        raise unreadable(
             f"its version is {version}, and this headrace reads its own, {VERSION}, and 0 to 3 of Flink's Kafka source"
         )
     try:
         return _from_flink(version, _Reader(data))
     except (struct.error, UnicodeDecodeError):
-        raise _refusal(f"its bytes of version {version} end too early or are damaged") from None
+        raise unreadable(f"its bytes of version {version} end too early or are damaged") from None
 
 
 def _own(data: bytes) -> EnumeratorState:
@@ -56,11 +62,11 @@ def _own(data: bytes) -> EnumeratorState:
     try:
         text = reader.decompress(data).decode()
     except (zlib.error, UnicodeDecodeError) as error:
-        raise _refusal(f"its bytes are damaged ({error})") from None
+        raise unreadable(f"its bytes are damaged ({error})") from None
     if not reader.eof:
-        raise _refusal("its bytes end too early")
+        raise unreadable("its bytes end too early")
     if reader.unused_data:
-        raise _refusal(f"{len(reader.unused_data)} bytes are left over behind it")
+        raise unreadable(f"{len(reader.unused_data)} bytes are left over behind it")
     return EnumeratorState.from_json(text)
 
 
@@ -97,7 +103,7 @@ def _from_flink(version: int, reader: _Reader) -> EnumeratorState:
     partitions = dict(_FLINK[version](reader))
     finished = version in _WITHOUT_FLAG or reader.number(">b") != 0
     if reader.left:
-        raise _refusal(f"{reader.left} bytes are left over behind its version {version}")
+        raise unreadable(f"{reader.left} bytes are left over behind its version {version}")
     return EnumeratorState(partitions=partitions, initial_discovery_finished=finished)
 
 
@@ -136,7 +142,7 @@ def _split(reader: _Reader, status: Status) -> Entry:
     place = _place(reader)
     start, stop = reader.number(">q"), reader.number(">q")
     if reader.left:
-        raise _refusal(f"{reader.left} bytes are left over behind the split of {place}")
+        raise unreadable(f"{reader.left} bytes are left over behind the split of {place}")
     return _entry(place, status, start=start, stop=stop)
 
 
@@ -149,7 +155,7 @@ def _entry(
     place: TopicPartition, status: Status, start: int = _MIGRATED, stop: int = _NO_STOP
 ) -> Entry:
     if stop < 0 and stop != _NO_STOP:
-        raise _refusal(f"{place} stops at {stop}, which only Flink's reader turns into an offset")
+        raise unreadable(f"{place} stops at {stop}, which only Flink's reader turns into an offset")
     known_stop = None if stop == _NO_STOP else stop
     if start >= 0:
         return place, PartitionState(status, start, known_stop)
@@ -163,17 +169,10 @@ def _entry(
 
 def _status(code: int) -> Status:
     if code not in _FLINK_STATUS:
-        raise _refusal(f"a partition has the status {code}, and there are only 0 and 1")
+        raise unreadable(f"a partition has the status {code}, and there are only 0 and 1")
     return _FLINK_STATUS[code]
 
 
 def _check_split_version(version: int) -> None:
     if version != _SPLIT_VERSION:
-        raise _refusal(f"its splits are of version {version}, and only {_SPLIT_VERSION} is known")
-
-
-def _refusal(reason: str) -> TaskFailedError:
-    return TaskFailedError(
-        f"The stored state of the partition discovery cannot be read: {reason}. Use the program that has written it, or a "
-        "newer headrace."
-    )
+        raise unreadable(f"its splits are of version {version}, and only {_SPLIT_VERSION} is known")
