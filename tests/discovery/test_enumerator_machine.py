@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from hypothesis import settings
@@ -13,25 +13,34 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from discovery.cluster_double import ClusterDouble, Log
+from headrace.connect.errors import TaskFailedError
 from headrace.discovery.enumerator import (
     Comparison,
     DataLossPolicy,
     DiscoveryPolicies,
     PartitionEnumerator,
+    PartitionLossError,
     PartitionSplit,
     RecreatedPolicy,
 )
 from headrace.discovery.findings import Change
 from headrace.discovery.listing import listing
 from headrace.discovery.state import EnumeratorState, Kind
-from headrace.discovery.subscribers import TopicPatternSubscriber
+from headrace.discovery.subscribers import (
+    Growth,
+    Subscriber,
+    TopicListSubscriber,
+    TopicPatternSubscriber,
+)
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from project.sampling import drawn
 
 TOPICS = st.sampled_from("abc")
 NUMBERS = st.integers(0, 3)
-PATTERNS = st.sampled_from(["[abc]", "[ab]", "c", "nothing"])
+NAMES = st.frozensets(TOPICS)
+LOGS = st.tuples(st.sampled_from([0, 5]), st.sampled_from([1, None]))
+"""Where the log of a partition begins when it is first seen, and its leader."""
 Incarnation = tuple[UUID, int]
 """One partition of one topic, whatever other topic has its name later."""
 
@@ -45,27 +54,31 @@ class Expected:
     """How each was found."""
     positions: dict[Incarnation, int] = field(default_factory=dict[Incarnation, int])
     """Where each is to be read from: at first where it starts."""
+    stops: dict[Incarnation, int] = field(default_factory=dict[Incarnation, int])
     readers: dict[TopicPartition, Incarnation] = field(
         default_factory=dict[TopicPartition, Incarnation]
     )
+    topics: set[str] = field(default_factory=set[str])
+    """Of which partitions were found."""
+    awaited: set[Incarnation] = field(default_factory=set[Incarnation])
+    """Those that were made while their topic was subscribed to, so that a log without its beginning is a loss."""
 
 
 class EnumeratorMachine(RuleBasedStateMachine):
     """The cluster changes, and discoveries are listings and look-ups that end at any time."""
 
     recreated = RecreatedPolicy.RESTART
+    truncated = DataLossPolicy.CONTINUE
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(names=NAMES)
+    def begin(self, names: frozenset[str]) -> None:
         """No topic, and nothing known."""
         self.cluster = ClusterDouble()
         self.policies = DiscoveryPolicies(
-            removed=DataLossPolicy.CONTINUE,
-            recreated=self.recreated,
-            truncated=DataLossPolicy.CONTINUE,
+            removed=DataLossPolicy.CONTINUE, recreated=self.recreated, truncated=self.truncated
         )
         self.enumerator = PartitionEnumerator(policies=self.policies)
-        self.subscriber = TopicPatternSubscriber(re.compile("[abc]"))
+        self.subscribe(names)
         self.expected = Expected()
         self.looking_up: list[Comparison] = []
         self.said: list[PartitionSplit] = []
@@ -73,10 +86,10 @@ class EnumeratorMachine(RuleBasedStateMachine):
 
     # The cluster.
 
-    @rule(topic=TOPICS, partitions=st.integers(1, 3))
-    def create(self, topic: str, partitions: int) -> None:
+    @rule(topic=TOPICS, logs=st.lists(LOGS, min_size=1, max_size=3))
+    def create(self, topic: str, logs: list[tuple[int, int | None]]) -> None:
         """Or delete and create again."""
-        self.cluster.create(topic, *(Log() for _ in range(partitions)))
+        self.cluster.create(topic, *(Log(start, start, leader=leader) for start, leader in logs))
 
     @rule(topic=TOPICS)
     def delete(self, topic: str) -> None:
@@ -84,11 +97,11 @@ class EnumeratorMachine(RuleBasedStateMachine):
         if topic in self.cluster.topics:
             self.cluster.delete(topic)
 
-    @rule(topic=TOPICS)
-    def add_partition(self, topic: str) -> None:
+    @rule(topic=TOPICS, log=LOGS)
+    def add_partition(self, topic: str, log: tuple[int, int | None]) -> None:
         """If the topic is there, and has few."""
         if 0 < len(self.cluster.topics.get(topic, ())) < 4:
-            self.cluster.add(Log(), topic=topic)
+            self.cluster.add(Log(log[0], log[0], leader=log[1]), topic=topic)
 
     @rule(topic=TOPICS, number=NUMBERS, records=st.integers(1, 9), deleted=st.integers(0, 3))
     def write(self, topic: str, number: int, records: int, deleted: int) -> None:
@@ -112,10 +125,15 @@ class EnumeratorMachine(RuleBasedStateMachine):
 
     # The source.
 
-    @rule(pattern=PATTERNS)
-    def subscribe(self, pattern: str) -> None:
+    @rule(names=NAMES)
+    def subscribe(self, names: frozenset[str]) -> None:
         """To other topics."""
-        self.subscriber = TopicPatternSubscriber(re.compile(pattern))
+        self.names = names
+        self.subscriber = self.subscriber_of(names)
+
+    def subscriber_of(self, names: frozenset[str]) -> Subscriber:
+        """A pattern, which topics begin to match."""
+        return TopicPatternSubscriber(re.compile("|".join(sorted(names)) or "nothing"))
 
     @rule()
     def list_topics(self) -> None:
@@ -123,14 +141,25 @@ class EnumeratorMachine(RuleBasedStateMachine):
         deadline = Deadline.after(10)
         ids = self.enumerator.snapshot().topic_ids
         known = self.enumerator.known_topics()
-        listed = listing(self.cluster, None, deadline, known=known, ids=ids)
-        found = self.enumerator.discovered(self.subscriber, listed)
+        listed = listing(self.cluster, self.subscriber.names, deadline, known=known, ids=ids)
+        before = self.enumerator.snapshot()
+        try:
+            found = self.enumerator.discovered(self.subscriber, listed)
+        except TaskFailedError:
+            assert (self.subscriber.names or frozenset()) - self.cluster.topics.keys()
+            assert before == self.enumerator.snapshot()
+            return
         if self.recreated is RecreatedPolicy.CONTINUE:
             self._keep_positions(found, ids)
         kind = Kind.NEW if self.expected.has_discovered else Kind.INITIAL
         self.expected.has_discovered = True
         for place in self.subscriber.subscribed(listed.topics):
-            self.expected.kinds.setdefault(self._incarnation(place), kind)
+            incarnation = self._incarnation(place)
+            grows = self.subscriber.growth is Growth.TOPICS or place.topic in self.expected.topics
+            if incarnation not in self.expected.kinds and kind is Kind.NEW and grows:
+                self.expected.awaited.add(incarnation)
+            self.expected.kinds.setdefault(incarnation, kind)
+        self.expected.topics |= {place.topic for place in self.enumerator.partitions}
         for places, of_kind in ((found.initial, Kind.INITIAL), (found.new, Kind.NEW)):
             for place in places:
                 assert of_kind is self.expected.kinds[self._incarnation(place)]
@@ -161,6 +190,7 @@ class EnumeratorMachine(RuleBasedStateMachine):
             start = split.start if split.position is None else split.position
             assert split.place not in self.expected.readers
             assert self.expected.positions[incarnation] == start
+            assert self.expected.stops[incarnation] == split.stop
             self.expected.readers[split.place] = incarnation
             self.enumerator.assigned([split.place])
 
@@ -220,10 +250,15 @@ class EnumeratorMachine(RuleBasedStateMachine):
         for logs in self.cluster.topics.values():
             for log in logs.values():
                 log.leader = 1
-        self.cluster.create("x")
+        for topic in (self.names | {"x"}) - self.cluster.topics.keys():
+            self.cluster.create(topic)
         self.cluster.hidden = set()
         while self.looking_up:
             self.fail()
+        # What was lost is read on when the policy says so.
+        self.truncated = DataLossPolicy.CONTINUE
+        policies = replace(self.policies, truncated=self.truncated)
+        self.enumerator = PartitionEnumerator(self.enumerator.snapshot(), policies)
         self.list_topics()
         self._look_up(self.looking_up.pop())
         self.assign(100)
@@ -231,7 +266,7 @@ class EnumeratorMachine(RuleBasedStateMachine):
             TopicPartition(topic, number): (self.cluster.ids[topic], number)
             for topic, logs in self.cluster.topics.items()
             for number in logs
-            if self.subscriber.pattern.fullmatch(topic)
+            if topic in self.names
         }
 
         assert there == self.expected.readers
@@ -242,12 +277,42 @@ class EnumeratorMachine(RuleBasedStateMachine):
             log = self.cluster.topics.get(place.topic, {}).get(place.partition)
             if log is not None and log.leader is not None:
                 starts[place] = log.end if place in found.initial else log.start
-        self.enumerator.resolved(starts)
+        stops = {place: start + 9 for place, start in starts.items()}
+        before = self.enumerator.snapshot()
+        try:
+            findings = self.enumerator.resolved(starts, stops)
+        except PartitionLossError:
+            assert self.truncated is DataLossPolicy.FAIL
+            assert before == self.enumerator.snapshot()
+            assert any(self._is_lost(self._known(place), start) for place, start in starts.items())
+            findings = ()
         self.enumerator.failed((*found.initial, *found.new))
+        lost = set[Incarnation]()
         for split in self.enumerator.unassigned():
-            if split.topic_id and split.place in starts and split.position is None:
-                incarnation = (split.topic_id, split.place.partition)
-                self.expected.positions.setdefault(incarnation, starts[split.place])
+            incarnation = self._known(split.place)
+            if split.place not in starts or incarnation in self.expected.positions:
+                continue
+            assert (starts[split.place], stops[split.place]) == (split.start, split.stop)
+            if self._is_lost(incarnation, starts[split.place]):
+                lost.add(incarnation)
+            self.expected.positions[incarnation] = starts[split.place]
+            self.expected.stops[incarnation] = stops[split.place]
+        reported = {
+            self._known(TopicPartition(each.topic, number))
+            for each in findings
+            for number in each.partitions
+        }
+        assert lost == reported
+        assert not (lost and self.truncated is DataLossPolicy.FAIL)
+
+    def _is_lost(self, incarnation: Incarnation, start: int) -> bool:
+        """Whether the records before *start* are a loss, and have not been reported."""
+        is_found = incarnation in self.expected.positions
+        return start > 0 and incarnation in self.expected.awaited and not is_found
+
+    def _known(self, place: TopicPartition) -> Incarnation:
+        """What the enumerator takes *place* for, whatever it is now."""
+        return self.enumerator.topic_ids[place.topic], place.partition
 
     def _keep_positions(self, found: Comparison, ids: Mapping[str, UUID]) -> None:
         """Of topics that were created again."""
@@ -257,6 +322,7 @@ class EnumeratorMachine(RuleBasedStateMachine):
                 if position is not None and number in self.cluster.topics[each.topic]:
                     incarnation = self._incarnation(TopicPartition(each.topic, number))
                     self.expected.positions[incarnation] = position
+                    self.expected.stops[incarnation] = self.expected.stops[ids[each.topic], number]
 
     def _incarnation(self, place: TopicPartition) -> Incarnation:
         return self.cluster.ids[place.topic], place.partition
@@ -268,8 +334,19 @@ class ContinuingMachine(EnumeratorMachine):
     recreated = RecreatedPolicy.CONTINUE
 
 
+class ListMachine(EnumeratorMachine):
+    """Topics by their names, which get partitions; records that are lost are an error, and no others are."""
+
+    truncated = DataLossPolicy.FAIL
+
+    def subscriber_of(self, names: frozenset[str]) -> Subscriber:
+        """A list."""
+        return TopicListSubscriber(tuple(sorted(names)))
+
+
 TestEnumeratorMachine = EnumeratorMachine.TestCase
 TestContinuingMachine = ContinuingMachine.TestCase
-TestEnumeratorMachine.settings = TestContinuingMachine.settings = settings(
-    max_examples=drawn(100), stateful_step_count=40, deadline=None
+TestListMachine = ListMachine.TestCase
+TestEnumeratorMachine.settings = TestContinuingMachine.settings = TestListMachine.settings = (
+    settings(max_examples=drawn(70), stateful_step_count=40, deadline=None)
 )

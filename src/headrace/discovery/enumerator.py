@@ -8,7 +8,7 @@ Then ``unassigned`` are to be handed out, and ``assigned`` notes who were. Every
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -162,10 +162,16 @@ class PartitionEnumerator:
         )
         self._check_policies(findings)
 
+        known = {place.topic for place in self._partitions}
         revoked = [*self._remove(absent), *self._replace(recreated, present)]
         for place in returned:
             self._set(place, status=Status.UNASSIGNED)
-        self._add(present, listing, subscriber.growth)
+        awaited = {
+            place
+            for place in present
+            if self._finished and _is_awaited(place.topic, known, subscriber.growth)
+        }
+        self._add(present, listing, awaited)
         self._finished = True
         initial, new, held_back = self._to_look_up(present, listing)
         return Comparison(initial, new, held_back, tuple(sorted(revoked)), findings)
@@ -396,16 +402,16 @@ class PartitionEnumerator:
                 start = one.start if one.position is None else None
                 self._set(place, status=Status.UNASSIGNED, start=start)
 
-    def _add(self, present: frozenset[TopicPartition], listing: Listing, growth: Growth) -> None:
+    def _add(
+        self,
+        present: frozenset[TopicPartition],
+        listing: Listing,
+        awaited: Container[TopicPartition],
+    ) -> None:
         kind = Kind.NEW if self._finished else Kind.INITIAL
-        known = {place.topic for place in self._partitions}
         for place in present - self._partitions.keys():
-            # Of a topic that was not subscribed to before, no one has wanted the records that are gone.
-            was_awaited = growth is Growth.TOPICS or (
-                growth is Growth.PARTITIONS and place.topic in known
-            )
             self._partitions[place] = PartitionState(
-                Status.UNASSIGNED, kind=kind, expects_zero=self._finished and was_awaited
+                Status.UNASSIGNED, kind=kind, expects_zero=place in awaited
             )
         for topic in {place.topic for place in present}:
             topic_id = listing.topics[topic].topic_id
@@ -459,6 +465,14 @@ class PartitionEnumerator:
 
     def _set(self, place: TopicPartition, **changes: Any) -> None:  # noqa: ANN401 (fields of PartitionState)
         self._partitions[place] = self._partitions[place]._replace(**changes)
+
+
+def _is_awaited(topic: str, known: Container[str], growth: Growth) -> bool:
+    """Whether a partition of *topic* that is new was made while the topic was subscribed to.
+
+    Of one that was not, no one has wanted the records that are gone.
+    """
+    return growth is Growth.TOPICS or (growth is Growth.PARTITIONS and topic in known)
 
 
 def _is_listed(place: TopicPartition, listing: Listing) -> bool:
