@@ -27,11 +27,11 @@ pytestmark = [
     pytest.mark.kill,
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
 ]
 
 TESTS = Path(__file__).parent.parent
-SECONDS = 180.0
+SECONDS = 300.0
 # It lives for a minute: the optimising compiler would take as much as it gives.
 QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 JVM = b"org.apache.spark.deploy.SparkSubmit"
