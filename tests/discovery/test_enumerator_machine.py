@@ -112,11 +112,18 @@ class EnumeratorMachine(RuleBasedStateMachine):
             log.start = min(log.start + deleted, log.end)
 
     @rule(topic=TOPICS, number=NUMBERS)
-    def elect(self, topic: str, number: int) -> None:
-        """A leader, or none."""
+    def lose_leader(self, topic: str, number: int) -> None:
+        """Of one partition."""
         log = self.cluster.topics.get(topic, {}).get(number)
         if log is not None:
-            log.leader = None if log.leader else 1
+            log.leader = None
+
+    @rule()
+    def elect(self) -> None:
+        """A leader for each partition."""
+        for logs in self.cluster.topics.values():
+            for log in logs.values():
+                log.leader = 1
 
     @rule(topic=TOPICS, number=st.none() | NUMBERS)
     def hide(self, topic: str, number: int | None) -> None:
@@ -167,6 +174,14 @@ class EnumeratorMachine(RuleBasedStateMachine):
         for place in found.revoked:
             del self.expected.readers[place]
         self.looking_up.append(found)
+
+    @rule()
+    def discover(self) -> None:
+        """A listing and its look-up, with nothing between them."""
+        before = len(self.looking_up)
+        self.list_topics()
+        if len(self.looking_up) > before:
+            self._look_up(self.looking_up.pop())
 
     @precondition(lambda self: self.looking_up)
     @rule(data=st.data())
@@ -247,9 +262,7 @@ class EnumeratorMachine(RuleBasedStateMachine):
         """In the end every partition that is there has a reader, and only these."""
         if not hasattr(self, "cluster"):
             return
-        for logs in self.cluster.topics.values():
-            for log in logs.values():
-                log.leader = 1
+        self.elect()
         for topic in (self.names | {"x"}) - self.cluster.topics.keys():
             self.cluster.create(topic)
         self.cluster.hidden = set()
