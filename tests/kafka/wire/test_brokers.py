@@ -237,7 +237,7 @@ def keep_polling(fetcher: Fetcher) -> None:
     """Until it raises; nothing may come before."""
     deadline = soon()
     while not deadline.expired:
-        assert [] == fetcher.poll(soon(2))
+        assert [] == fetcher.poll(soon(5))
 
 
 def test_deleted_records_are_out_of_range(bootstrap: str, client: Cluster) -> None:

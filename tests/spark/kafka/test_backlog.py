@@ -431,7 +431,9 @@ def test_an_end_that_one_answer_has_too_low_is_asked_for_again(monkeypatch: pyte
         return listed(*asked, **more)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr(query.cluster, "list_offsets", late)
+    began = query.clock.now
     assert [] == read(query)
+    assert query.clock.now - began == pytest.approx(0.1)
 
     assert [(T0, 100, 110)] == read(query)
 
