@@ -235,6 +235,23 @@ def test_who_coordinates_is_asked_again_where_that_is_in_doubt(code: int, asked:
         client.close()
 
 
+def test_an_error_that_passes_is_waited_for(scripted: ScriptedCluster, client: Cluster) -> None:
+    """Though other partitions have been answered: brokers take a while to lead what was just created."""
+    plain, passes_at = scripted.list_offsets, time.monotonic() + 2
+
+    def with_error(node: int, received: Received) -> ListOffsetsResponse:
+        answer = plain(node, received)
+        for each in (one for topic in answer.topics for one in topic.partitions):
+            is_late = each.partition_index == 1 and time.monotonic() < passes_at
+            each.error_code = 6 if is_late else each.error_code
+        return answer
+
+    scripted.scripts["ListOffsets"] = with_error
+    found = client.list_offsets({T0: LATEST, T1: LATEST}, soon(3))
+
+    assert [10, 20] == [found[place].offset for place in (T0, T1)]
+
+
 def test_a_partition_that_one_may_not_read_is_answered_as_such(
     scripted: ScriptedCluster, client: Cluster
 ) -> None:

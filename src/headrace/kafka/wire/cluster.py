@@ -168,7 +168,7 @@ class Cluster:
         last stable offset. One request for each leader. A partition without a leader, or of a topic that does not
         exist, is answered with that error and not waited for. A leader that does not answer is waited for until half of
         the time is over, and then its partitions are LEADER_NOT_AVAILABLE; where no other leader has answered, until the
-        deadline, and then the call raises. A retriable error that remains so long is answered, too.
+        deadline, and then the call raises. A retriable error that a leader still gives at the deadline is answered, too.
         """
         query = _OffsetsQuery(wanted, isolation)
         # What is known of the others holds until a leader contradicts it.
@@ -179,10 +179,12 @@ class Cluster:
                     "the offsets of its partitions", until, partial(self._list, query, until)
                 )
             except RetriableError:
-                is_last, is_refused = until is deadline, query.left.keys() <= query.errors.keys()
-                if is_last and not (is_refused or query.has_offsets):
+                is_away = not query.left.keys() <= query.errors.keys()
+                if is_away and query.has_offsets:
+                    break
+                if is_away and until is deadline:
                     raise
-            if query.has_offsets or not query.left:
+            else:
                 break
         return {**query.found, **query.unanswered()}
 
