@@ -184,20 +184,25 @@ class Query:
         return [pid for pid in found if mark in _command(pid)]
 
     def pythons(self) -> list[int]:
-        """Those of Spark's Python processes that read: of tasks, and that of the source on the driver."""
-        return self.processes(b"pyspark.worker") + self.processes(b"streaming_source_runner")
+        """Those of Spark's Python processes that read: tasks', not the daemon that they are forked from, and the source's."""
+        of_tasks = self.processes(b"pyspark.worker")
+        stats = [stat for pid in of_tasks if (stat := read_stat(pid))]
+        forked = [each.pid for each in stats if each.parent in of_tasks]
+        return forked + self.processes(b"streaming_source_runner")
 
-    def batches(self) -> int:
-        """How many are done, of all lives together."""
-        commits = self.folder / "checkpoint" / "commits"
-        return max(
-            (int(each.name) for each in commits.glob("[0-9]*") if each.name.isdecimal()), default=-1
-        )
+    def latest(self, log: str) -> int:
+        """The last number in that *log* of the checkpoint: of batches planned (offsets), and of those done (commits)."""
+        names = (each.name for each in (self.folder / "checkpoint" / log).glob("[0-9]*"))
+        return max(map(int, filter(str.isdecimal, names)), default=-1)
 
     def advance(self, batches: int) -> None:
-        """Wait until it has done so many more."""
-        before = self.batches()
-        until(lambda: self.batches() >= before + batches or not self.is_running, seconds=SECONDS)
+        """Wait until it has done so many more, and has begun another one."""
+        least = self.latest("commits") + batches
+        self._await(lambda: self.latest("commits") >= least)
+        self._await(lambda: self.latest("offsets") > self.latest("commits"))
+
+    def _await(self, condition: Callable[[], bool]) -> None:
+        until(lambda: condition() or not self.is_running, seconds=SECONDS)
         assert self.is_running, self.said()
 
     def said(self) -> str:
@@ -216,7 +221,7 @@ class Query:
         self.start()
 
     def kill_worker(self, chance: random.Random) -> None:
-        """One Python process: a task's, the daemon that all tasks' are forked from, or that of the source on the driver."""
+        """One Python process: a task's, or that of the source on the driver."""
         self._kill_one(chance, self.pythons)
 
     def kill_executor(self, chance: random.Random) -> None:
@@ -349,9 +354,9 @@ def test_every_record_is_in_the_table_once(  # noqa: PLR0917
     try:
         with records.written():
             for each in kills:
-                query.advance(chance.randrange(1, 4))
                 records.grow()
-                pause(chance)
+                query.advance(chance.randrange(1, 4))
+                pause(chance, 1.0)
                 kill[each](chance)
             query.advance(1)
         found = query.finish()

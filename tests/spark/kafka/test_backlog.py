@@ -678,8 +678,8 @@ def test_planning_asks_no_broker():
     assert [] == query.cluster.asked
 
 
-def test_ten_thousand_partitions_are_one_offset_of_about_a_hundred_kilobytes():
-    """A trigger, with its discovery and its plan, takes less than a second of a core, and asks for offsets twice."""
+def test_ten_thousand_partitions_are_one_offset_of_150_kilobytes():
+    """A trigger, with its discovery and its plan, takes less than a second of a core, and asks twice."""
     logs = [Log(0, 10**9 + number) for number in range(10_000)]
     query = Query(ClusterDouble.of(*logs), every({"maxOffsetsPerTrigger": "100000000"}))
     query.trigger()
