@@ -38,7 +38,6 @@ TASKS: Final = (1, 2)
 COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
 _DIFFERENT = 10_000
-_WARM_UP_ROUNDS = 2
 _SETTINGS: Final = {"kafka.isolation.level": "read_committed", "startingOffsets": "earliest"}
 
 
@@ -330,7 +329,8 @@ def _consumed(bootstrap: str, topic: str, partition: int, records: int) -> int:
     consumer.assign([TopicPartition(topic, partition, 0)])
     read = 0
     while read < records:
-        for message in consumer.consume(10_000, 1.0):
+        # It would wait for the rest of a larger number.
+        for message in consumer.consume(min(10_000, records - read), 1.0):
             if (error := message.error()) is not None:
                 raise BenchmarkError(f"The client could not read: {error}")
             _ = message.key(), message.value(), message.topic(), message.partition()
@@ -359,7 +359,7 @@ def _run(orders: Mapping[str, Any]) -> None:
     spawning = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PARTITIONS, mp_context=spawning) as pool:
         scene = Scene(session, pool, orders["bootstrap"], given)
-        for case in schedule(cases(given[:2]), _WARM_UP_ROUNDS):
+        for case in schedule(cases(given[:2]), 1):
             scene.measured(case)
         for case in schedule(cases(given), orders["rounds"]):
             print(json.dumps(asdict(scene.measured(case))), flush=True)

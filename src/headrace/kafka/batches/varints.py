@@ -18,6 +18,9 @@ _LOW: Final = np.uint8(0x7F)
 _MORE: Final = 0x80
 _ONE: Final = np.uint8(1)
 _LONGEST_BYTES: Final = 10
+# What Arrow has of a piece of bytes in an array of views; shorter ones lie in the view itself.
+_VIEW: Final = np.dtype([("size", "<i4"), ("prefix", "<i4"), ("buffer", "<i4"), ("at", "<i4")])
+_INLINE_BYTES: Final = 12
 
 
 def scalar(octets: bytes | memoryview, at: int) -> tuple[int, int]:
@@ -79,17 +82,32 @@ class Octets:
         present = sizes >= 0
         if not present.any():
             return pa.nulls(len(at), pa.binary())
+        found = (
+            self._long_pieces(at, sizes)
+            if sizes[present].min() > _INLINE_BYTES
+            else self._any_pieces(at, sizes)
+        )
+        if present.all():
+            return found
+        valid = pa.py_buffer(np.packbits(present, bitorder="little"))
+        return pa.Array.from_buffers(pa.binary(), len(at), [valid, *found.buffers()[1:]])
+
+    def _any_pieces(self, at: Int64Array, sizes: Int64Array) -> pa.BinaryArray:
         # Arrow copies faster than an index of each byte would: every second of these pieces is a gap.
         borders = np.empty(2 * len(at), np.int32)
         borders[::2] = at
         borders[1::2] = at + np.maximum(sizes, 0)
         buffers = [None, pa.py_buffer(borders), pa.py_buffer(self.buffer)]
         both = pa.Array.from_buffers(pa.binary(), len(borders) - 1, buffers)
-        found = both.take(pa.array(np.arange(0, len(borders), 2, dtype=np.int32)))
-        if present.all():
-            return found
-        valid = pa.py_buffer(np.packbits(present, bitorder="little"))
-        return pa.Array.from_buffers(pa.binary(), len(at), [valid, *found.buffers()[1:]])
+        return both.take(pa.array(np.arange(0, len(borders), 2, dtype=np.int32)))
+
+    def _long_pieces(self, at: Int64Array, sizes: Int64Array) -> pa.BinaryArray:
+        # Of views Arrow adds the sizes up first, and copies once. The prefix in a view is for comparisons only.
+        views = np.zeros(len(at), _VIEW)
+        views["size"] = np.maximum(sizes, 0)
+        views["at"] = at
+        buffers = [None, pa.py_buffer(views), pa.py_buffer(self.buffer)]
+        return pa.Array.from_buffers(pa.binary_view(), len(at), buffers).cast(pa.binary())
 
     def _at(self, at: Int64Array) -> NDArray[np.uint8]:
         return self._octets.take(at, mode="clip")
