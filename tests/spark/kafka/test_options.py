@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from discovery.cluster_double import ClusterDouble
+from discovery.cluster_double import ClusterDouble, Log
 from headrace.connect.errors import ConfigError, TaskFailedError
 from headrace.discovery.enumerator import DataLossPolicy, RecreatedPolicy
 from headrace.discovery.offsets_initializer import (
@@ -188,11 +188,92 @@ def test_where_a_read_ends() -> None:
 def test_e58_an_end_is_named_for_every_partition(given: dict[str, str]) -> None:
     """With Flink the others end where they begin, without a word; Spark refuses it, too."""
     ends = stopping(checked_options(BASE | given))
-    retriever = ClusterOffsetsRetriever(cluster=ClusterDouble(), deadline=Deadline.after(1))
+    cluster = ClusterDouble.of(Log(0, 8), Log(0, 8))
+    retriever = ClusterOffsetsRetriever(cluster=cluster, deadline=Deadline.after(1))
 
     assert {T0: 8} == ends.partition_offsets([T0], retriever)
     with pytest.raises(TaskFailedError, match=r"do not say where t-1 ends\. Name every partition"):
         ends.partition_offsets([T0, T1], retriever)
+
+
+def test_an_end_beyond_the_log_is_an_error_and_not_waited_for() -> None:
+    """An open transaction before it is: its records are in the log."""
+    ends = stopping(options(endingOffsets='{"t":{"0":9,"1":-1}}'))
+
+    for log in (Log(0, 9), Log(0, 12, stable=3)):
+        assert {T0: 9, T1: -1} == ends.partition_offsets([T0, T1], _retriever(log, Log(0, 4)))
+    with pytest.raises(
+        TaskFailedError, match=r"beyond what there is: t-0 to 9, and it ends at 5\."
+    ):
+        ends.partition_offsets([T0, T1], _retriever(Log(0, 5), Log(0, 4)))
+
+
+def _retriever(*logs: Log) -> ClusterOffsetsRetriever:
+    return ClusterOffsetsRetriever(cluster=ClusterDouble.of(*logs), deadline=Deadline.after(1))
+
+
+@pytest.mark.parametrize(
+    ("subscribed", "named", "words"),
+    [
+        ({"subscribe": "t,u"}, "x", "x is not subscribed to"),
+        ({"subscribePattern": "u.*"}, "xu", "xu does not match the pattern as a whole"),
+        ({"assign": '{"x":[1,2]}'}, "x", "x-0 is not assigned"),
+    ],
+)
+@pytest.mark.parametrize(
+    "option",
+    [
+        "startingOffsets",
+        "startingOffsetsByTimestamp",
+        "endingOffsets",
+        "endingOffsetsByTimestamp",
+    ],
+)
+def test_offsets_are_for_what_is_read(
+    subscribed: dict[str, str], named: str, words: str, option: str
+) -> None:
+    """A name that is spelt wrong would not count, and the topic be read from its beginning."""
+    base = {"kafka.bootstrap.servers": "localhost:9092"} | subscribed
+    offsets = f'{{"{named}":{{"0":1}}}}'
+
+    assert f"{option}: {words}" in refusal(base | {option: offsets})
+
+
+@pytest.mark.parametrize(
+    "subscribed", [{"subscribe": "t"}, {"subscribePattern": "t+"}, {"assign": '{"t":[0]}'}]
+)
+def test_offsets_of_what_is_read_are_accepted(subscribed: dict[str, str]) -> None:
+    """Whether it exists is seen later."""
+    base = {"kafka.bootstrap.servers": "localhost:9092"} | subscribed
+
+    assert checked_options(base | {"startingOffsets": '{"t":{"0":1}}'}).starting_offsets
+
+
+@pytest.mark.parametrize(
+    "given", [{"subscribe": "p", "topic": "q"}, {"topic": "q", "subscribe": "p"}]
+)
+def test_two_words_for_one_option_are_both_named(given: dict[str, str]) -> None:
+    """In whichever order Spark hands them over."""
+    base = {"kafka.bootstrap.servers": "localhost:9092"}
+
+    assert "topic: It says the same as subscribe, with" in refusal(base | given)
+
+
+def test_a_pattern_that_is_none_is_the_fault_of_the_option() -> None:
+    """With where it is set."""
+    said = refusal({"kafka.bootstrap.servers": "localhost:9092", "subscribePattern": "o("})
+
+    assert 'The source format("headrace-kafka") has 1 problem' in said
+    assert "subscribePattern: 'o('" in said
+
+
+def test_limits_of_batches_are_warned_about_in_a_read() -> None:
+    """It has no batches."""
+    limited = options(maxOffsetsPerTrigger="5", maxTriggerDelay="1m")
+
+    assert () == limited.warnings(is_bounded=False)
+    [warning] = limited.warnings(is_bounded=True)
+    assert "maxOffsetsPerTrigger and maxTriggerDelay has no effect: spark.read" in warning
 
 
 @pytest.mark.parametrize(
@@ -227,7 +308,7 @@ def test_e58_an_end_is_named_for_every_partition(given: dict[str, str]) -> None:
         ({"kafka.auto.offset.reset": "earliest", "startingOffsets": "latest"}, "no effect here"),
         ({"endingOffsets": "earliest"}, "ending"),
         ({"startingOfsets": "latest"}, "is startingOffsets meant?"),
-        ({"groupIdPrefix": "x"}, "without a consumer group"),
+        ({"groupidprefix": "x"}, "groupIdPrefix: Records are read without a consumer group"),
         ({"bootstrap.servers": "x"}, "kafka.bootstrap.servers"),
         ({"kafka.value.deserializer": "x"}, "Values arrive as bytes"),
         ({"kafka.enable.auto.commit": "true"}, "checkpoint"),
@@ -240,6 +321,7 @@ def test_e58_an_end_is_named_for_every_partition(given: dict[str, str]) -> None:
         ({"maxTriggerDelay": "soon"}, "duration"),
         ({"columns": "key,values"}, "There is no column values"),
         ({"columns": "key", "includeHeaders": "true"}, "leaves headers out"),
+        ({"columns": "key,headers", "includeHeaders": "false"}, "names headers"),
         ({"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "MAGIC"}, "MAGIC"),
         (
             {

@@ -47,10 +47,10 @@ _ALIASES: Final[Mapping[str, str]] = {
 }
 # Options of Spark's own source, and what users may try, that have no meaning here.
 _ELSEWHERE: Final[Mapping[str, str]] = {
-    "groupidprefix": "Records are read without a consumer group; leave it out.",
-    "fetchoffset.numretries": "Requests are retried for kafka.default.api.timeout.ms; set that instead.",
-    "fetchoffset.retryintervalms": "Pauses between retries grow by themselves; leave it out.",
-    "kafkaconsumer.polltimeoutms": "Set kafka.default.api.timeout.ms instead.",
+    "groupIdPrefix": "Records are read without a consumer group; leave it out.",
+    "fetchOffset.numRetries": "Requests are retried for kafka.default.api.timeout.ms; set that instead.",
+    "fetchOffset.retryIntervalMs": "Pauses between retries grow by themselves; leave it out.",
+    "kafkaConsumer.pollTimeoutMs": "Set kafka.default.api.timeout.ms instead.",
     "path": "Topics are named by subscribe, subscribePattern or assign; call load() without a path.",
     "bootstrap.servers": "The option is kafka.bootstrap.servers.",
     "group.id": "The option is kafka.group.id.",
@@ -340,7 +340,19 @@ class KafkaSourceOptions(DiscoveryConfig):
 
     def warnings(self, *, is_bounded: bool) -> tuple[str, ...]:
         """Sentences about options that have no effect."""
-        return (*super().warnings(is_bounded=is_bounded), *without_effect(self.client_settings))
+        return (
+            *super().warnings(is_bounded=is_bounded),
+            *(self._idle_in_a_read() if is_bounded else ()),
+            *without_effect(self.client_settings),
+        )
+
+    def _idle_in_a_read(self) -> Iterator[str]:
+        given = [name for name in _OF_STREAMS if name in self.originals]
+        if given:
+            yield (
+                f"{' and '.join(given)} has no effect: spark.read has no triggers, and reads everything at once. "
+                "readStream with trigger(availableNow=True) reads the same in batches."
+            )
 
     def check(self) -> Iterator[Problem]:
         """See :meth:`~headrace.connect.config.Config.check`."""
@@ -355,14 +367,7 @@ class KafkaSourceOptions(DiscoveryConfig):
             if key in self.client_settings:
                 yield f"kafka.{key}", f"The source sets it itself. {problem}"
         yield from self._wrong_numbers()
-        unknown = [each for each in self.columns if each not in COLUMNS]
-        if unknown:
-            yield "columns", f"There is no column {unknown[0]}; there are {', '.join(COLUMNS)}."
-        if self.include_headers and self.columns and HEADERS not in self.columns:
-            yield (
-                "includeHeaders",
-                "The option columns leaves headers out; add it there, or leave this out.",
-            )
+        yield from self._wrong_columns()
         if self.client_settings.get("isolation.level", _ISOLATION[0]) not in _ISOLATION:
             yield (
                 "kafka.isolation.level",
@@ -373,6 +378,25 @@ class KafkaSourceOptions(DiscoveryConfig):
             if not given.strip().isdecimal() or not 0 < int(given) < _INT32:
                 yield f"kafka.{key}", "It is a whole number, at least 1."
         yield from self._client_problems()
+
+    def _wrong_columns(self) -> Iterator[Problem]:
+        unknown = [each for each in self.columns if each not in COLUMNS]
+        if unknown:
+            yield "columns", f"There is no column {unknown[0]}; there are {', '.join(COLUMNS)}."
+        if self.include_headers and self.columns and HEADERS not in self.columns:
+            yield (
+                "includeHeaders",
+                "The option columns leaves headers out; add it there, or leave this out.",
+            )
+        if (
+            HEADERS in self.columns
+            and "includeHeaders" in self.originals
+            and not self.include_headers
+        ):
+            yield (
+                "includeHeaders",
+                "It is false, and the option columns names headers; leave out one of the two.",
+            )
 
     def _client_problems(self) -> Iterator[Problem]:
         if not self.client_settings.get("bootstrap.servers", "").strip():
@@ -413,6 +437,15 @@ _STARTS: Final = (
     "startingOffsetsByTimestamp",
     "scan.startup.mode",
 )
+# Options that only mean something where there are triggers.
+_OF_STREAMS: Final = (
+    "maxOffsetsPerTrigger",
+    "maxBytesPerTrigger",
+    "maxOffsetsPerPartition",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "commit.offsets.on.checkpoint",
+)
 # Options that only mean something with a mode.
 _FOR_MODES: Final = {
     f"scan.{which}.{what}": (f"scan.{which}.mode", mode)
@@ -448,13 +481,15 @@ def kafka_source_options(given: Mapping[str, str]) -> KafkaSourceOptions:
             continue
         name = _known().get(key.lower())
         if name is None:
-            problems.append((key, _unknown(key)))
+            problems.append(_unknown(key))
             continue
         meant = _ALIASES.get(name, name)
         text = value.replace(";", ",") if name == "topic" else value
         if known.setdefault(meant, text) != text:
+            # Either of the two may have come first.
+            word = next(alias for alias, other in _ALIASES.items() if other == meant)
             problems.append(
-                (name, f"It says the same as {meant}, with another value; leave one out.")
+                (word, f"It says the same as {meant}, with another value; leave one out.")
             )
     problems += _twice(known)
     problems += every_problem(KafkaSourceOptions, known)
@@ -473,12 +508,10 @@ def _twice(known: Mapping[str, str]) -> Iterator[Problem]:
             )
 
 
-def _unknown(key: str) -> str:
-    if key.lower() in _ELSEWHERE:
-        return _ELSEWHERE[key.lower()]
+def _unknown(key: str) -> Problem:
+    for name, advice in _ELSEWHERE.items():
+        if key.lower() == name.lower():
+            return name, advice
     near = difflib.get_close_matches(key.lower(), _known(), n=1)
-    return (
-        f"There is no such option; is {_known()[near[0]]} meant?"
-        if near
-        else "There is no such option."
-    )
+    meant = f"; is {_known()[near[0]]} meant?" if near else "."
+    return key, f"There is no such option{meant}"

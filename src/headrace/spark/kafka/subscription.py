@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar, cast
 
 from headrace.connect.errors import ConfigError, TaskFailedError
+from headrace.discovery.findings import listed
 from headrace.discovery.offsets_initializer import (
     COMMITTED,
     LATEST,
@@ -23,7 +24,12 @@ from headrace.discovery.offsets_initializer import (
     initializer_problems,
 )
 from headrace.discovery.offsets_retriever import PartitionOffsetsRetriever
-from headrace.discovery.subscribers import Subscriber, subscriber
+from headrace.discovery.subscribers import (
+    Subscriber,
+    TopicListSubscriber,
+    TopicPatternSubscriber,
+    subscriber,
+)
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.spark.kafka.data_source import WHERE
 from headrace.spark.kafka.options import ENDS, KafkaSourceOptions, kafka_source_options
@@ -38,7 +44,6 @@ _KEYS: Final = {"starting offsets": "startingOffsets", "stopping offsets": "endi
 _COMMITTED: Final = ("committed", "group-offsets")
 _SPECIFIC: Final = re.compile(r"\s*partition:(\d+)\s*,\s*offset:(\d+)\s*")
 _LEAST: Final = -3
-_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +82,10 @@ class TimestampsByPartition:
 
 
 class SpecifiedEnds(SpecifiedOffsets):
-    """Where a bounded read ends in each partition, one that is not named is an error.
+    """Where a bounded read ends in each partition. One that is not named is an error, and an offset beyond its end is.
 
-    By FLIP-288's rule for starts it would end where the group is, and without a commit at its beginning: nothing would
-    be read of it.
+    By FLIP-288's rule for starts the one would end where the group is, and without a commit at its beginning: nothing
+    would be read of it. The other would be waited for, and nobody may ever write it.
     """
 
     def partition_offsets(
@@ -89,13 +94,23 @@ class SpecifiedEnds(SpecifiedOffsets):
         """See :class:`~headrace.discovery.offsets_initializer.OffsetsInitializer`."""
         unnamed = sorted(place for place in partitions if place not in self.offsets)
         if unnamed:
-            shown = ", ".join(map(str, unnamed[:_SHOWN]))
-            more = f" (and {len(unnamed) - _SHOWN} more)" if len(unnamed) > _SHOWN else ""
             raise TaskFailedError(
-                f"The ending offsets do not say where {shown}{more} ends. Name every partition that is read: -1 is where "
+                f"The ending offsets do not say where {listed(unnamed)} ends. Name every partition that is read: -1 is where "
                 "it ends now, -3 where the group is."
             )
-        return {place: self.offsets[place] for place in partitions}
+        wanted = {place: self.offsets[place] for place in partitions}
+        ends = retriever.high_watermarks([place for place, offset in wanted.items() if offset > 0])
+        beyond = [
+            f"{place} to {wanted[place]}, and it ends at {end}"
+            for place, end in sorted(ends.items())
+            if wanted[place] > end
+        ]
+        if beyond:
+            raise TaskFailedError(
+                f"The ending offsets are beyond what there is: {listed(beyond)}. Name an offset up to there, or -1 for "
+                "where it ends now."
+            )
+        return wanted
 
 
 def checked_options(given: Mapping[str, str]) -> KafkaSourceOptions:
@@ -104,13 +119,39 @@ def checked_options(given: Mapping[str, str]) -> KafkaSourceOptions:
     Raises :class:`~headrace.connect.errors.ConfigError`.
     """
     options = kafka_source_options(given)
-    subscriber_of(options)
+    subscribed = subscriber_of(options)
     start, stop = starting(options), stopping(options)
-    problems = list(initializer_problems(start, stop, group_id=options.group_id))
+    found = initializer_problems(start, stop, group_id=options.group_id)
+    problems = [(_KEYS[what], sentence) for what, sentence in found]
+    for key, by_time, initializer in (
+        ("startingOffsets", "startingOffsetsByTimestamp", start),
+        ("endingOffsets", "endingOffsetsByTimestamp", stop),
+    ):
+        if isinstance(initializer, SpecifiedOffsets):
+            problems += ((key, each) for each in _not_read(subscribed, initializer.offsets))
+        elif isinstance(initializer, TimestampsByPartition):
+            problems += ((by_time, each) for each in _not_read(subscribed, initializer.timestamps))
     if problems:
-        raise ConfigError([(_KEYS[what], sentence) for what, sentence in problems], where=WHERE)
+        raise ConfigError(problems, where=WHERE)
     _refuse_idle_reset(options, start, stop)
     return options
+
+
+def _not_read(subscribed: Subscriber, named: Iterable[TopicPartition]) -> Iterator[str]:
+    """A sentence about what *named* has, and *subscribed* will never have; whether it exists is not known here."""
+    match subscribed:
+        case TopicListSubscriber(topics):
+            wrong = {each.topic for each in named} - {*topics}
+            reason = "is not subscribed to"
+        case TopicPatternSubscriber(pattern):
+            wrong = {each.topic for each in named if not pattern.fullmatch(each.topic)}
+            reason = "does not match the pattern as a whole"
+        case _:
+            assigned = subscribed.subscribed({})
+            wrong = {str(each) for each in named if each not in assigned}
+            reason = "is not assigned"
+    if wrong:
+        yield f"{listed(sorted(wrong))} {reason}; leave it out here, or read it, too."
 
 
 def _refuse_idle_reset(
@@ -154,11 +195,15 @@ def refuse_latest_start(options: KafkaSourceOptions) -> None:
 
 def subscriber_of(options: KafkaSourceOptions) -> Subscriber:
     """What *options* subscribe to. Raises :class:`~headrace.connect.errors.ConfigError`."""
-    return subscriber(
-        topics=options.subscribe,
-        pattern=options.subscribe_pattern,
-        partitions=None if options.assign is None else frozenset(_assigned(options.assign)),
-    )
+    assigned = None if options.assign is None else frozenset(_assigned(options.assign))
+    try:
+        return subscriber(
+            topics=options.subscribe, pattern=options.subscribe_pattern, partitions=assigned
+        )
+    except ConfigError as error:
+        # Which one is wrong: lists and sets of partitions always can be read.
+        problems = [("subscribePattern", sentence) for _, sentence in error.problems]
+        raise ConfigError(problems, where=WHERE) from None
 
 
 def starting(options: KafkaSourceOptions) -> OffsetsInitializer:
