@@ -299,6 +299,32 @@ def test_a_deadline_is_kept() -> None:
     assert time.monotonic() - began < 3
 
 
+class FastClock:
+    """Every look at it is a second later."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        """What it shows now."""
+        self.now += 1
+        return self.now
+
+
+def test_a_server_that_does_not_answer_is_warned_about_before_the_deadline(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Once, with its address and where that is set."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        away = closed.getsockname()
+    client = Cluster(WireSettings(addresses=(away,), client_id="test"))
+
+    with pytest.raises(RetriableError):
+        client.metadata(None, Deadline.after(60, FastClock()))
+
+    [warning] = caplog.messages
+    assert f"{away[0]}:{away[1]} (bootstrap.servers) was not reached" in warning
+
+
 def test_a_wrong_password_says_so_at_once(scripted: ScriptedCluster) -> None:
     """And does not show it."""
     scripted.scripts["SaslHandshake"] = SaslHandshakeResponse(error_code=0, mechanisms=["PLAIN"])

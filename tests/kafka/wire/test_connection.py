@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import select
+import socket
 import ssl
 import struct
+import threading
 import time
 import urllib.error
 from collections.abc import Iterator
@@ -260,6 +262,36 @@ def test_a_mechanism_that_the_broker_does_not_have_is_named() -> None:
         pytest.raises(LoginRefusedError, match="SCRAM-SHA-512, but not PLAIN"),
     ):
         connected(broker, login=LOGIN)
+
+
+def test_a_port_without_logins_says_so() -> None:
+    """Its broker offers no mechanism at all."""
+    refusal = SaslHandshakeResponse(error_code=34, mechanisms=[])
+    with ScriptedBroker(refusal) as broker:
+        host, port = broker.address
+        named = rf"{host}:{port} \(bootstrap\.servers\) takes no login on this port$"
+        with pytest.raises(LoginRefusedError, match=named):
+            connected(broker, login=LOGIN)
+
+
+def test_a_port_without_tls_is_named_with_what_to_check() -> None:
+    """It takes a handshake for a request that is too long, and closes the connection."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def close_it() -> None:
+            accepted, _ = server.accept()
+            accepted.close()
+
+        closing = threading.Thread(target=close_it)
+        closing.start()
+        host, port = server.getsockname()
+        settings = WireSettings(
+            addresses=((host, port),), client_id="test", tls=ssl.create_default_context()
+        )
+        named = rf"{host}:{port} .*did not open a TLS connection.* check security\.protocol$"
+        with pytest.raises(ConnectionError, match=named):
+            WireConnection(host, port, settings, soon())
+        closing.join()
 
 
 def alert(reason: str) -> ssl.SSLError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -32,6 +33,8 @@ from headrace.kafka.wire.connection import (
 from headrace.kafka.wire.error_codes import ErrorCode, Reaction, error_code
 from headrace.kafka.wire.settings import WireSettings
 
+_log = logging.getLogger(__name__)
+
 EARLIEST: Final = -2
 """Instead of a timestamp: the log's start."""
 LATEST: Final = -1
@@ -49,6 +52,8 @@ _COORDINATOR_VERSIONS: Final = (1, 3)
 _COMMITTED_VERSIONS: Final = (1, 9)
 _COMMIT_VERSIONS: Final = (2, 9)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+# Whoever has spelt an address wrong should not have to wait for the deadline to see it.
+_SILENT_SECONDS: Final = 5.0
 # Brokers usually know of a change within a tenth of it.
 _BEFORE_ASKING_AGAIN: Final = 0.5
 # The system sends its first packet again after one and after three seconds.
@@ -281,6 +286,7 @@ class Cluster:
     def _retried(self, doing: str, deadline: Deadline, attempt: Callable[[], _Answer]) -> _Answer:
         """What *attempt* returns; retried while that can help."""
         pause = _FIRST_PAUSE
+        began: float | None = deadline.clock()
         while True:
             try:
                 return attempt()
@@ -296,6 +302,15 @@ class Cluster:
                 reason = str(error) or type(error).__name__
             if deadline.expired:
                 raise RetriableError(f"Kafka did not answer {doing} in time: {reason}.")
+            if began is not None and deadline.clock() - began >= _SILENT_SECONDS:
+                _log.warning(
+                    "Kafka has not answered %s for %.0f s, and is asked again for up to %.0f s: %s.",
+                    doing,
+                    deadline.clock() - began,
+                    deadline.remaining(),
+                    reason,
+                )
+                began = None
             time.sleep(deadline.remaining(pause))
             pause = min(2 * pause, _LONGEST_PAUSE)
 

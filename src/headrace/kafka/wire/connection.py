@@ -77,6 +77,8 @@ class WireConnection:
     def __init__(self, host: str, port: int, settings: WireSettings, deadline: Deadline) -> None:
         self._settings = settings
         self._host = host
+        is_configured = (host, port) in settings.addresses
+        self._broker = f"{host}:{port}{' (bootstrap.servers)' if is_configured else ''}"
         self._numbers = count(1)
         self._versions: dict[int, Versions] = {}
         self._in_flight = deque[tuple[int, Message, int]]()
@@ -89,11 +91,11 @@ class WireConnection:
             self._socket = socket.create_connection((host, port), timeout=max(0.1, limit))
         except OSError as error:
             reason = error.strerror or str(error) or type(error).__name__
-            raise ConnectionError(f"{host}:{port} was not reached ({reason})") from error
+            raise ConnectionError(f"{self._broker} was not reached ({reason})") from error
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if settings.tls is not None:
-                self._socket = settings.tls.wrap_socket(self._socket, server_hostname=host)
+                self._socket = self._encrypted(settings.tls)
             self._learn_versions(deadline)
             self._log_in(deadline)
         except BaseException:
@@ -144,7 +146,7 @@ class WireConnection:
         """As ``receive``; raises ``TimeoutError`` at the deadline."""
         answer = self.receive(deadline)
         if answer is None:
-            raise TimeoutError("the broker did not answer in time")
+            raise TimeoutError(f"{self._broker} did not answer in time")
         return answer
 
     def fileno(self) -> int:
@@ -169,6 +171,17 @@ class WireConnection:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
+    def _encrypted(self, tls: ssl.SSLContext) -> ssl.SSLSocket:
+        try:
+            return tls.wrap_socket(self._socket, server_hostname=self._host)
+        except OSError as error:
+            if unresolvable(error, "", self._settings) is not None:
+                raise
+            raise ConnectionError(
+                f"{self._broker} did not open a TLS connection ({error}), as a port without TLS does not; check "
+                "security.protocol"
+            ) from error
+
     def _learn_versions(self, deadline: Deadline) -> None:
         answer = self._exchange(ApiVersionsRequest(), 0, deadline)
         self._versions = {
@@ -181,7 +194,10 @@ class WireConnection:
         name = login["sasl_mechanism"]
         offered = self._exchange(SaslHandshakeRequest(mechanism=name), 1, deadline)
         if offered.error_code != 0:
-            raise LoginRefusedError(f"it supports {', '.join(offered.mechanisms)}, but not {name}")
+            offers = f"supports {', '.join(offered.mechanisms)}, but not {name}"
+            raise LoginRefusedError(
+                f"{self._broker} {offers if offered.mechanisms else 'takes no login on this port'}"
+            )
         mechanism = get_sasl_mechanism(name)(host=self._host, **login)
         version = self.version(SaslAuthenticateRequest, _LOGIN_VERSIONS)
         lifetime_ms = 0
@@ -216,7 +232,7 @@ class WireConnection:
     def _announced(self) -> int:
         (length,) = _LENGTH.unpack(self._length)
         if length >> 16 == _TLS_ALERT:
-            raise LoginRefusedError("it wants TLS on this port (security.protocol)")
+            raise LoginRefusedError(f"{self._broker} wants TLS on this port")
         if length > self._settings.max_answer_bytes:
             raise AnswerTooLargeError(
                 f"a broker announced an answer of {length} bytes, and receive.message.max.bytes is "
@@ -232,7 +248,9 @@ class WireConnection:
             self._socket.settimeout(_time_left(deadline))
             received = self._socket.recv_into(buffer[self._received :])
             if received == 0:
-                raise ConnectionResetError(f"the broker has closed the connection{self._hint()}")
+                raise ConnectionResetError(
+                    f"{self._broker} has closed the connection{self._hint()}"
+                )
             self._received += received
 
     def _hint(self) -> str:
