@@ -123,9 +123,21 @@ def test_e18_an_unspecified_partition_without_a_commit_is_reset(
     assert {T0: 10, T1: start} == starts
 
 
+def test_e18_a_reset_says_that_nothing_was_specified_or_committed():
+    """There may be no group at all."""
+    starting = SpecifiedOffsets({T0: 10}, TO_EARLIEST)
+    source = Source(ClusterDouble.of(Log(0, 15), Log(20, 50)), starting=starting, group_id=None)
+
+    (finding,) = source.discover().findings
+
+    assert "neither a specified nor a committed offset: 1 starts at 20" in finding.sentence
+
+
 def test_e18_an_unspecified_partition_without_a_commit_is_an_error_without_a_strategy():
     """It names the partition."""
-    with pytest.raises(TaskFailedError, match="No offset is committed for t-1,"):
+    with pytest.raises(
+        TaskFailedError, match=r"No offset is committed for t-1, .* set auto\.offset\.reset"
+    ):
         first(SpecifiedOffsets({T0: 10}, TO_NONE), Log(0, 15), Log(20, 50))
 
 

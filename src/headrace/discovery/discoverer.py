@@ -353,7 +353,7 @@ def _resets(resets: Collection[Reset]) -> Iterator[Finding]:
     yield from findings_by_topic(
         Change.RESET,
         {each.place: f" starts at {each.start}" for each in resets if each.wanted is None},
-        "without a committed offset",
+        "with neither a specified nor a committed offset",
     )
     yield from findings_by_topic(
         Change.RESET,

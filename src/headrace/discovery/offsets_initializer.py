@@ -313,11 +313,11 @@ def _replacements(
     uncommitted = sorted(place for place, offset in outside.items() if offset is None)
     if uncommitted:
         raise TaskFailedError(
-            f"No offset is committed for {listed(uncommitted)}, and the reset strategy is none. Commit one, or choose "
-            "earliest or latest."
+            f"No offset is committed for {listed(uncommitted)}, and the reset strategy is none. Commit one, or set "
+            "auto.offset.reset to earliest or latest."
         )
     places = [f"{place} at {offset}" for place, offset in sorted(outside.items())]
     raise TaskFailedError(
         f"An offset to start at is not in its log, and the reset strategy is none: {listed(places)}. Correct the offset, or "
-        "choose earliest or latest."
+        "set auto.offset.reset to earliest or latest."
     )

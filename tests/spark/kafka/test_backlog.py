@@ -772,12 +772,18 @@ def test_a_failed_commit_is_made_up_for_also_when_nothing_new_comes(
     assert [{T0: 9}, {T0: 9}] == asked
 
 
-def test_a_checkpoint_of_another_source_is_refused_with_a_sentence():
-    """Spark's own source writes offsets of another form."""
-    query = Query(ClusterDouble.of(Log(0, 9)))
-    query.ends, query.committed = [json.dumps({"t": {"0": 5}})], 1
+def test_a_checkpoint_of_sparks_own_source_is_told_from_a_damaged_one():
+    """With what is to be done: its offsets are a start for another query."""
+    query = Query(ClusterDouble.of(Log(0, 5)))
+    query.ends, query.committed = ['{"t":{"0":3,"1":7}}'], 1
 
-    with pytest.raises(TaskFailedError, match="cannot be read"):
+    with pytest.raises(TaskFailedError, match=r'startingOffsets to .*: \{"t":\{"0":3,"1":7\}\}$'):
+        query.trigger()
+    query.ends = [json.dumps({"t": dict.fromkeys(map(str, range(1000)), 3)})]
+    with pytest.raises(TaskFailedError, match=r"file offsets/N, .* in its commits$"):
+        query.trigger()
+    query.ends = ['{"t":{"0":"3"}}']
+    with pytest.raises(TaskFailedError, match="stored state of the partition discovery"):
         query.trigger()
 
 

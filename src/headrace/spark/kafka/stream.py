@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -17,7 +18,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from headrace.connect.errors import ConnectError
+from headrace.connect.errors import ConnectError, TaskFailedError
 from headrace.discovery.state import EnumeratorState, Status
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
@@ -34,6 +35,8 @@ _UNLIMITED: Final = 2**63 - 1
 # A batch does not wait longer for what only tools look at.
 _COMMIT_SECONDS: Final = 5.0
 _COMMIT_PAUSE_SECONDS: Final = 30.0
+# Characters of another source's offset that an error repeats.
+_SHOWN: Final = 2_000
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -78,7 +81,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Where the next batch ends; *start* itself when there is nothing to read."""
-        before = EnumeratorState.from_document(start)
+        before = _state(start)
         # The last batch is done when Spark asks for the next one, and for a while or for ever there may be none.
         self._commit(before)
         is_limited = not isinstance(limit, ReadAllAvailable)
@@ -92,7 +95,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a batch. Asks no broker."""
         planned = tasks(
-            ranges(EnumeratorState.from_document(start), EnumeratorState.from_document(end)),
+            ranges(_state(start), _state(end)),
             at_least=self._options.min_partitions,
             most_records=self._options.max_records_per_partition,
         )
@@ -104,7 +107,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: dict[str, Any]) -> None:
         """Spark says so when it plans the batch after the one that ends with *end*."""
-        self._commit(EnumeratorState.from_document(end))
+        self._commit(_state(end))
 
     def stop(self) -> None:
         """Close the connections."""
@@ -144,3 +147,26 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 _log.warning("%s", each)
             self._backlog = backlog_of(self._options)
         return self._backlog
+
+
+def _state(offset: dict[str, Any]) -> EnumeratorState:
+    """The state that *offset* of a checkpoint is. Raises :class:`~headrace.connect.errors.TaskFailedError` for another source's."""
+    if offset and all(_is_sparks(each) for each in offset.values()):
+        text = json.dumps(offset, separators=(",", ":"))
+        if len(text) > _SHOWN:
+            text = (
+                "the source's line in its file offsets/N, where N is the newest file in its commits"
+            )
+        raise TaskFailedError(
+            "The checkpoint is one of Spark's own Kafka source, which this source cannot continue. Start the query with a "
+            f"new checkpoint, and set startingOffsets to where that one is: {text}"
+        )
+    return EnumeratorState.from_document(offset)
+
+
+def _is_sparks(numbers: object) -> bool:
+    """Whether these are the offsets of a topic as Spark's own source writes them: ``{"0": 23}``."""
+    if not isinstance(numbers, dict):
+        return False
+    entries = cast("dict[str, object]", numbers)
+    return all(key.isdecimal() and type(value) is int for key, value in entries.items())
