@@ -259,6 +259,15 @@ def test_two_words_for_one_option_are_both_named(given: dict[str, str]) -> None:
     assert "topic: It says the same as subscribe, with" in refusal(base | given)
 
 
+def test_a_table_of_a_catalog_is_refused_with_what_to_do_instead() -> None:
+    """Spark hands its properties over, each option twice: that is one problem, and not one for each of them."""
+    table = {f"option.{key}": value for key, value in BASE.items()}
+    said = refusal(BASE | table | {"provider": "headrace-kafka", "owner": "me", "path": "/kt"})
+
+    assert "1 problem" in said
+    assert "CREATE TEMPORARY VIEW" in said
+
+
 def test_a_pattern_that_is_none_is_the_fault_of_the_option() -> None:
     """With where it is set."""
     said = refusal({"kafka.bootstrap.servers": "localhost:9092", "subscribePattern": "o("})
@@ -273,7 +282,7 @@ def test_limits_of_batches_are_warned_about_in_a_read() -> None:
 
     assert () == limited.warnings(is_bounded=False)
     [warning] = limited.warnings(is_bounded=True)
-    assert "maxOffsetsPerTrigger and maxTriggerDelay has no effect: spark.read" in warning
+    assert "maxOffsetsPerTrigger and maxTriggerDelay have no effect: spark.read" in warning
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,10 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "bootstrap.servers": "The option is kafka.bootstrap.servers.",
     "group.id": "The option is kafka.group.id.",
 }
+_NO_TABLE: Final = (
+    "The topics cannot be a table of a catalog. Make a temporary view: CREATE TEMPORARY VIEW … USING `headrace-kafka` "
+    "OPTIONS (…), or load().createOrReplaceTempView(…)."
+)
 _ISOLATION: Final = ("read_committed", "read_uncommitted")
 _INT32: Final = 2**31
 
@@ -348,9 +352,10 @@ class KafkaSourceOptions(DiscoveryConfig):
 
     def _idle_in_a_read(self) -> Iterator[str]:
         given = [name for name in _OF_STREAMS if name in self.originals]
+        verb = "has" if len(given) == 1 else "have"
         if given:
             yield (
-                f"{' and '.join(given)} has no effect: spark.read has no triggers, and reads everything at once. "
+                f"{' and '.join(given)} {verb} no effect: spark.read has no triggers, and reads everything at once. "
                 "readStream with trigger(availableNow=True) reads the same in batches."
             )
 
@@ -474,6 +479,9 @@ def kafka_source_options(given: Mapping[str, str]) -> KafkaSourceOptions:
     Raises :class:`~headrace.connect.errors.ConfigError` with every problem; values of client settings, which may be
     secret, are in none of its messages.
     """
+    # An option of a table of Spark's catalog comes with this prefix, too, and only there.
+    if any(key.lower().startswith("option.") for key in given):
+        raise ConfigError([("CREATE TABLE", _NO_TABLE)], where=WHERE)
     known, problems = dict[str, str](), list[Problem]()
     for key, value in given.items():
         if key.lower().startswith(PREFIXES):
