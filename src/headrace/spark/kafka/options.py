@@ -56,7 +56,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "group.id": "The option is kafka.group.id.",
 }
 _NO_TABLE: Final = (
-    "The topics cannot be a table of a catalog. Make a temporary view: CREATE TEMPORARY VIEW … USING `headrace-kafka` "
+    "Spark hands the options of a table of its catalog to no query. Make a temporary view: CREATE TEMPORARY VIEW … USING `headrace-kafka` "
     "OPTIONS (…), or load().createOrReplaceTempView(…)."
 )
 _ISOLATION: Final = ("read_committed", "read_uncommitted")
