@@ -147,7 +147,7 @@ def test_offsets_are_in_the_state_file_when_no_topic_is_named(
     life = Life(bootstrap, tmp_path)
     life.worker["exactly.once.source.support"] = "disabled"
     name = life.add(PLANNED, reading(f"{life.name}-0", 5))
-    life.run_once()
+    assert {} == life.run_once()
     assert not checked_worker(life.worker_props()).exactly_once
 
     storage = SqliteStorage(tmp_path / "state.db")
