@@ -140,7 +140,7 @@ class PartitionDiscoverer:
             return True
         pauses = [self._interval] if self._interval is not None else []
         is_failing = self._counters.consecutive_failures > 0
-        is_wanted = enumerator.has_unresolved() or self._is_owed
+        is_wanted = enumerator.unresolved() or self._is_owed
         if is_wanted and not (is_failing and pauses):
             pauses.append(_RETRY_SECONDS)
         if not pauses:
@@ -149,7 +149,7 @@ class PartitionDiscoverer:
 
     def is_complete(self, enumerator: PartitionEnumerator) -> bool:
         """Whether no other partition will ever be found: a bounded source ends when those that it has are read."""
-        if self._interval is not None or enumerator.has_unresolved() or self._is_owed:
+        if self._interval is not None or enumerator.unresolved() or self._is_owed:
             return False
         return enumerator.initial_discovery_finished
 

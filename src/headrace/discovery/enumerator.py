@@ -115,12 +115,13 @@ class PartitionEnumerator:
         """All that are known, removed ones included; a view."""
         return MappingProxyType(self._partitions)
 
-    def has_unresolved(self) -> bool:
-        """Whether the offsets of partitions are yet to be looked up, such as those without a leader."""
-        return any(
-            one.kind is not None and one.status is Status.UNASSIGNED
-            for one in self._partitions.values()
-        )
+    def unresolved(self) -> list[TopicPartition]:
+        """Those whose offsets are yet to be looked up, such as those without a leader, in no order."""
+        return [
+            place
+            for place, one in self._partitions.items()
+            if one.kind is not None and one.status is Status.UNASSIGNED
+        ]
 
     def known_topics(self) -> frozenset[str]:
         """The topics of the partitions that are known and not removed."""

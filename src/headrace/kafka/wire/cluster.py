@@ -456,7 +456,7 @@ class Cluster:
                     self._drop(address)
                     failure = error
         except BaseException:
-            # An answer that nobody waits for would be taken for that to the next request.
+            # An answer that no one waits for would be taken for that to the next request.
             for address in asked:
                 self._drop(address)
             raise

@@ -612,7 +612,7 @@ class Fetcher:
 
 @dataclass(slots=True, eq=False)
 class _Range:
-    """A range and how far it was fetched; *leader* is ``None`` while nobody is asked for it."""
+    """A range and how far it was fetched; *leader* is ``None`` while no one is asked for it."""
 
     place: TopicPartition
     topic_id: UUID | None

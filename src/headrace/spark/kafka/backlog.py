@@ -13,10 +13,8 @@ from typing import Any, Final
 from headrace.connect.errors import RetriableError
 from headrace.discovery.discoverer import Discovery, PartitionDiscoverer
 from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator
-from headrace.discovery.offsets_initializer import (
-    Offsets,
-)
 from headrace.discovery.offsets_retriever import (
+    Offsets,
     PartitionOffsetsRetriever,
     PartitionsUnavailableError,
 )
@@ -28,7 +26,7 @@ from headrace.spark.kafka.options import KafkaSourceOptions
 from headrace.spark.kafka.planning import limited
 from headrace.spark.kafka.reading import lost
 from headrace.spark.kafka.record_sizes import RecordSizes, sampled
-from headrace.spark.kafka.subscription import subscriber_of
+from headrace.spark.kafka.subscription import policies_of
 
 _log = logging.getLogger(__name__)
 
@@ -222,7 +220,7 @@ def backlog_of(options: KafkaSourceOptions) -> Backlog:
         options,
         discoverer_of(options, is_bounded=False),
         functools.partial(offsets_of, options),
-        options.policies(subscriber_of(options).growth),
+        policies_of(options),
         sizes=RecordSizes(functools.partial(sampled, options)),
     )
 
@@ -259,10 +257,9 @@ def _missing(
     failure: RetriableError | None,
 ) -> str | None:
     """A sentence about what is not known of what there is; ``None`` if everything is."""
-    unresolved = [at for at, one in enumerator.partitions.items() if one.kind is not None]
     if failure is not None:
         return f"Discovery failed: {failure}"
-    if enumerator.has_unresolved():
+    if unresolved := enumerator.unresolved():
         return f"The partition {min(unresolved)} has no leader."
     if without_end:
         return f"The brokers do not say where {min(without_end)} ends now."

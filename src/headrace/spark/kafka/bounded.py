@@ -16,9 +16,9 @@ from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator
 from headrace.kafka.deadline import Deadline
 from headrace.spark.kafka.discovering import discoverer_of
 from headrace.spark.kafka.options import KafkaSourceOptions
-from headrace.spark.kafka.planning import OffsetRange, tasks
-from headrace.spark.kafka.reading import KafkaInputPartition, RangeReader
-from headrace.spark.kafka.subscription import refuse_latest_start, subscriber_of
+from headrace.spark.kafka.planning import OffsetRange
+from headrace.spark.kafka.reading import RangeReader, input_partitions
+from headrace.spark.kafka.subscription import policies_of, refuse_latest_start
 
 _log = logging.getLogger(__name__)
 
@@ -43,15 +43,10 @@ class KafkaReader(DataSourceReader):
         options = self._options
         for each in options.warnings(is_bounded=True):
             _log.warning("%s", each)
-        policies = options.policies(subscriber_of(options).growth)
         discoverer = discoverer_of(options, is_bounded=True)
-        found = bounded_ranges(discoverer, policies, Deadline.after(options.timeout_seconds))
-        planned = tasks(
-            found,
-            at_least=options.min_partitions,
-            most_records=options.max_records_per_partition,
-        )
-        return [KafkaInputPartition(each) for each in planned]
+        deadline = Deadline.after(options.timeout_seconds)
+        found = bounded_ranges(discoverer, policies_of(options), deadline)
+        return input_partitions(found, options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The records of one task; runs on an executor."""
@@ -69,12 +64,12 @@ def bounded_ranges(
     enumerator = PartitionEnumerator(policies=policies)
     while True:
         discoverer.discover(enumerator, deadline)
-        if not enumerator.has_unresolved():
+        unresolved = enumerator.unresolved()
+        if not unresolved:
             break
         if deadline.expired:
-            place = min(at for at, one in enumerator.partitions.items() if one.kind is not None)
             raise RetriableError(
-                f"The partition {place} has no leader, and a read without it would be incomplete. Check the brokers."
+                f"The partition {min(unresolved)} has no leader, and a read without it would be incomplete. Check the brokers."
             )
         time.sleep(deadline.remaining(_PAUSE_SECONDS))
     return [

@@ -38,7 +38,7 @@ def fetching(
 ) -> Generator[Fetcher]:
     """Fetches *ranges* on connections that stay open for the next task; not after an error of which nothing is known.
 
-    Nobody else has the fetcher meanwhile: a task that was given up, and whose generator is closed some time later, harms
+    No one else has the fetcher meanwhile: a task that was given up, and whose generator is closed some time later, harms
     no other one.
     """
     key = _key(options), settings or options.fetch_settings

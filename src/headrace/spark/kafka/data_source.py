@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 FORMAT: Final = "headrace-kafka"
 WHERE: Final = f'The source format("{FORMAT}")'
 
-_TYPES: Final = {
+HEADERS: Final = "headers"
+TYPES: Final = {
     "key": "binary",
     "value": "binary",
     "topic": "string",
@@ -26,8 +27,9 @@ _TYPES: Final = {
     "offset": "bigint",
     "timestamp": "timestamp",
     "timestampType": "int",
-    "headers": "array<struct<key: string, value: binary>>",
+    HEADERS: "array<struct<key: string, value: binary>>",
 }
+"""The columns of the source, in order, with Spark's types; headers only where they are asked for."""
 
 
 class KafkaDataSource(DataSource):
@@ -54,7 +56,7 @@ class KafkaDataSource(DataSource):
 
     def schema(self) -> str:
         """The columns, fixed by the options ``columns`` and ``includeHeaders``."""
-        return ", ".join(f"{name} {_TYPES[name]}" for name in self._checked.read_columns)
+        return ", ".join(f"{name} {TYPES[name]}" for name in self._checked.read_columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """For ``spark.read``: up to where the options say, by default where the topics end now."""
@@ -72,7 +74,7 @@ class KafkaDataSource(DataSource):
 
     def _refuse_other(self, schema: StructType) -> None:
         given = [(each.name, each.dataType.simpleString()) for each in schema.fields]
-        own = [(name, _TYPES[name].replace(" ", "")) for name in self._checked.read_columns]
+        own = [(name, TYPES[name].replace(" ", "")) for name in self._checked.read_columns]
         if given != own:
             raise ConfigError(
                 [

@@ -23,19 +23,9 @@ from headrace.kafka.wire.cluster import IsolationLevel
 from headrace.kafka.wire.fetcher import FetchSettings
 from headrace.kafka.wire.settings import wire_settings
 from headrace.spark.kafka.client_settings import NUMBERS, OWNED, without_effect
-from headrace.spark.kafka.data_source import WHERE
+from headrace.spark.kafka.data_source import HEADERS, TYPES, WHERE
 
-HEADERS: Final = "headers"
-COLUMNS: Final = (
-    "key",
-    "value",
-    "topic",
-    "partition",
-    "offset",
-    "timestamp",
-    "timestampType",
-    HEADERS,
-)
+COLUMNS: Final = tuple(TYPES)
 
 PREFIXES: Final = ("kafka.", "properties.")
 """What settings of the Kafka client begin with: Spark's word, and Flink's."""

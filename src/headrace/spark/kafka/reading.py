@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,9 +27,10 @@ from headrace.kafka.wire.fetcher import (
     TopicRecreatedError,
 )
 from headrace.spark.kafka.connection import fetching
-from headrace.spark.kafka.options import HEADERS, KafkaSourceOptions
-from headrace.spark.kafka.planning import OffsetRange
-from headrace.spark.kafka.subscription import subscriber_of
+from headrace.spark.kafka.data_source import HEADERS
+from headrace.spark.kafka.options import KafkaSourceOptions
+from headrace.spark.kafka.planning import OffsetRange, tasks
+from headrace.spark.kafka.subscription import policies_of
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +47,18 @@ class KafkaInputPartition(InputPartition):
     def __init__(self, ranges: tuple[OffsetRange, ...]) -> None:
         super().__init__(ranges)
         self.ranges = ranges
+
+
+def input_partitions(
+    ranges: Sequence[OffsetRange], options: KafkaSourceOptions
+) -> list[InputPartition]:
+    """The Spark tasks that read *ranges*."""
+    planned = tasks(
+        ranges,
+        at_least=options.min_partitions,
+        most_records=options.max_records_per_partition,
+    )
+    return [KafkaInputPartition(each) for each in planned]
 
 
 class DataLossError(TaskFailedError):
@@ -84,7 +97,7 @@ class RangeReader:
 
     def _records(self, ranges: Sequence[OffsetRange]) -> Iterator[pa.RecordBatch]:
         options = self.options
-        how = options.decoding
+        how, names = options.decoding, options.read_columns
         wanted = {each.place: each for each in ranges}
         with fetching(options, [_fetched(each) for each in ranges]) as fetcher:
             throttled_before = fetcher.throttled_ms
@@ -99,7 +112,7 @@ class RangeReader:
                     how=how,
                 )
                 for batch in records:
-                    yield _columns(batch, answer.place, options.read_columns)
+                    yield _columns(batch, answer.place, names)
             throttled_ms = fetcher.throttled_ms - throttled_before
             if throttled_ms:
                 _log.warning("Brokers have throttled a task for %d ms, by quota.", throttled_ms)
@@ -121,7 +134,7 @@ class RangeReader:
     def _lost(self, wanted: OffsetRange, error: TaskFailedError, fetcher: Fetcher) -> None:
         """Report by policy what is gone of *wanted*, and continue after it if there is anything."""
         options = self.options
-        policies = options.policies(subscriber_of(options).growth)
+        policies = policies_of(options)
         left = wanted._replace(start=fetcher.positions.get(wanted.place, wanted.start))
         resumes, fails = left.end, options.fail_on_data_loss
         if isinstance(error, TopicRecreatedError):
@@ -157,41 +170,40 @@ def _unanswered(fetcher: Fetcher, seconds: float) -> str:
 
 
 def _columns(
-    records: pa.RecordBatch, place: TopicPartition, names: Sequence[str]
+    records: pa.RecordBatch, place: TopicPartition, names: tuple[str, ...]
 ) -> pa.RecordBatch:
-    made = [_COLUMNS[name](records, place) for name in names]
-    return pa.RecordBatch.from_arrays(made, schema=_schema(tuple(names)))
+    made = [_COLUMNS[name].made(records, place) for name in names]
+    return pa.RecordBatch.from_arrays(made, schema=_schema(names))
+
+
+@functools.cache
+def _schema(names: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([(name, _COLUMNS[name].type) for name in names])
 
 
 def _timestamp(records: pa.RecordBatch, _: TopicPartition) -> pa.Array:
     return pc.multiply(records["timestamp"], _MICROSECONDS).cast(_TIMESTAMP)
 
 
-# Each column of the source: from the decoded records and where they come from.
-_COLUMNS: Final[dict[str, Any]] = {
-    "key": lambda records, _: records["key"],
-    "value": lambda records, _: records["value"],
-    "topic": lambda records, place: pa.repeat(place.topic, len(records)),
-    "partition": lambda records, place: pa.repeat(
-        pa.scalar(place.partition, pa.int32()), len(records)
+class _Column(NamedTuple):
+    """A column of the source: its type, and how it is made of decoded records and where they come from."""
+
+    type: pa.DataType
+    made: Callable[[pa.RecordBatch, TopicPartition], pa.Array]
+
+
+_COLUMNS: Final = {
+    "key": _Column(pa.binary(), lambda records, _: records["key"]),
+    "value": _Column(pa.binary(), lambda records, _: records["value"]),
+    "topic": _Column(pa.string(), lambda records, place: pa.repeat(place.topic, len(records))),
+    "partition": _Column(
+        pa.int32(),
+        lambda records, place: pa.repeat(pa.scalar(place.partition, pa.int32()), len(records)),
     ),
-    "offset": lambda records, _: records["offset"],
-    "timestamp": _timestamp,
-    "timestampType": lambda records, _: records["timestamp_type"].cast(pa.int32()),
-    HEADERS: lambda records, _: records["headers"].cast(_HEADERS),
+    "offset": _Column(pa.int64(), lambda records, _: records["offset"]),
+    "timestamp": _Column(_TIMESTAMP, _timestamp),
+    "timestampType": _Column(
+        pa.int32(), lambda records, _: records["timestamp_type"].cast(pa.int32())
+    ),
+    HEADERS: _Column(_HEADERS, lambda records, _: records["headers"].cast(_HEADERS)),
 }
-_TYPES: Final = {
-    "key": pa.binary(),
-    "value": pa.binary(),
-    "topic": pa.string(),
-    "partition": pa.int32(),
-    "offset": pa.int64(),
-    "timestamp": _TIMESTAMP,
-    "timestampType": pa.int32(),
-    HEADERS: _HEADERS,
-}
-
-
-@functools.cache
-def _schema(names: tuple[str, ...]) -> pa.Schema:
-    return pa.schema([(name, _TYPES[name]) for name in names])

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from headrace.connect.errors import RetriableError
-from headrace.discovery.offsets_initializer import Offsets
+from headrace.discovery.offsets_retriever import Offsets
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.fetcher import LOST, FetchRange

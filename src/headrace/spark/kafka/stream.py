@@ -25,8 +25,8 @@ from headrace.kafka.topic_partition import TopicPartition
 from headrace.spark.kafka.backlog import Backlog, backlog_of
 from headrace.spark.kafka.connection import connected
 from headrace.spark.kafka.options import KafkaSourceOptions
-from headrace.spark.kafka.planning import ranges, tasks
-from headrace.spark.kafka.reading import KafkaInputPartition, RangeReader
+from headrace.spark.kafka.planning import ranges
+from headrace.spark.kafka.reading import RangeReader, input_partitions
 from headrace.spark.kafka.subscription import refuse_ends
 
 _log = logging.getLogger(__name__)
@@ -94,12 +94,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a batch. Asks no broker."""
-        planned = tasks(
-            ranges(_state(start), _state(end)),
-            at_least=self._options.min_partitions,
-            most_records=self._options.max_records_per_partition,
-        )
-        return [KafkaInputPartition(each) for each in planned]
+        return input_partitions(ranges(_state(start), _state(end)), self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The records of one task; runs on an executor."""

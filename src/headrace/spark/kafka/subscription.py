@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar, cast
 
 from headrace.connect.errors import ConfigError, TaskFailedError
+from headrace.discovery.enumerator import DiscoveryPolicies
 from headrace.discovery.findings import listed
 from headrace.discovery.offsets_initializer import (
     COMMITTED,
@@ -17,13 +18,12 @@ from headrace.discovery.offsets_initializer import (
     EarliestOffsets,
     LatestOffsets,
     OffsetResetStrategy,
-    Offsets,
     OffsetsInitializer,
     SpecifiedOffsets,
     TimestampOffsets,
     initializer_problems,
 )
-from headrace.discovery.offsets_retriever import PartitionOffsetsRetriever
+from headrace.discovery.offsets_retriever import Offsets, PartitionOffsetsRetriever
 from headrace.discovery.subscribers import (
     Subscriber,
     TopicListSubscriber,
@@ -85,7 +85,7 @@ class SpecifiedEnds(SpecifiedOffsets):
     """Where a bounded read ends in each partition. One that is not named is an error, and an offset beyond its end is.
 
     By FLIP-288's rule for starts the one would end where the group is, and without a commit at its beginning: nothing
-    would be read of it. The other would be waited for, and nobody may ever write it.
+    would be read of it. The other would be waited for, and no one may ever write it.
     """
 
     def partition_offsets(
@@ -204,6 +204,11 @@ def subscriber_of(options: KafkaSourceOptions) -> Subscriber:
         # Which one is wrong: lists and sets of partitions always can be read.
         problems = [("subscribePattern", sentence) for _, sentence in error.problems]
         raise ConfigError(problems, where=WHERE) from None
+
+
+def policies_of(options: KafkaSourceOptions) -> DiscoveryPolicies:
+    """What to do about losses in what *options* subscribe to."""
+    return options.policies(subscriber_of(options).growth)
 
 
 def starting(options: KafkaSourceOptions) -> OffsetsInitializer:
