@@ -9,6 +9,7 @@ import pytest
 
 from discovery.cluster_double import T0, T1, T2, ClusterDouble, Log, Source
 from headrace.connect.errors import RetriableError, TaskFailedError
+from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator, RecreatedPolicy
 from headrace.discovery.listing import Listing
 from headrace.discovery.offsets_initializer import EarliestOffsets, LatestOffsets
@@ -49,7 +50,8 @@ def test_e40_a_later_discovery_that_fails_is_borne(caplog: pytest.LogCaptureFixt
     assert (AWAY, before) == (failed.failure, source.enumerator.snapshot())
     assert (2, 1, 1) == (counters.discoveries, counters.failed, counters.consecutive_failures)
     assert 0 == source.discoverer.counters.consecutive_failures
-    (warning,) = (each.getMessage() for each in caplog.records if each.levelno == logging.WARNING)
+    own = [each for each in caplog.records if each.name == PartitionDiscoverer.__module__]
+    (warning,) = (each.getMessage() for each in own if each.levelno == logging.WARNING)
     assert "1 of at most 12 times in a row; known ones are read on. No broker answered" in warning
 
 
