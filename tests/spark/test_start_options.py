@@ -346,7 +346,10 @@ def made_archive(cache_of_tests: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def installed() -> set[tuple[Path, int, int]]:
-    """The files of PySpark and of Java, but for what Python compiles, with their sizes and times."""
+    """The files of PySpark and of Java, but for what Python compiles, with their sizes and times.
+
+    Workers of a local-cluster, which tests beside these may start, write into the folder ``work``.
+    """
     spark = find_spec("pyspark")
     assert spark is not None
     assert spark.origin is not None
@@ -354,7 +357,9 @@ def installed() -> set[tuple[Path, int, int]]:
         (file, file.stat().st_size, file.stat().st_mtime_ns)
         for home in (Path(spark.origin).parent, find_java().executable.parent.parent)
         for file in home.rglob("*")
-        if file.is_file() and file.parent.name != "__pycache__"
+        if file.is_file()
+        and file.parent.name != "__pycache__"
+        and file.relative_to(home).parts[0] != "work"
     }
 
 
