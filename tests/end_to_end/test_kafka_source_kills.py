@@ -311,9 +311,9 @@ def kill_broker(broker: Broker) -> Callable[[random.Random], None]:
 def cases() -> Iterator[object]:
     """What is killed, round after round; thirty and more in all."""
     plans = {
-        "worker": ("local[3]", ["worker"] * 5, 3),
+        "worker": ("local[3]", ["worker"] * 7, 2),
         "broker": ("local[3]", ["broker", "worker", "broker"], 3),
-        "driver": ("local[3]", ["driver", "driver"], 4),
+        "driver": ("local[3]", ["driver", "driver"], 3),
         "executor": ("local-cluster[2,1,1024]", ["executor", "worker", "executor"], 3),
     }
     for name, (master, kills, seeds) in plans.items():
