@@ -312,9 +312,9 @@ def cases() -> Iterator[object]:
     """What is killed, round after round; thirty and more in all."""
     plans = {
         "worker": ("local[3]", ["worker"] * 7, 2),
-        "broker": ("local[3]", ["broker", "worker", "broker"], 3),
-        "driver": ("local[3]", ["driver", "driver"], 3),
-        "executor": ("local-cluster[2,1,1024]", ["executor", "worker", "executor"], 3),
+        "broker": ("local[3]", ["broker", "worker", "broker", "broker"], 2),
+        "driver": ("local[3]", ["driver", "driver"], 2),
+        "executor": ("local-cluster[2,1,1024]", ["executor", "worker", "executor", "executor"], 2),
     }
     for name, (master, kills, seeds) in plans.items():
         for seed in range(seeds):

@@ -212,13 +212,13 @@ def test_a_late_failure_fails_the_task(
 
 
 def test_an_idempotent_failure_is_reported_until_the_sender_is_closed(
-    open_sender: Opening, new_topic: str
+    open_sender: Opening, new_topic: str, compacted_topic: str
 ) -> None:
     """Without a transaction the record is gone, so nothing after it may pass for complete."""
     sender = open_sender()
     sender.send(records(new_topic, b"1"))
     sender.flush()
-    sender.send(records("no such/topic", b"1"))
+    sender.send(records(compacted_topic, b"without a key"))
     for _ in range(2):
         with pytest.raises(TaskFailedError):
             sender.flush()

@@ -27,7 +27,7 @@ from headrace.kafka.batches.headers import (
     with_records,
 )
 from headrace.kafka.batches.messages import MessageReader
-from headrace.kafka.batches.records import RECORDS, RECORDS_WITH_HEADERS, Records, Span
+from headrace.kafka.batches.records import RECORDS, RECORDS_WITH_HEADERS, Records, Span, found_span
 from headrace.kafka.topic_partition import TopicPartition
 
 # Columns of so many rows fit into a processor's cache.
@@ -157,8 +157,9 @@ def _in_place(
     """The records of several batches at a time, where they are."""
     spans: list[Span] = []
     for header in headers:
-        spans.append(Span(header, header.position + HEADER_BYTES, header.end))
-        if header.end - spans[0].begins >= how.group_bytes:
+        begin = header.position + HEADER_BYTES
+        spans.append(found_span(octets, header, place, begin=begin, end=header.end))
+        if header.end - spans[0].header.position >= how.group_bytes:
             yield Records(octets, spans, place)
             spans = []
     if spans:
@@ -182,10 +183,10 @@ def _decompressed(
                 yield Records(buffer, spans, place)
             with _corrupt_where_wrong(header, place):
                 alone = decompressed(header.compression, records, how.max_batch_bytes)
-            yield Records(alone, [Span(header, 0, len(alone))], place)
+            yield Records(alone, [found_span(alone, header, place, begin=0, end=len(alone))], place)
             spans, used = [], 0
             continue
-        spans.append(Span(header, used, used + size))
+        spans.append(found_span(buffer, header, place, begin=used, end=used + size))
         used += size
         if used >= how.group_bytes:
             yield Records(buffer, spans, place)

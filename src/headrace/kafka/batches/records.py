@@ -54,18 +54,30 @@ _FEW_ROWS: Final = 16
 
 
 class Span(NamedTuple):
-    """Where the records of a batch lie in a buffer, uncompressed."""
+    """Where the records of a batch lie in a buffer, uncompressed: each begins at one of *begins*, and the last ends at *ends*."""
 
     header: BatchHeader
-    begins: int
+    begins: Int64Array
     ends: int
 
 
-class Records:
-    """The records of one batch or more, which lie in *buffer*.
+def found_span(
+    buffer: memoryview, header: BatchHeader, place: TopicPartition, *, begin: int, end: int
+) -> Span:
+    """The span of the batch *header*, whose records are *buffer*[*begin*:*end*].
 
-    Raises :class:`CorruptBatchError` when their number or their lengths are not what the batch says.
+    Raises :class:`CorruptBatchError` when their number or their lengths are not what the batch says. To be called directly after the
+    bytes were checked or decompressed, while they are in the processor's cache.
     """
+    begins = np.fromiter(_begins(buffer, begin, end), np.int64)
+    if len(begins) != header.record_count or begins[-1] < 0:
+        reason = f"it does not hold the {header.record_count} records that it claims"
+        raise CorruptBatchError(place, header.base_offset, reason)
+    return Span(header, begins, end)
+
+
+class Records:
+    """The records of one batch or more, which lie in *buffer*."""
 
     def __init__(self, buffer: memoryview, spans: Sequence[Span], place: TopicPartition) -> None:
         self._place = place
@@ -73,11 +85,7 @@ class Records:
         self._octets = Octets(buffer)
         headers = [span.header for span in spans]
         counts = np.array([header.record_count for header in headers])
-        self._begins = np.fromiter(_begins(buffer, spans, place), np.int64)
-        behind = np.searchsorted(self._begins, [span.ends for span in spans])
-        for span, count in zip(spans, np.diff(behind, prepend=0).tolist(), strict=True):
-            if count != span.header.record_count:
-                raise _other_records(span.header, place)
+        self._begins = np.concatenate([span.begins for span in spans])
         self._ends = np.append(self._begins[1:], 0)
         self._ends[np.cumsum(counts) - 1] = [span.ends for span in spans]
         self._batches = np.repeat(np.arange(len(spans)), counts)
@@ -238,31 +246,24 @@ class Records:
         return CorruptBatchError(self._place, self._spans[batch].header.base_offset, reason)
 
 
-def _begins(octets: memoryview, spans: Sequence[Span], place: TopicPartition) -> Iterator[int]:
-    """Where each record begins."""
-    for header, begin, end in spans:
-        at = begin
-        # This loop is half of what decoding costs: lengths of one and two bytes are read in place, and checked later.
-        try:
-            while at < end:
-                yield at
-                size = octets[at]
-                if size < _MORE:
-                    at += (size >> 1) + 1
-                elif (more := octets[at + 1]) < _MORE:
-                    at += (size >> 1) + (more << 6) - 62
-                else:
-                    size, body = scalar(octets, at)
-                    at = body + max(size, 0)
-        except (IndexError, ValueError):
-            at = -1
-        if at != end:
-            raise _other_records(header, place)
-
-
-def _other_records(header: BatchHeader, place: TopicPartition) -> CorruptBatchError:
-    reason = f"it does not hold the {header.record_count} records that it claims"
-    return CorruptBatchError(place, header.base_offset, reason)
+def _begins(octets: memoryview, at: int, end: int) -> Iterator[int]:
+    """Where each record begins, from *at* on; -1 behind them when the last one does not end at *end*."""
+    # This loop is half of what decoding costs: lengths of one and two bytes are read in place, and checked later.
+    try:
+        while at < end:
+            yield at
+            size = octets[at]
+            if size < _MORE:
+                at += (size >> 1) + 1
+            elif (more := octets[at + 1]) < _MORE:
+                at += (size >> 1) + (more << 6) - 62
+            else:
+                size, body = scalar(octets, at)
+                at = body + max(size, 0)
+    except (IndexError, ValueError):
+        at = -1
+    if at != end:
+        yield -1
 
 
 def _scalar(octets: memoryview, at: int) -> tuple[int, int]:

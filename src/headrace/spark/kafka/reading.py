@@ -6,6 +6,7 @@ import functools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -101,18 +102,22 @@ class RangeReader:
         wanted = {each.place: each for each in ranges}
         with fetching(options, [_fetched(each) for each in ranges]) as fetcher:
             throttled_before = fetcher.throttled_ms
-            for answer in self._answers(fetcher, wanted):
+
+            def decoded_columns(answer: FetchedRecords) -> Iterator[pa.RecordBatch]:
+                place = answer.place
                 records = decoded(
                     answer.data,
                     answer.headers,
-                    place=answer.place,
+                    place=place,
                     start=answer.fetch_offset,
-                    end=wanted[answer.place].end,
+                    end=wanted[place].end,
                     aborted=answer.aborted,
                     how=how,
                 )
-                for batch in records:
-                    yield _columns(batch, answer.place, names)
+                return (_columns(batch, place, names) for batch in records)
+
+            # A loop would hold on to an answer while the next one is received, which then needs other memory.
+            yield from chain.from_iterable(map(decoded_columns, self._answers(fetcher, wanted)))
             throttled_ms = fetcher.throttled_ms - throttled_before
             if throttled_ms:
                 _log.warning("Brokers have throttled a task for %d ms, by quota.", throttled_ms)
@@ -129,7 +134,8 @@ class RangeReader:
                 continue
             if not answers and not fetcher.finished:
                 raise RetriableError(_unanswered(fetcher, seconds))
-            yield from answers
+            while answers:
+                yield answers.pop(0)
 
     def _lost(self, wanted: OffsetRange, error: TaskFailedError, fetcher: Fetcher) -> None:
         """Report by policy what is gone of *wanted*, and continue after it if there is anything."""
