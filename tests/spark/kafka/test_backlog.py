@@ -11,7 +11,7 @@ import pytest
 from discovery.cluster_double import T0, T1, T2, T3, ClusterDouble, Log, Source
 from headrace.connect.errors import ConnectError, RetriableError, TaskFailedError
 from headrace.discovery.enumerator import DiscoveryPolicies, PartitionLossError
-from headrace.discovery.offsets_initializer import LatestOffsets
+from headrace.discovery.offsets_initializer import LatestOffsets, SpecifiedOffsets
 from headrace.discovery.state import Status
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
@@ -798,3 +798,14 @@ def test_the_report_says_how_far_behind_a_query_is():
     assert {"t": {"0": 90, "1": 10}} == report["topics"]
     assert 80 == report["offsetsBehindLatest"]["total"]
     assert 2 == report["discovery"]["known"]
+
+
+def test_a_bounded_read_that_begins_after_its_end_is_told(caplog: pytest.LogCaptureFixture):
+    """Nothing is read of that partition."""
+    starting = SpecifiedOffsets({T0: 8})
+    cluster = ClusterDouble.of(Log(0, 9, stable=5), Log(0, 3))
+
+    assert [(T1, 0, 3)] == bounded(cluster, starting=starting, group_id=None)
+    assert any(
+        "nothing is read of: t-0 from 8 to before 5" in each.message for each in caplog.records
+    )

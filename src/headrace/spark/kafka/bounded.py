@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from headrace.connect.errors import RetriableError
 from headrace.discovery.discoverer import PartitionDiscoverer
 from headrace.discovery.enumerator import DiscoveryPolicies, PartitionEnumerator
+from headrace.discovery.findings import listed
 from headrace.kafka.deadline import Deadline
 from headrace.spark.kafka.discovering import discoverer_of
 from headrace.spark.kafka.options import KafkaSourceOptions
@@ -59,7 +60,7 @@ def bounded_ranges(
     """What a bounded read reads: every partition that there is now, those without a leader once they have one.
 
     Raises :class:`~headrace.connect.errors.RetriableError` for partitions that have none until *deadline*: without them the
-    result would be incomplete.
+    result would be incomplete. One that would begin after its end is logged.
     """
     enumerator = PartitionEnumerator(policies=policies)
     while True:
@@ -72,6 +73,17 @@ def bounded_ranges(
                 f"The partition {min(unresolved)} has no leader, and a read without it would be incomplete. Check the brokers."
             )
         time.sleep(deadline.remaining(_PAUSE_SECONDS))
+    reversed_ranges = [
+        f"{each.place} from {each.start} to before {each.stop}"
+        for each in enumerator.unassigned()
+        if each.start is not None and each.stop is not None and each.start > each.stop
+    ]
+    if reversed_ranges:
+        # It may be what was meant: a start behind records of a transaction that is still open.
+        _log.warning(
+            "The read begins after its end, so that nothing is read of: %s.",
+            listed(reversed_ranges),
+        )
     return [
         OffsetRange(each.place, each.start, each.stop, each.topic_id)
         for each in enumerator.unassigned()
