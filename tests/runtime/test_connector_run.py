@@ -21,6 +21,7 @@ from headrace.observe.events import (
     ConnectorFailed,
     ConnectorStopped,
     MicroBatchEnded,
+    MicroBatchStarted,
     Queued,
     Replanned,
     Resumed,
@@ -396,6 +397,8 @@ def test_a_slot_may_go_on_to_the_end_of_its_connectors_transaction(
         replace(SPEC, connector=PolledPuppet(), boundary=boundary), services, watcher=NoRunWatcher()
     )
     run.start()
+    # Before that the other one would get the slots.
+    until(lambda: desk.heard(MicroBatchStarted))
     other.start()
     until(lambda: run.join(0.0) or bool(desk.heard(Replanned)))
     run.ask_to_stop()
