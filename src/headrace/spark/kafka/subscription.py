@@ -188,7 +188,7 @@ def refuse_latest_start(options: KafkaSourceOptions) -> None:
     """A bounded read from the end reads nothing: raises :class:`~headrace.connect.errors.ConfigError`."""
     if isinstance(starting(options), LatestOffsets):
         raise _refusal(
-            "startingOffsets",
+            "startingOffsets" if options.startup_mode is None else "scan.startup.mode",
             "From the latest offset there is nothing to read; it is for readStream.",
         )
 
@@ -304,7 +304,8 @@ def _named(key: str, word: str, options: KafkaSourceOptions) -> OffsetsInitializ
         return CommittedOffsets(_reset(options) or OffsetResetStrategy.NONE)
     if word not in _NAMED:
         raise _refusal(
-            key, "It is earliest, latest, committed, or JSON with an offset for each partition."
+            key,
+            f"It is earliest, latest, committed, or JSON with an offset for each partition, and not {word!r}.",
         )
     return _NAMED[word]()
 
@@ -359,7 +360,11 @@ def _by_partition(key: str, text: str, *, least: int) -> dict[TopicPartition, in
             )
         for partition, number in cast("dict[str, object]", numbers).items():
             if not partition.isdecimal() or type(number) is not int or number < least:
-                raise _refusal(key, f"Partition {partition!r} of {topic!r} cannot be {number!r}.")
+                raise _refusal(
+                    key,
+                    f"Partition {partition!r} of {topic!r} cannot be {number!r}: a partition and what is wanted of it are whole "
+                    f"numbers, of at least 0 and {least}.",
+                )
             found[TopicPartition(topic, int(partition))] = number
     return found
 
