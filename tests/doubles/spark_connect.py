@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from headrace.jvm.jars import spark_jars
-from headrace.jvm.java import find_java
+from headrace.jvm.java import find_java, spark_python
 from waiting import until
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -54,7 +54,7 @@ class ConnectServer:
         ]
         settings = {
             "JAVA_HOME": str(find_java().home),
-            "PYSPARK_PYTHON": sys.executable,
+            **spark_python(sys.executable, os.environ.get("PATH", "")),
             "SPARK_HOME": str(spark_home),
             "SPARK_LOCAL_IP": "127.0.0.1",
         }

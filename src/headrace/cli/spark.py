@@ -10,7 +10,7 @@ import click
 
 from headrace.jvm.cache import cache_folder
 from headrace.jvm.jars import spark_jars
-from headrace.jvm.java import find_java, home_for_spark
+from headrace.jvm.java import find_java, home_for_spark, spark_python
 
 
 @click.group()
@@ -26,13 +26,13 @@ def env() -> None:
     eval "$(headrace spark env)"
 
     JAVA_HOME is a Java that Spark runs on, PYSPARK_PYTHON the Python that has headrace, SPARK_HOME the
-    installed Spark. SPARK_LOCAL_IP, SPARK_LOG_DIR and SPARK_PID_DIR are kept if they are set.
+    installed Spark; PATH has that Python first where there is a space in its place. SPARK_LOCAL_IP, SPARK_LOG_DIR and SPARK_PID_DIR are kept if they are set.
     """  # noqa: D301 (what keeps click from joining the lines is the character itself)
     java = find_java()
     folder = str(cache_folder("spark-server"))
     needed = {
         "JAVA_HOME": str(home_for_spark(java.executable.parent.parent, java.major, apart=False)),
-        "PYSPARK_PYTHON": sys.executable,
+        **spark_python(sys.executable, os.environ.get("PATH", "")),
         "SPARK_HOME": str(spark_jars().parent),
     }
     # Spark's defaults are its program folder, which may be read-only, and /tmp.

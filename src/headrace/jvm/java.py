@@ -141,3 +141,15 @@ def settings_of(output: str) -> tuple[Path, int] | None:
     if home is None or version is None:
         return None
     return Path(home[1].rstrip()), int(version[1])
+
+
+def spark_python(executable: str, path: str) -> dict[str, str]:
+    """What Spark needs in its environment to start the Python *executable*, given the ``PATH`` so far. Pure.
+
+    Spark looks for Python data sources only if a shell finds the command, which it does not quote: where there is a space
+    in *executable*, its folder comes first in the ``PATH``, and its name is the command.
+    """
+    if not any(map(str.isspace, executable)):
+        return {"PYSPARK_PYTHON": executable}
+    folder, name = os.path.split(executable)
+    return {"PYSPARK_PYTHON": name, "PATH": f"{folder}{os.pathsep}{path}" if path else folder}

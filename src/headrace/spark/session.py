@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.jvm.class_archive import ClassArchive
 from headrace.jvm.jars import spark_jars
-from headrace.jvm.java import find_java
+from headrace.jvm.java import find_java, spark_python
 from headrace.spark import java_process
 
 _log = logging.getLogger(__name__)
@@ -73,7 +73,8 @@ def open_session(settings: SparkSettings, *, java_options: Sequence[str] = ()) -
         builder = SparkSession.builder.remote(settings.remote)
     else:
         builder = SparkSession.builder.master(settings.master or DEFAULT_MASTER)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if not os.environ.get("PYSPARK_PYTHON"):
+        os.environ.update(spark_python(sys.executable, os.environ.get("PATH", "")))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     keys = {**({} if settings.remote else _defaults(java_options)), **settings.conf, **_FIXED}
     for key, value in keys.items():
