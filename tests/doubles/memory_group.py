@@ -9,6 +9,7 @@ from headrace.connect.errors import RetriableError
 from headrace.connect.group_offsets import GroupEntry
 from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.cluster import ClusterMetadata, PartitionMetadata, TopicMetadata
 from headrace.kafka.wire.group_requests import GroupDescription, GroupMember
 
 Groups = dict[str, dict[tuple[str, int], GroupEntry]]
@@ -23,6 +24,7 @@ class MemoryGroup:
     away: bool = False
     reads: int = 0
     closed: bool = False
+    missing: set[str] = field(default_factory=set[str])
     meanwhile: Callable[[], object] = lambda: None
 
     def committed_entries(
@@ -51,6 +53,17 @@ class MemoryGroup:
         """As the test says."""
         self._answer()
         return GroupDescription("Stable" if self.members else "Empty", tuple(self.members))
+
+    def metadata(self, topics: Collection[str], deadline: Deadline) -> ClusterMetadata:
+        """Topics of two partitions each; those that are *missing* are not there."""
+        self._answer()
+        parts = {number: PartitionMetadata(number, 1, 0, None) for number in (0, 1)}
+        found = {
+            name: TopicMetadata(name, None, is_internal=False, error=None, partitions=parts)
+            for name in topics
+            if name not in self.missing
+        }
+        return ClusterMetadata(None, {}, found)
 
     def close(self) -> None:
         """Note it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -126,7 +127,7 @@ def test_in_a_transaction_the_caller_commits(offsets: GroupOffsets) -> None:
     offsets.commit({copied(): None, copied(partition=1): {"offset": 4}}, noted)
 
     [change] = noted.changes
-    assert ("copies", [GroupEntry("a.t", 1, 5, '"a"')], [("a.t", 0)]) == change
+    assert ("copies", [GroupEntry("a.t", 1, 5, '"a"')], [("a.t", 0)]) == change[:3]
 
 
 def test_a_group_with_members_is_refused(group: MemoryGroup, offsets: GroupOffsets) -> None:
@@ -240,6 +241,108 @@ def test_a_codec_that_cannot_read_its_own_entry_is_told() -> None:
 
     with pytest.raises(TaskFailedError, match="cannot read that"):
         as_stored(Forgetful({"alias": "a"}), {copied(): {"offset": 1}})
+
+
+@pytest.fixture
+def worker() -> LockedOffsetStore:
+    """The worker's store, with what MirrorMaker has left there under the connector's name."""
+    store = LockedOffsetStore(MemoryOffsetStore())
+    store.put("c", {copied(): {"offset": 1}, copied(partition=1): {"offset": 2}})
+    return store
+
+
+@pytest.fixture
+def moving(group: MemoryGroup, worker: LockedOffsetStore) -> GroupOffsets:
+    """A group's offsets over those."""
+    return GroupOffsets(GROUP, "c", lambda: group, worker=worker, worker_topic="worker-offsets")
+
+
+def test_offsets_that_the_worker_has_count_until_they_are_in_the_group(
+    moving: GroupOffsets,
+) -> None:
+    """Those in the group win; nothing is copied twice after a take-over."""
+    before = moving.current()
+
+    assert {copied(): {"offset": 7}, copied(partition=1): {"offset": 2}} == before.known()
+    assert before is moving.current()
+    assert before.known() == moving.differently_encoded()
+
+
+def test_they_are_moved_in_the_transaction_that_commits_them(
+    moving: GroupOffsets, worker: LockedOffsetStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With their tombstones, and a line in the log."""
+    noted = Noted()
+
+    with caplog.at_level(logging.INFO):
+        moving.commit({copied(partition=1): {"offset": 2}}, noted)
+
+    [change] = noted.changes
+    assert [GroupEntry("a.t", 1, 3, '"a"')] == change.entries
+    tombstones = worker.entries_for("c", {copied(partition=1): None})
+    assert ("worker-offsets", list(tombstones)) == (change.topic, list(change.records))
+    assert "of 1 partitions move from the worker's offset store" in caplog.text
+
+
+def test_without_transactions_they_leave_the_worker_s_store_last(
+    moving: GroupOffsets, group: MemoryGroup, worker: LockedOffsetStore
+) -> None:
+    """A process that dies in between has them twice, and not nowhere."""
+    seen = list[int]()
+    group.meanwhile = lambda: seen.append(len(worker.current("c").known()))
+
+    moving.put(moving.differently_encoded())
+
+    assert {2} == set(seen)
+    assert {} == worker.current("c").known()
+    assert {copied(): {"offset": 7}, copied(partition=1): {"offset": 2}} == moving.current().known()
+
+
+def test_what_is_removed_leaves_the_worker_s_store_first(
+    moving: GroupOffsets, group: MemoryGroup, worker: LockedOffsetStore
+) -> None:
+    """It would count again otherwise, once the group does not have it."""
+    moving.put(dict.fromkeys(moving.current().known()))
+
+    assert {} == worker.current("c").known()
+    assert {} == group.groups["copies"]
+    assert {} == moving.current().known()
+
+
+def test_offsets_without_a_place_wait_for_it(moving: GroupOffsets, group: MemoryGroup) -> None:
+    """The copy of a topic may have been deleted, or not be made yet."""
+    group.missing.add("a.t")
+
+    assert {} == moving.differently_encoded()
+    assert {"offset": 2} == moving.current().offset(copied(partition=1))
+
+
+def test_offsets_of_another_kind_of_connector_are_ignored(
+    group: MemoryGroup, worker: LockedOffsetStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It had the name before."""
+    worker.put("c", {SourcePartition(file="x"): {"position": 1}})
+    offsets = GroupOffsets(GROUP, "c", lambda: group, worker=worker, worker_topic="w")
+
+    assert {copied(), copied(partition=1)} == set(offsets.current().known())
+    assert "1 of the 3 source offsets" in caplog.text
+
+
+def test_a_worker_s_store_without_its_offsets_is_asked_once(group: MemoryGroup) -> None:
+    """Whoever runs the connector now commits to the group."""
+    asked = list[str]()
+
+    class Counted(MemoryOffsetStore):
+        def known(self, connector: str) -> Mapping[SourcePartition, SourceOffset]:
+            asked.append(connector)
+            return super().known(connector)
+
+    worker = LockedOffsetStore(Counted())
+    offsets = GroupOffsets(GROUP, "c", lambda: group, worker=worker, worker_topic="w")
+    for _ in range(3):
+        offsets.current()
+
+    assert ["c"] == asked
 
 
 def owner(name: str = "c", group_id: str = "copies") -> NamedConnector:
