@@ -82,7 +82,9 @@ def test_e14_a_specified_offset_behind_the_end_is_reset(strategy: OffsetResetStr
 
 def test_e14_a_specified_offset_behind_the_end_is_an_error_without_a_strategy():
     """It names partition and offset."""
-    with pytest.raises(TaskFailedError, match=r"not in its log, .*: t-0 at 10\."):
+    with pytest.raises(
+        TaskFailedError, match=r"not in its log, .*: t-0 at 10 \(its log is from 0 to 5\)\."
+    ):
         first(SpecifiedOffsets({T0: 10}, TO_NONE), Log(0, 5))
 
 
@@ -102,7 +104,9 @@ def test_e16_a_specified_offset_that_retention_has_deleted_is_reset(
 
 def test_e16_a_specified_offset_that_retention_has_deleted_is_an_error_without_a_strategy():
     """It names partition and offset."""
-    with pytest.raises(TaskFailedError, match=r"not in its log, .*: t-0 at 3\."):
+    with pytest.raises(
+        TaskFailedError, match=r"not in its log, .*: t-0 at 3 \(its log is from 20 to 50\)\."
+    ):
         first(SpecifiedOffsets({T0: 3}, TO_NONE), Log(20, 50))
 
 
@@ -246,7 +250,7 @@ def test_e29_a_committed_offset_that_retention_has_deleted_is_reset(
 
 def test_e29_a_committed_offset_that_retention_has_deleted_is_an_error_without_a_strategy():
     """It names partition and offset."""
-    with pytest.raises(TaskFailedError, match=r"not in its log, .*: t-0 at 42\."):
+    with pytest.raises(TaskFailedError, match=r"not in its log, .*: t-0 at 42 \(its log is from 100 to 200\)\."):
         first(CommittedOffsets(), Log(100, 200), commits={T0: 42})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
@@ -18,14 +17,17 @@ from headrace.config.unknown_keys import (
 )
 from headrace.connect.config import Config, Problem, setting
 from headrace.connect.setting import SettingType
-from headrace.kafka.client_config import CONNECTION_PREFIXES, DEFAULT_TRANSACTION_TIMEOUT_MS
+from headrace.kafka.client_config import (
+    CONNECTION_PREFIXES,
+    DEFAULT_TRANSACTION_TIMEOUT_MS,
+    servers_problem,
+)
 from headrace.task.connector_spec import Delivery, PluginChoice
 
 # Slots are given this address, so it has to be one that can be connected to.
 _ANYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 (refused, not bound)
 _LAST_PORT = 65_535
 # As Kafka's own clients read it: a protocol before the address is ignored.
-_SERVER = re.compile(r"([a-zA-Z][a-zA-Z\d+.-]*://)?(\[[0-9a-zA-Z.%:]+\]|[0-9a-zA-Z._%-]+):\d{1,5}")
 OVERRIDES: Final = ("producer.override.", "consumer.override.", "admin.override.")
 """Prefixes of a connector's keys that override the worker's settings of its clients."""
 
@@ -72,15 +74,6 @@ def listener(value: str) -> str | None:
     return None
 
 
-def servers(value: tuple[str, ...]) -> str | None:
-    """What is wrong with a list of brokers, each as host:port."""
-    # For a missing port the client would assume 9092, and wait for a host that no one meant.
-    wrong = next((each for each in value if not _SERVER.fullmatch(each)), None)
-    if wrong is None:
-        return None if value else "Name at least one broker as host:port"
-    return f"Invalid url in bootstrap.servers: {wrong}. It must be host:port"
-
-
 def policy_name(named: str) -> str | None:
     """The short name of the policy that *named* stands for, by short name or Java's class; else ``None``."""
     short = named.strip().removeprefix(f"{_PACKAGE}.").removesuffix(_SUFFIX)
@@ -100,7 +93,7 @@ class WorkerSettings(Config):
     bootstrap_servers: tuple[str, ...] = setting(
         default=("localhost:9092",),
         importance="high",
-        valid=servers,
+        valid=servers_problem,
         doc="The Kafka cluster for records and offsets, as host:port, separated by commas.",
     )
     key_converter: str = setting(

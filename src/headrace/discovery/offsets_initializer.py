@@ -226,14 +226,23 @@ def resolved_stops(
 
 
 def initializer_problems(
-    starting: OffsetsInitializer, stopping: OffsetsInitializer | None, *, group_id: str | None
+    starting: OffsetsInitializer,
+    stopping: OffsetsInitializer | None,
+    *,
+    group_id: str | None,
+    group_key: str = "group.id",
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with what was configured, as ``(what, sentence)``; to be asked before anything starts."""
+    """What is wrong with what was configured, as ``(what, sentence)``; to be asked before anything starts.
+
+    *group_key* is the setting that *group_id* comes from.
+    """
     for what, initializer in (("starting offsets", starting), ("stopping offsets", stopping)):
         if isinstance(initializer, CommittedOffsets) and not group_id:
-            yield what, "group.id is required when committed offsets are used."
+            yield what, f"{group_key} is required when committed offsets are used."
         if isinstance(initializer, SpecifiedOffsets):
-            yield from ((what, each) for each in _problems_of_map(initializer.offsets, group_id))
+            yield from (
+                (what, each) for each in _problems_of_map(initializer.offsets, group_id, group_key)
+            )
     if isinstance(stopping, EarliestOffsets):
         yield (
             "stopping offsets",
@@ -247,10 +256,10 @@ def initializer_problems(
             )
 
 
-def _problems_of_map(offsets: Offsets, group_id: str | None) -> Iterator[str]:
+def _problems_of_map(offsets: Offsets, group_id: str | None, group_key: str) -> Iterator[str]:
     for place, offset in sorted(offsets.items()):
         if offset == COMMITTED and not group_id:
-            yield f"group.id is required, because {place} is to use its committed offset."
+            yield f"{group_key} is required, because {place} is to use its committed offset."
         elif offset < 0 and offset not in _MARKS:
             yield f"{offset} is no offset for {place}: give 0 or more, {EARLIEST} (earliest) or {LATEST} (latest)."
 
@@ -316,7 +325,11 @@ def _replacements(
             f"No offset is committed for {listed(uncommitted)}, and the reset strategy is none. Commit one, or set "
             "auto.offset.reset to earliest or latest."
         )
-    places = [f"{place} at {offset}" for place, offset in sorted(outside.items())]
+    ends = retriever.high_watermarks(outside)
+    places = [
+        f"{place} at {offset} (its log is from {beginnings[place]} to {ends[place]})"
+        for place, offset in sorted(outside.items())
+    ]
     raise TaskFailedError(
         f"An offset to start at is not in its log, and the reset strategy is none: {listed(places)}. Correct the offset, or "
         "set auto.offset.reset to earliest or latest."

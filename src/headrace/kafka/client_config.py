@@ -6,7 +6,8 @@ translates the others, adds our own defaults and warns about settings that it ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -33,6 +34,9 @@ CONNECTION_PREFIXES: Final = (
 )
 """Prefixes of the keys that say how to reach a cluster whose ``bootstrap.servers`` are known."""
 
+_SERVER: Final = re.compile(
+    r"([a-zA-Z][a-zA-Z\d+.-]*://)?(\[[0-9a-zA-Z.%:]+\]|[0-9a-zA-Z._%-]+):\d{1,5}"
+)
 _SECRET_WORDS = ("password", "secret", "token", ".key.pem", "jaas", "ssl.key", "assertion")
 
 _RECONNECTING: Settings = MappingProxyType(
@@ -107,6 +111,15 @@ class ClientConfig:
         return (
             float(self.settings.get("transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS)) / 1e3
         )
+
+
+def servers_problem(servers: Sequence[str]) -> str | None:
+    """What is wrong with a list of brokers, each as host:port. Pure."""
+    # For a missing port the client would assume 9092, and wait for a host that no one meant.
+    wrong = next((each for each in servers if not _SERVER.fullmatch(each)), None)
+    if wrong is None:
+        return None if servers else "Name at least one broker as host:port"
+    return f"Invalid url in bootstrap.servers: {wrong}. It must be host:port"
 
 
 def redacted(settings: Settings) -> dict[str, str | int | bool]:

@@ -24,6 +24,7 @@ from headrace.kafka.wire.settings import wire_settings
         ("a:", (("a", 9092),)),
         ("[::1]:7", (("::1", 7),)),
         ("::1", (("::1", 9092),)),
+        ("PLAINTEXT://a:1", (("a", 1),)),
     ],
 )
 def test_addresses_are_those_that_the_client_library_takes(

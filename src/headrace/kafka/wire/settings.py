@@ -95,6 +95,8 @@ def _addresses(servers: str) -> tuple[tuple[str, int], ...]:
 
 
 def _address(server: str) -> tuple[str, int]:
+    # Java's clients take an address with a protocol, and pass over that.
+    server = server.rpartition("://")[2]
     host, _, port = server.rpartition(":")
     # An IPv6 address without brackets has colons of its own.
     is_host = ":" not in host or host.endswith("]")

@@ -18,7 +18,7 @@ from headrace.discovery.enumerator import DataLossPolicy, DiscoveryPolicies, Rec
 from headrace.discovery.settings import DiscoveryConfig, duration_ms
 from headrace.discovery.subscribers import Growth
 from headrace.kafka.batches.decoding import Decoding
-from headrace.kafka.client_config import ClientConfig, client_config
+from headrace.kafka.client_config import ClientConfig, client_config, servers_problem
 from headrace.kafka.wire.cluster import IsolationLevel
 from headrace.kafka.wire.fetcher import FetchSettings
 from headrace.kafka.wire.settings import wire_settings
@@ -61,6 +61,10 @@ def _is_duration(text: str) -> str | None:
     return None
 
 
+def _names_topics(names: tuple[str, ...]) -> str | None:
+    return None if names and all(names) else "A topic's name is empty; is there a comma too many?"
+
+
 class KafkaSourceOptions(DiscoveryConfig):
     """The options of one query's Kafka source, by the names that Spark's and Flink's users know.
 
@@ -70,7 +74,7 @@ class KafkaSourceOptions(DiscoveryConfig):
     subscribe: tuple[str, ...] | None = setting(
         "subscribe",
         default=None,
-        non_empty=True,
+        valid=_names_topics,
         doc="The topics to read, with commas between them.",
     )
     subscribe_pattern: str | None = setting(
@@ -394,12 +398,16 @@ class KafkaSourceOptions(DiscoveryConfig):
             )
 
     def _client_problems(self) -> Iterator[Problem]:
-        if not self.client_settings.get("bootstrap.servers", "").strip():
+        servers = self.client_settings.get("bootstrap.servers", "")
+        named = [each.strip() for each in servers.split(",") if each.strip()]
+        if not named:
             yield (
                 "kafka.bootstrap.servers",
                 "Where is the cluster? Give host:port, with commas between several.",
             )
             return
+        if (problem := servers_problem(named)) is not None:
+            yield "kafka.bootstrap.servers", f"{problem}."
         try:
             wire_settings(self.client.settings)
         except ConfigError as error:

@@ -121,7 +121,7 @@ def checked_options(given: Mapping[str, str]) -> KafkaSourceOptions:
     options = kafka_source_options(given)
     subscribed = subscriber_of(options)
     start, stop = starting(options), stopping(options)
-    found = initializer_problems(start, stop, group_id=options.group_id)
+    found = initializer_problems(start, stop, group_id=options.group_id, group_key="kafka.group.id")
     problems = [(_KEYS[what], sentence) for what, sentence in found]
     for key, by_time, initializer in (
         ("startingOffsets", "startingOffsetsByTimestamp", start),
