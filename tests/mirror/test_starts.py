@@ -6,15 +6,17 @@ from uuid import UUID
 
 import pytest
 
+from headrace.connect.group_offsets import GroupEntry
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.mirror.positions import Flow, Position
+from headrace.mirror.settings import RecordsLostConfig
 from headrace.mirror.starts import (
     Begin,
     EpochEnd,
+    RemotePartition,
     Resume,
     SourceLog,
     Start,
-    StartConfig,
     StartRules,
     Stop,
     stopped,
@@ -24,14 +26,14 @@ OLD, NEW = UUID(int=1), UUID(int=2)
 PLACE, REMOTE = TopicPartition("orders", 3), TopicPartition("A.orders", 3)
 AT = Position(50, "cluster-1", OLD, 4)
 LOG = SourceLog(cluster_id="cluster-1", topic_id=OLD, log_start=10, end=90)
-COMMAND = 'headrace offsets set m \'{"cluster":"A","topic":"orders","partition":3}\' \'{"offset":OFFSET}\''
+COMMAND = 'headrace offsets set m \'{"cluster":"A","topic":"orders","partition":3}\' \'{"offset":LAST}\''
 
 
 def rules(**settings: str) -> StartRules:
-    """Those of a connector with these settings of ``positions.on``."""
-    given = {f"positions.on.{key.replace('_', '.')}": value for key, value in settings.items()}
+    """Those of a connector with these settings of ``mirror.on``."""
+    given = {f"mirror.on.{key.replace('_', '.')}": value for key, value in settings.items()}
     return StartRules(
-        connector="m", flow=Flow("A", "B"), group="connect-m", config=StartConfig.parse(given)
+        connector="m", flow=Flow("A", "B"), group="connect-m", config=RecordsLostConfig.parse(given)
     )
 
 
@@ -81,18 +83,17 @@ def test_another_cluster_under_the_alias_stops():
     """The sentence has both ids, and the command."""
     said = problem(resumed(AT, LOG._replace(cluster_id="cluster-2")))
 
-    assert "orders-3 was copied up to offset 50 from the cluster with the id cluster-1" in said
-    assert "lead to the cluster cluster-2 now" in said
+    assert "orders-3 was copied before offset 50 from the cluster with the id cluster-1" in said
+    assert "addresses lead to the cluster cluster-2 now" in said
     assert COMMAND in said
-    assert "positions.on.other.cluster" in said
+    assert "mirror.on.foreign" in said
 
 
-def test_another_cluster_may_be_gone_on_with_or_begun_again():
+def test_another_cluster_may_be_gone_on_with():
     """Epochs of the one say nothing of the other; what was read is stamped anew."""
     log = LOG._replace(cluster_id="cluster-2", topic_id=NEW, epoch_end=EpochEnd(4, 20))
 
-    assert Position(50, "cluster-2", NEW) == at(resumed(AT, log, other_cluster="continue"))
-    assert Position(10, "cluster-2", NEW) == at(resumed(AT, log, other_cluster="restart"))
+    assert Position(50, "cluster-2", NEW) == at(resumed(AT, log, foreign="continue"))
 
 
 def test_a_topic_made_again_stops_goes_on_or_begins_again():
@@ -102,7 +103,7 @@ def test_a_topic_made_again_stops_goes_on_or_begins_again():
     said = problem(resumed(AT, log))
     assert "The topic orders was deleted and created again" in said
     assert COMMAND in said
-    assert "positions.on.recreated" in said
+    assert "mirror.on.recreated" in said
     assert Position(50, "cluster-1", NEW) == at(resumed(AT, log, recreated="continue"))
     assert Position(10, "cluster-1", NEW) == at(resumed(AT, log, recreated="restart"))
 
@@ -111,8 +112,8 @@ def test_going_on_in_a_shorter_topic_made_again_is_another_question():
     """The position is behind its end."""
     log = LOG._replace(topic_id=NEW, log_start=0, end=7)
 
-    assert "positions.on.diverged" in problem(resumed(AT, log, recreated="continue"))
-    found = at(resumed(AT, log, recreated="continue", diverged="continue"))
+    assert "mirror.on.lost" in problem(resumed(AT, log, recreated="continue"))
+    found = at(resumed(AT, log, recreated="continue", lost="continue"))
     assert Position(7, "cluster-1", NEW) == found
 
 
@@ -122,8 +123,8 @@ def test_records_deleted_before_they_were_copied_stop_or_are_left_out():
 
     said = problem(resumed(AT, log))
     assert "10 offsets were deleted before they were copied" in said
-    assert "positions.on.truncated" in said
-    assert AT._replace(next=60) == at(resumed(AT, log, truncated="continue"))
+    assert "mirror.on.lost" in said
+    assert AT._replace(next=60) == at(resumed(AT, log, lost="continue"))
 
 
 @pytest.mark.parametrize(
@@ -140,36 +141,40 @@ def test_a_log_that_was_moved_back_stops_or_is_gone_on_with_where_it_parts(
 ):
     """By the epoch's end, and by the log's; but not before its start."""
     said = problem(resumed(AT, log))
-    assert f"has only those before {parting} of them" in said
-    assert "positions.on.diverged" in said
-    assert AT._replace(next=parting) == at(resumed(AT, log, diverged="continue"))
+    assert f"has only those before {parting} of what was copied" in said
+    assert "mirror.on.lost" in said
+    assert AT._replace(next=parting) == at(resumed(AT, log, lost="continue"))
 
 
 def test_without_a_position_and_with_an_empty_remote_partition_it_begins():
     """By the rule for new ones."""
-    assert Begin() == rules().without(PLACE, REMOTE, 0, None)
+    assert Begin() == rules().without(PLACE, RemotePartition(REMOTE, 0))
 
 
 def test_without_a_position_and_with_records_at_the_target_it_stops():
     """Its entry may have expired; to begin would double everything."""
-    said = problem(rules().without(PLACE, REMOTE, 1234, None))
+    found = RemotePartition(REMOTE, 1234)
 
+    said = problem(rules().without(PLACE, found))
     assert "orders-3 has no position in the group connect-m" in said
     assert "A.orders-3 there has records up to offset 1234" in said
     assert COMMAND in said
-    assert "positions.on.missing" in said
-    start = rules(missing="continue").without(PLACE, REMOTE, 1234, None)
+    assert "mirror.on.expired" in said
+    start = rules(expired="continue").without(PLACE, found)
     assert isinstance(start, Begin)
     assert start.told
 
 
-def test_an_entry_of_someone_else_stops_whatever_the_settings():
-    """Only a command adopts it."""
-    given = rules(missing="continue")
+def test_an_entry_of_someone_else_stops_or_is_taken_over():
+    """It would be a guess that it speaks of this source."""
+    entry = GroupEntry("A.orders", 3, 77, '{"v":1,"flow":"C->B","topic":"orders"}')
+    found = RemotePartition(REMOTE, 1234, entry)
 
-    said = problem(given.without(PLACE, REMOTE, 0, "the flow C->B"))
-    assert "was committed by the flow C->B" in said
+    said = problem(rules(expired="continue").without(PLACE, found))
+    assert "offset 77, is not this flow's: it was committed by the flow C->B" in said
     assert COMMAND in said
+    assert "mirror.on.foreign" in said
+    assert Position(77) == at(rules(foreign="continue").without(PLACE, found))
 
 
 def test_many_partitions_are_told_by_the_first_few():

@@ -10,61 +10,18 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
-from headrace.connect.config import Config
+from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import OffsetValue
-from headrace.connect.setting import setting
 from headrace.discovery.state import topic_id_text
 from headrace.kafka.topic_partition import TopicPartition
-from headrace.mirror.positions import Flow, Position
+from headrace.mirror.positions import Flow, Position, writer_of
+from headrace.mirror.settings import RecordsLostConfig
 
-_FAIL, _CONTINUE, _RESTART = "fail", "continue", "restart"
-_OTHERWISE: Final = (
-    "`fail`: its partitions are not copied until someone decides; `continue` at the position; or `restart` at the beginning of "
-    "what is there now. Each is reported."
-)
-
-
-class StartConfig(Config):
-    """What to do where a stored position does not fit what the clusters have."""
-
-    on_other_cluster: Literal["fail", "continue", "restart"] = setting(
-        "positions.on.other.cluster",
-        default="fail",
-        importance="low",
-        doc=f"What to do when the source's addresses lead to another cluster than the positions are of: {_OTHERWISE}",
-    )
-    on_recreated: Literal["fail", "continue", "restart"] = setting(
-        "positions.on.recreated",
-        default="fail",
-        importance="low",
-        doc=f"What to do when a topic was deleted and created again (its topic id is another): {_OTHERWISE}",
-    )
-    on_truncated: Literal["fail", "continue"] = setting(
-        "positions.on.truncated",
-        default="fail",
-        importance="low",
-        doc="What to do when records were deleted at the source before they were copied: `fail`, or `continue` with what is "
-        "left and report it. The partitions of a failure are not copied until someone decides.",
-    )
-    on_diverged: Literal["fail", "continue"] = setting(
-        "positions.on.diverged",
-        default="fail",
-        importance="low",
-        doc="What to do when the source has lost records that were copied, as after an unclean leader election: `fail`, or "
-        "`continue` where the logs part and report it; the lost records stay at the target. The partitions of a failure "
-        "are not copied until someone decides.",
-    )
-    on_missing: Literal["fail", "continue"] = setting(
-        "positions.on.missing",
-        default="fail",
-        importance="low",
-        doc="What to do when a partition has no position and the remote partition has records already, as after its entry "
-        "has expired: `fail`, or `continue` as if it had none, which may double records. The partitions of a failure "
-        "are not copied until someone decides.",
-    )
+_FAIL, _RESTART = "fail", "restart"
+_SHOWN: Final = 5
 
 
 class EpochEnd(NamedTuple):
@@ -85,6 +42,17 @@ class SourceLog(NamedTuple):
     log_start: int
     end: int
     epoch_end: EpochEnd | None = None
+
+
+class RemotePartition(NamedTuple):
+    """What the target has of a source partition that has no position of this flow.
+
+    *end* is the end of its log. *entry* is what another program has committed for it in the group, if anything.
+    """
+
+    place: TopicPartition
+    end: int
+    entry: GroupEntry | None = None
 
 
 class Resume(NamedTuple):
@@ -116,88 +84,82 @@ class StartRules:
     connector: str
     flow: Flow
     group: str
-    config: StartConfig
+    config: RecordsLostConfig
 
-    def resumed(self, place: TopicPartition, position: Position, log: SourceLog) -> Start:
-        """Where to go on behind a stored *position*, given what the *log* is now."""
-        found, policy = (
-            _other_cluster(place, position, log, self.flow),
-            self.config.on_other_cluster,
-        )
-        key = "other.cluster"
+    def resumed(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
+        """Where to go on at a stored *position*, given what the *log* is now."""
+        config = self.config
+        found, key, policy = _other_cluster(place, position, log), "foreign", config.on_foreign
         if found is None:
-            found, policy = _recreated(place, position, log), self.config.on_recreated
-            key = "recreated"
+            found, key, policy = _recreated(place, position, log), "recreated", config.on_recreated
         if found is None:
             return self._within(place, position, log)
         if policy == _FAIL:
-            return Stop(
-                f"{found} {self._advice(place)} {_allowing(key, 'go on at the position', 'begin again')}"
-            )
+            return self._stop(place, found, key)
         # Epochs of another log say nothing about this one.
         anew = _stamped(position, log)._replace(leader_epoch=None)
         if policy == _RESTART:
-            return Resume(
-                anew._replace(next=log.log_start),
-                f"{found} It is copied from its beginning, offset {log.log_start}.",
-            )
+            told = f"{found} It is copied from its beginning, offset {log.log_start}."
+            return Resume(anew._replace(next=log.log_start), told)
         within = self._within(place, anew, log._replace(epoch_end=None))
-        if not isinstance(within, Resume):
+        if isinstance(within, Stop):
             return within
         told = within.told or f"It is read on at offset {within.position.next}."
         return Resume(within.position, f"{found} {told}")
 
-    def without(
-        self, place: TopicPartition, remote: TopicPartition, remote_end: int, writer: str | None
-    ) -> Start:
-        """What to do without a position; *remote_end* is the end of the *remote* partition.
-
-        *writer* is whose the entry is that the group has in place of one of this flow's; ``None`` without an entry.
-        """
-        if writer is not None:
-            return Stop(
-                f"{place} is not copied: the entry for {remote} in the group {self.group} on the target was committed by "
-                f"{writer}. {self._advice(place)}"
+    def without(self, place: TopicPartition, remote: RemotePartition) -> Start:
+        """What to do with a *place* that has no position of this flow."""
+        entry = remote.entry
+        if entry is not None:
+            found = (
+                f"The entry for {remote.place} in the group {self.group} on the target, offset {entry.offset}, is not this "
+                f"flow's: it was committed by {writer_of(entry.metadata)}."
             )
-        if not remote_end:
+            if self.config.on_foreign == _FAIL:
+                return self._stop(place, found, "foreign")
+            adopted = Position(max(entry.offset, 0))
+            return Resume(adopted, f"{found} {place} is copied from that offset on.")
+        if not remote.end:
             return Begin()
         found = (
-            f"{place} has no position in the group {self.group} on the target, and {remote} there has records up to "
-            f"offset {remote_end}: the position has expired or was removed, or another program writes there."
+            f"{place} has no position in the group {self.group} on the target, and {remote.place} there has records up to "
+            f"offset {remote.end}: the position has expired or was removed, or another program writes there."
         )
-        if self.config.on_missing == _FAIL:
-            return Stop(f"{found} {self._advice(place)} {_allowing('missing', 'copy it anyway')}")
-        return Begin(f"{found} It is copied as if there were none (positions.on.missing).")
+        if self.config.on_expired == _FAIL:
+            return self._stop(place, found, "expired")
+        return Begin(f"{found} It is copied as if it were new.")
 
-    def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Start:
-        config, at = self.config, position.next
-        parting = _parting(position, log)
+    def _within(self, place: TopicPartition, position: Position, log: SourceLog) -> Resume | Stop:
+        at, parting = position.next, _parting(position, log)
+        stamped = _stamped(position, log)
         if parting is not None:
             found = (
-                f"{place} was copied up to offset {at}, and the source's log, which is from {log.log_start} to {log.end} now, "
-                f"has only those before {parting} of them: the source has lost records, as after an unclean leader election."
+                f"{place} is to be copied from offset {at} on, and the source's log, which is from {log.log_start} to "
+                f"{log.end} now, has only those before {parting} of what was copied: the source has lost records, as after "
+                "an unclean leader election."
             )
-            if config.on_diverged == _FAIL:
-                return Stop(f"{found} {self._advice(place)} {_allowing('diverged')}")
-            moved = _stamped(position, log)._replace(next=parting)
-            return Resume(moved, f"{found} It is read on there.")
-        if at < log.log_start:
+            moved = stamped._replace(next=parting)
+        elif at < log.log_start:
             found = (
-                f"{place} was copied up to offset {at}, and the source's log begins at {log.log_start} now: "
+                f"{place} is to be copied from offset {at} on, and the source's log begins at {log.log_start} now: "
                 f"{log.log_start - at} offsets were deleted before they were copied."
             )
-            if config.on_truncated == _FAIL:
-                return Stop(f"{found} {self._advice(place)} {_allowing('truncated')}")
-            moved = _stamped(position, log)._replace(next=log.log_start)
-            return Resume(moved, f"{found} It is read on there.")
-        return Resume(_stamped(position, log))
+            moved = stamped._replace(next=log.log_start)
+        else:
+            return Resume(stamped)
+        if self.config.on_lost == _FAIL:
+            return self._stop(place, found, "lost")
+        return Resume(moved, f"{found} It is read on at offset {moved.next}.")
 
-    def _advice(self, place: TopicPartition) -> str:
-        source = _json(dict(self.flow.partition(place)))
-        return (
-            "Say after which offset to go on, while the connector is stopped: headrace offsets set "
-            f"{self.connector} {shlex.quote(source)} {shlex.quote(_json({'offset': 'OFFSET'}))}."
-        ).replace('"OFFSET"', "OFFSET")
+    def _stop(self, place: TopicPartition, found: str, key: str) -> Stop:
+        return Stop(
+            f"{found} {place} is not copied until someone decides: {self._command(place)} says after which offset to go on, "
+            f"while the connector is stopped; mirror.on.{key} says what to do without being asked."
+        )
+
+    def _command(self, place: TopicPartition) -> str:
+        source = shlex.quote(_json(dict(self.flow.partition(place))))
+        return f"headrace offsets set {self.connector} {source} '{{\"offset\":LAST}}'"
 
 
 def stopped(problems: Mapping[TopicPartition, str]) -> Iterator[str]:
@@ -208,9 +170,6 @@ def stopped(problems: Mapping[TopicPartition, str]) -> Iterator[str]:
         yield f"So are {len(problems) - len(shown)} more partitions."
 
 
-_SHOWN: Final = 5
-
-
 def _stamped(position: Position, log: SourceLog) -> Position:
     """*position*, which was compared with *log*, with what identifies it."""
     return position._replace(
@@ -218,24 +177,21 @@ def _stamped(position: Position, log: SourceLog) -> Position:
     )
 
 
-def _other_cluster(
-    place: TopicPartition, position: Position, log: SourceLog, flow: Flow
-) -> str | None:
+def _other_cluster(place: TopicPartition, position: Position, log: SourceLog) -> str | None:
     if not (position.cluster_id and log.cluster_id) or position.cluster_id == log.cluster_id:
         return None
     return (
-        f"{place} was copied up to offset {position.next} from the cluster with the id {position.cluster_id}, and the "
-        f"addresses of {flow.source!r} lead to the cluster {log.cluster_id} now."
+        f"{place} was copied before offset {position.next} from the cluster with the id {position.cluster_id}, and the source's "
+        f"addresses lead to the cluster {log.cluster_id} now."
     )
 
 
 def _recreated(place: TopicPartition, position: Position, log: SourceLog) -> str | None:
-    if position.topic_id is None or log.topic_id in (None, position.topic_id):
+    if position.topic_id is None or log.topic_id is None or log.topic_id == position.topic_id:
         return None
-    assert log.topic_id is not None
     return (
-        f"The topic {place.topic} was deleted and created again at the source: {place} was copied up to offset "
-        f"{position.next} of the topic with the id {topic_id_text(position.topic_id)}, and there is one with the id "
+        f"The topic {place.topic} was deleted and created again at the source: {place} was copied before offset "
+        f"{position.next} from the topic with the id {topic_id_text(position.topic_id)}, and there is one with the id "
         f"{topic_id_text(log.topic_id)} now."
     )
 
@@ -247,11 +203,6 @@ def _parting(position: Position, log: SourceLog) -> int | None:
     if epoch is not None and min(epoch) >= 0 and epoch.end < position.next:
         ends.append(epoch.end)
     return max(min(ends), log.log_start) if ends else None
-
-
-def _allowing(key: str, going_on: str = "go on", restarting: str = "") -> str:
-    restart = f", or to restart to {restarting}" if restarting else ""
-    return f"Or set positions.on.{key} to continue to {going_on} without asking{restart}."
 
 
 def _json(values: Mapping[str, OffsetValue]) -> str:
