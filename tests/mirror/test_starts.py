@@ -8,11 +8,11 @@ import pytest
 
 from headrace.connect.group_offsets import GroupEntry
 from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position
 from headrace.mirror.settings import RecordsLostConfig
 from headrace.mirror.starts import (
     Begin,
-    EpochEnd,
     RemotePartition,
     Resume,
     SourceLog,
@@ -26,7 +26,9 @@ OLD, NEW = UUID(int=1), UUID(int=2)
 PLACE, REMOTE = TopicPartition("orders", 3), TopicPartition("A.orders", 3)
 AT = Position(50, "cluster-1", OLD, 4)
 LOG = SourceLog(cluster_id="cluster-1", topic_id=OLD, log_start=10, end=90)
-COMMAND = 'headrace offsets set m \'{"cluster":"A","topic":"orders","partition":3}\' \'{"offset":LAST}\''
+COMMAND = (
+    'headrace offsets set m \'{"cluster":"A","topic":"orders","partition":3}\' \'{"offset":LAST}\''
+)
 
 
 def rules(**settings: str) -> StartRules:

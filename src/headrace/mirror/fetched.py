@@ -74,6 +74,20 @@ def encoded_batches(answer: FetchedRecords, copied: Copied) -> Iterator[EncodedB
         start = reached
 
 
+def without_batches(copied: Copied) -> EncodedBatches:
+    """Moves the position, and sends nothing."""
+    return EncodedBatches(
+        topic=copied.remote.topic,
+        partition=copied.remote.partition,
+        source_partition=copied.source,
+        data=(),
+        headers=(),
+        start=copied.position.next,
+        next_offset=copied.position.next,
+        offset=copied.position.offset,
+    )
+
+
 def source_batches(answer: FetchedRecords, copied: Copied, how: Decoding) -> Iterator[SourceBatch]:
     """The committed records in *answer*, decoded; *how* has to have their headers.
 

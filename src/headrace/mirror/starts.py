@@ -17,6 +17,7 @@ from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.partition import OffsetValue
 from headrace.discovery.state import topic_id_text
 from headrace.kafka.topic_partition import TopicPartition
+from headrace.kafka.wire.epoch_ends import EpochEnd
 from headrace.mirror.positions import Flow, Position, writer_of
 from headrace.mirror.settings import RecordsLostConfig
 
@@ -24,17 +25,10 @@ _FAIL, _RESTART = "fail", "restart"
 _SHOWN: Final = 5
 
 
-class EpochEnd(NamedTuple):
-    """The answer to OffsetForLeaderEpoch: the last epoch up to the one asked for, and where it ends; -1 for unknown."""
-
-    epoch: int
-    end: int
-
-
 class SourceLog(NamedTuple):
     """What the source cluster says of one partition now.
 
-    *end* is the high watermark. *epoch_end* is about the epoch of the stored position; ``None`` where it was not asked for.
+    *end* is the high watermark. *epoch_end* is about the epoch of the stored position; ``None`` where it is not known.
     """
 
     cluster_id: str | None
