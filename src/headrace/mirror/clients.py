@@ -8,9 +8,9 @@ from typing import Final
 from headrace.connect.config import Problem
 from headrace.connect.errors import ConfigError
 from headrace.connect.setting import SettingType, parsed
-from headrace.kafka.admin import KafkaAdmin
 from headrace.kafka.batches.decoding import Decoding
 from headrace.kafka.client_config import client_config
+from headrace.kafka.topic_admin import TopicAdmin
 from headrace.kafka.wire.cluster import Cluster, IsolationLevel
 from headrace.kafka.wire.fetcher import FetchSettings
 from headrace.kafka.wire.settings import wire_settings
@@ -34,9 +34,15 @@ def target_cluster(config: MirrorSourceConfig) -> Cluster:
     return Cluster(wire_settings(client_config(_target(config)).settings))
 
 
-def target_admin(config: MirrorSourceConfig) -> KafkaAdmin:
+def target_admin(config: MirrorSourceConfig) -> TopicAdmin:
     """An admin client of the cluster that is copied to."""
-    return KafkaAdmin(client_config(_target(config)))
+    return TopicAdmin(client_config(_target(config)))
+
+
+def source_admin(config: MirrorSourceConfig) -> TopicAdmin:
+    """An admin client of the cluster that is read."""
+    role = ClientRole.REPLICATION_SOURCE_ADMIN
+    return TopicAdmin(client_config(config.client(Side.SOURCE, ClientKind.ADMIN, role)))
 
 
 def isolation(config: MirrorSourceConfig) -> IsolationLevel:
