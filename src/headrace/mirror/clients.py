@@ -29,14 +29,25 @@ def source_cluster(config: MirrorSourceConfig, *, task: int | None = None) -> Cl
     return Cluster(wire_settings(client_config(consumer).settings))
 
 
-def target_cluster(config: MirrorSourceConfig) -> Cluster:
-    """The cluster that is copied to, for questions; nothing is connected before its first use."""
-    return Cluster(wire_settings(client_config(_target(config)).settings))
+def target_cluster(config: MirrorSourceConfig, worker: Mapping[str, str]) -> Cluster:
+    """The cluster that is copied to, for questions; nothing is connected before its first use.
+
+    Where the connector's own settings do not name it, *worker* says how an admin client of the worker's reaches it.
+    """
+    return Cluster(wire_settings(client_config(_target(config, worker)).settings))
 
 
-def target_admin(config: MirrorSourceConfig) -> TopicAdmin:
-    """An admin client of the cluster that is copied to."""
-    return TopicAdmin(client_config(_target(config)))
+def worker_cluster(config: MirrorSourceConfig, worker: Mapping[str, str]) -> Cluster | None:
+    """The cluster that the tasks write to, if it may be another one than that of the connector's own settings."""
+    own = _target(config, {}).get(SERVERS, "").strip()
+    if not own or not worker or own == worker.get(SERVERS, "").strip():
+        return None
+    return Cluster(wire_settings(client_config(worker).settings))
+
+
+def target_admin(config: MirrorSourceConfig, worker: Mapping[str, str]) -> TopicAdmin:
+    """An admin client of the cluster that is copied to; *worker* as for :func:`target_cluster`."""
+    return TopicAdmin(client_config(_target(config, worker)))
 
 
 def source_admin(config: MirrorSourceConfig) -> TopicAdmin:
@@ -72,10 +83,9 @@ def decoding(config: MirrorSourceConfig) -> Decoding:
 
 def client_problems(config: MirrorSourceConfig) -> Iterator[Problem]:
     """What is wrong with the settings of these clients; reads key files, and asks no broker."""
-    for side, client in ((Side.SOURCE, _consumer(config)), (Side.TARGET, _target(config))):
-        if not client.get(SERVERS, "").strip():
-            yield f"{side.value}.cluster.{SERVERS}", f"Name brokers of the {side.value} cluster."
-            continue
+    if not _consumer(config).get(SERVERS, "").strip():
+        yield f"source.cluster.{SERVERS}", "Name brokers of the source cluster."
+    for side, client in ((Side.SOURCE, _consumer(config)), (Side.TARGET, _target(config, {}))):
         try:
             wire_settings(client_config(client).settings)
         except ConfigError as error:
@@ -96,8 +106,11 @@ def _consumer(config: MirrorSourceConfig, task: int | None = None) -> dict[str, 
     return config.client(Side.SOURCE, ClientKind.CONSUMER, role, task=task)
 
 
-def _target(config: MirrorSourceConfig) -> dict[str, str]:
-    return config.client(Side.TARGET, ClientKind.ADMIN, ClientRole.REPLICATION_TARGET_ADMIN)
+def _target(config: MirrorSourceConfig, worker: Mapping[str, str]) -> dict[str, str]:
+    own = config.client(Side.TARGET, ClientKind.ADMIN, ClientRole.REPLICATION_TARGET_ADMIN)
+    if own.get(SERVERS, "").strip():
+        return own
+    return {**worker, **own, SERVERS: worker.get(SERVERS, "")}
 
 
 def _key(config: MirrorSourceConfig, side: Side, key: str) -> str:

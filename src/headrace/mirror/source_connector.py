@@ -31,6 +31,7 @@ from headrace.mirror.clients import (
     source_cluster,
     target_admin,
     target_cluster,
+    worker_cluster,
 )
 from headrace.mirror.planning import PATIENCE_SECONDS, FlowPlanner, stored
 from headrace.mirror.positions import Flow, MirrorOffsetCodec, check_offsets
@@ -38,7 +39,7 @@ from headrace.mirror.settings import MirrorSourceConfig
 from headrace.mirror.source_logs import SourceLogs
 from headrace.mirror.source_task import MirrorSourceTask
 from headrace.mirror.subscription import subscription
-from headrace.mirror.target import MirrorTarget
+from headrace.mirror.target import MirrorTarget, TargetClients
 
 _CODEC: Final = f"{MirrorOffsetCodec.__module__}:{MirrorOffsetCodec.__qualname__}"
 # A person waits for it.
@@ -116,8 +117,10 @@ class MirrorSourceConnector(PlannedConnector):
     def _planned_by(self) -> FlowPlanner:
         config = self._config
         seconds = min(config.admin_timeout_ms / 1e3, PATIENCE_SECONDS)
-        source, target = source_cluster(config), target_cluster(config)
-        self._clusters += (source, target)
+        worker = self.context.target
+        source, target = source_cluster(config), target_cluster(config, worker)
+        writing = worker_cluster(config, worker)
+        self._clusters += (each for each in (source, target, writing) if each is not None)
         admins = list[TopicAdmin]()
 
         def settings_of(topics: Collection[str]) -> Mapping[str, Mapping[str, TopicSetting]]:
@@ -137,6 +140,11 @@ class MirrorSourceConnector(PlannedConnector):
         return FlowPlanner(
             config,
             SourceLogs(source, isolation(config), seconds=seconds),
-            MirrorTarget(config, target, target_admin(config), settings_of, seconds=seconds),
+            MirrorTarget(
+                config,
+                TargetClients(target, target_admin(config, worker), writing),
+                settings_of,
+                seconds=seconds,
+            ),
             discoverer,
         )

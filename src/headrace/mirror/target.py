@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from headrace.connect.errors import TaskFailedError
 from headrace.kafka.deadline import Deadline
@@ -24,29 +24,35 @@ SettingsOf = Callable[[Collection[str]], Mapping[str, Mapping[str, TopicSetting]
 """The settings of topics of the source, as far as they are known."""
 
 
+class TargetClients(NamedTuple):
+    """Clients of the target. *writing* is a client of the cluster that the tasks write to, if that has other addresses."""
+
+    cluster: Cluster
+    admin: TopicAdmin
+    writing: Cluster | None = None
+
+
 class MirrorTarget:
     """Asks and changes the target cluster. Used by one thread; each method raises what the clients raise."""
 
     def __init__(
         self,
         config: MirrorSourceConfig,
-        cluster: Cluster,
-        admin: TopicAdmin,
+        clients: TargetClients,
         settings_of: SettingsOf,
         *,
         seconds: float,
     ) -> None:
         self._config = config
-        self._cluster = cluster
-        self._admin = admin
+        self._cluster, self._admin, self._writing = clients
         self._settings_of = settings_of
         self._seconds = seconds
         self._topics = RemoteTopics(
-            admin, cluster, replication=config.replication_factor, seconds=seconds
+            self._admin, self._cluster, replication=config.replication_factor, seconds=seconds
         )
         self._internal = RemoteTopics(
-            admin,
-            cluster,
+            self._admin,
+            self._cluster,
             replication=config.mirror_offset_ranges_topic_replication_factor,
             seconds=seconds,
         )
@@ -92,6 +98,7 @@ class MirrorTarget:
 
     def ensure_internal(self) -> None:
         """Make sure that the flow's own topic is there, under whose partition its first discovery is noted."""
+        self._check_one_cluster()
         name = self._config.policy.offset_ranges_topic(self._config.source_cluster_alias)
         if name not in self._ensured:
             existing = self._internal.partitions(frozenset([name]))
@@ -118,6 +125,20 @@ class MirrorTarget:
         found = self._admin.broker_setting(_RETENTION, self._deadline())
         minutes = int(found) if found is not None else _DEFAULT_RETENTION_MINUTES
         return minutes * 60 / _PART
+
+    def _check_one_cluster(self) -> None:
+        """Once: topics that are made in one cluster are of no use in another."""
+        if self._writing is None:
+            return
+        there = self._writing.metadata((), self._deadline()).cluster_id
+        here = self._cluster.metadata((), self._deadline()).cluster_id
+        if there != here:
+            raise TaskFailedError(
+                f"target.cluster.bootstrap.servers leads to the cluster {here}, and this worker writes to {there}: name the "
+                "worker's own cluster, or leave it out. For records in another cluster, run a worker there."
+            )
+        self._writing.close()
+        self._writing = None
 
     def _by_remote_name(self, topics: Collection[str]) -> dict[str, str]:
         copied, found = self._config.topics_copied, dict[str, str]()
