@@ -151,9 +151,8 @@ class PolledFrames:
         if isinstance(polled, RecordError):
             yield DeadLetter(polled)
             return
-        if isinstance(polled, SourceBatch | EncodedBatches):
-            polled = [polled]
-        found = _by_kind(polled)
+        is_one = isinstance(polled, SourceBatch | EncodedBatches)
+        found = _by_kind([polled] if is_one else polled)
         is_batches = bool(found.batches or found.encoded)
         if is_batches and self._requests is not None and self._requests.cuts_at_records():
             raise TaskFailedError(_NO_RECORDS)
