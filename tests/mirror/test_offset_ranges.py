@@ -90,13 +90,13 @@ def test_merging_changes_no_translation(copied: Copied, cuts: list[int], upstrea
     """Runs that were cut into batches are one again."""
     pieces = list[OffsetRange]()
     for each, cut in zip(copied.ranges, cuts + [2] * len(copied.ranges), strict=False):
-        first = min(cut, each.count)
-        pieces.append(each._replace(count=first))
-        if each.count > first:
+        first = min(cut, each.records)
+        pieces.append(each._replace(records=first))
+        if each.records > first:
             rest = each._replace(
                 upstream=each.upstream + first,
                 downstream=each.downstream + first,
-                count=each.count - first,
+                records=each.records - first,
             )
             pieces.append(rest)
     whole = list(merged(pieces))

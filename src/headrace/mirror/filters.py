@@ -169,12 +169,14 @@ class ConfigPropertyFilterConfig(Config):
     )
     config_properties_exclude: tuple[str, ...] = setting(
         default=(
-            r"follower\.replication\.throttled\.replicas",
-            r"leader\.replication\.throttled\.replicas",
-            r"message\.timestamp\.difference\.max\.ms",
-            r"message\.timestamp\.type",
-            r"unclean\.leader\.election\.enable",
-            r"min\.insync\.replicas",
+            "follower.replication.throttled.replicas",
+            "leader.replication.throttled.replicas",
+            "message.timestamp.difference.max.ms",
+            "log.message.timestamp.before.max.ms",
+            "log.message.timestamp.after.max.ms",
+            "message.timestamp.type",
+            "unclean.leader.election.enable",
+            "min.insync.replicas",
         ),
         importance="high",
         valid=_patterns_problem,

@@ -94,7 +94,7 @@ class OffsetSync(NamedTuple):
 
 
 class OffsetRange(NamedTuple):
-    """That *count* records from *upstream* on, without a gap, are at *downstream* and behind it of the remote partition.
+    """That *records* records from *upstream* on, without a gap, are at *downstream* and behind it of the remote partition.
 
     *topic* and *partition* are the source's.
     """
@@ -103,21 +103,21 @@ class OffsetRange(NamedTuple):
     partition: int
     upstream: int
     downstream: int
-    count: int
+    records: int
 
     @property
     def upstream_end(self) -> int:
         """The source offset behind the last record."""
-        return self.upstream + self.count
+        return self.upstream + self.records
 
     @property
     def downstream_end(self) -> int:
         """The target offset behind the last record."""
-        return self.downstream + self.count
+        return self.downstream + self.records
 
     def encoded(self) -> RecordBytes:
         """The record, for the topic of offset ranges."""
-        value = b"".join(map(_LONG.pack, (self.upstream, self.downstream, self.count)))
+        value = b"".join(map(_LONG.pack, (self.upstream, self.downstream, self.records)))
         return RecordBytes(
             _text(self.topic) + _INT.pack(self.partition), _SHORT.pack(_VERSION) + value
         )
@@ -129,7 +129,7 @@ class OffsetRange(NamedTuple):
         values = _Reader(value, "value of an offset range")
         values.version()
         found = cls(keys.text(), keys.int(), values.long(), values.long(), values.long())
-        if found.upstream < 0 or found.downstream < 0 or found.count < 1:
+        if found.upstream < 0 or found.downstream < 0 or found.records < 1:
             raise ValueError(f"{found} is no range of offsets.")
         return found
 

@@ -30,7 +30,7 @@ def merged(ranges: Iterable[OffsetRange]) -> Iterator[OffsetRange]:
         place = TopicPartition(each.topic, each.partition)
         before = last.get(place)
         if before is not None and _adjoin(before, each):
-            last[place] = before._replace(count=before.count + each.count)
+            last[place] = before._replace(records=before.records + each.records)
             continue
         if before is not None:
             yield before
@@ -106,11 +106,11 @@ class _Runs:
     def add(self, found: OffsetRange) -> None:
         self._forget(found)
         if self._upstream and self._end() == (found.upstream, found.downstream):
-            self._count[-1] += found.count
+            self._count[-1] += found.records
             return
         self._upstream.append(found.upstream)
         self._downstream.append(found.downstream)
-        self._count.append(found.count)
+        self._count.append(found.records)
 
     def thin(self) -> None:
         older = (len(self) + 1) // 2

@@ -32,12 +32,12 @@ class OffsetSyncStore:
         """Take the next *sync* of the topic."""
         place = TopicPartition(sync.topic, sync.partition)
         known = self._slots.get(place)
-        is_first = known is None or sync.upstream < known[0].upstream
-        if is_first or not (self._is_precise or self._is_complete):
+        is_usable = self._is_precise or self._is_complete
+        if known is not None and is_usable and sync.upstream >= known[0].upstream:
+            self._slots[place] = updated(known, sync)
+        else:
             # None of the earlier syncs may be used any more: the slots are all one.
             self._slots[place] = (sync,) * SLOTS
-        else:
-            self._slots[place] = updated(known, sync)
 
     def complete(self) -> None:
         """All that the topic had when reading began has been added: from now on offsets can be translated."""

@@ -163,6 +163,17 @@ class OffsetSyncsConfig(Config):
     )
 
 
+class MetricNamesConfig(Config):
+    """How metrics are called, for the connectors that have some."""
+
+    metric_names_formats: tuple[str, ...] = setting(
+        default=("legacy",),
+        one_of=("legacy", "new"),
+        importance="low",
+        doc="Under which of MirrorMaker's two kinds of names metrics are offered: `legacy`, `new`, or both.",
+    )
+
+
 class RecordsLostConfig(Config):
     """What is done where what is there does not fit the positions; one partition at a time, and always reported."""
 
@@ -209,6 +220,7 @@ class MirrorSourceConfig(
     ConfigPropertyFilterConfig,
     OffsetSyncsConfig,
     RecordsLostConfig,
+    MetricNamesConfig,
     MirrorConnectorConfig,
 ):
     """The settings of the connector that copies records."""
@@ -415,14 +427,12 @@ class MirrorSourceConfig(
             )
 
     def _syncs_problems(self) -> Iterator[Problem]:
-        if self.emit_offset_syncs_enabled:
-            return
-        for key in self.originals:
-            if key.startswith(_SYNCS_KEYS):
-                yield (
-                    key,
-                    "MirrorSourceConnector can't setup offset-syncs feature while emit.offset-syncs.enabled set to false",
-                )
+        has_keys = any(key.startswith(_SYNCS_KEYS) for key in self.originals)
+        if has_keys and not self.emit_offset_syncs_enabled:
+            yield (
+                "emit.offset-syncs.enabled",
+                "MirrorSourceConnector can't setup offset-syncs feature while emit.offset-syncs.enabled set to false",
+            )
 
     def _same_cluster_problems(self) -> Iterator[Problem]:
         if not isinstance(self.policy, IdentityReplicationPolicy):
@@ -436,7 +446,11 @@ class MirrorSourceConfig(
 
 
 class MirrorCheckpointConfig(
-    TopicFilterConfig, GroupFilterConfig, OffsetSyncsConfig, MirrorConnectorConfig
+    TopicFilterConfig,
+    GroupFilterConfig,
+    OffsetSyncsConfig,
+    MetricNamesConfig,
+    MirrorConnectorConfig,
 ):
     """The settings of the connector that translates groups' offsets."""
 
