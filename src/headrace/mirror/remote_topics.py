@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from headrace.connect.errors import RetriableError, TaskFailedError
 from headrace.kafka.deadline import Deadline
-from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, WantedTopic
+from headrace.kafka.topic_admin import TopicAdmin, WantedTopic
 from headrace.kafka.wire.cluster import Cluster, ClusterMetadata
 from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, Reaction
+from headrace.mirror.filters import ConfigPropertyFilter
+from headrace.mirror.topic_config_sync import TopicSetting, accepting, settings_at_creation
 
 _log = logging.getLogger(__name__)
 
 _TIME_TYPE: Final = "message.timestamp.type"
-# What a topic refuses records by, with Kafka's defaults.
-_LIMITS: Final = {
-    "max.message.bytes": "1048588",
-    "message.timestamp.after.max.ms": "3600000",
-    "message.timestamp.before.max.ms": "9223372036854775807",
-}
 _SHOWN: Final = 3
 
 
 class SourceTopic(NamedTuple):
-    """What a remote topic has to hold: that many partitions, and records that the settings of the source topic allow."""
+    """What a remote topic is like: that many partitions, and the *settings* that it is created with."""
 
     partitions: int
-    settings: Mapping[str, TopicSetting] = {}
+    settings: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +46,7 @@ def topic_changes(
                 name=name,
                 partitions=topic.partitions,
                 replication=replication,
-                settings=necessary_settings(topic.settings),
+                settings=topic.settings,
             )
             for name, topic in wanted.items()
             if name not in existing
@@ -63,14 +59,19 @@ def topic_changes(
     )
 
 
-def necessary_settings(source: Mapping[str, TopicSetting]) -> dict[str, str]:
-    """What a remote topic needs to take any record of its source topic, and to keep its time. Pure."""
-    limits = {
-        name: found.value
-        for name, default in _LIMITS.items()
-        if (found := source.get(name)) is not None and found.value not in (None, default)
+def settings_of_remote(
+    source: Sequence[TopicSetting], chosen: ConfigPropertyFilter, known: Collection[str]
+) -> dict[str, str]:
+    """What a remote topic is created with: what is *chosen* of its source's settings, and what it needs. Pure.
+
+    It takes any record that its source topic has taken, and keeps its time. *known* are the settings that topics of the target
+    have.
+    """
+    return {
+        **settings_at_creation(source, chosen),
+        **accepting(source, known),
+        _TIME_TYPE: "CreateTime",
     }
-    return {_TIME_TYPE: "CreateTime", **{name: str(value) for name, value in limits.items()}}
 
 
 class RemoteTopics:
