@@ -74,7 +74,7 @@ def accepting(settings: Iterable[TopicSetting], known: Collection[str]) -> dict[
     written, and need not be when they are copied, so that the remote topic has none. Records may be as large as the source
     allows, also where not the topic but its brokers do. These are stronger than what is copied.
     """
-    needed = dict.fromkeys(_TIMESTAMPS, _NO_LIMIT)
+    needed: dict[str, str] = dict.fromkeys(_TIMESTAMPS, _NO_LIMIT)
     for each in settings:
         if each.name == _MAX_BYTES and each.value is not None and not each.is_default:
             needed[_MAX_BYTES] = each.value
