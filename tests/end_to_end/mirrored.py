@@ -1,0 +1,206 @@
+"""Topics of every kind, and what another client library reads of them on either side of a mirror."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from confluent_kafka import (
+    TIMESTAMP_CREATE_TIME,
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+
+from spark.kafka.tables import Topics
+from waiting import until
+
+SOURCE, TARGET = "A", "B"
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+SECONDS = 60.0
+_BEGIN_MS = 1_700_000_000_000
+_LARGE = 2_000_000
+
+
+class Copied(NamedTuple):
+    """A record as a reader sees it, but for its place."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    time_type: int
+    timestamp: int
+
+
+def committed(bootstrap: str, topics: Sequence[str]) -> dict[str, dict[int, list[Copied]]]:
+    """What the client library reads of each partition with ``read_committed``, in order."""
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "judge",
+        "isolation.level": "read_committed",
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "fetch.message.max.bytes": 4 * _LARGE,
+    }
+    with closing(Consumer(settings)) as consumer:
+        listed = consumer.list_topics(timeout=30).topics
+        places = [
+            TopicPartition(each, number, 0) for each in topics for number in listed[each].partitions
+        ]
+        found = {
+            each: {number: list[Copied]() for number in listed[each].partitions} for each in topics
+        }
+        consumer.assign(places)
+        left = len(places)
+        while left:
+            message = consumer.poll(SECONDS)
+            assert message is not None, "the judge has read nothing for long"
+            if (error := message.error()) is not None:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                left -= 1
+                continue
+            headers: Any = message.headers() or ()
+            found[str(message.topic())][message.partition() or 0].append(
+                Copied(message.key(), message.value(), tuple(headers), *message.timestamp())
+            )
+    return found
+
+
+def with_own_time(records: Mapping[int, Sequence[Copied]]) -> dict[int, list[Copied]]:
+    """*records* with their timestamps as producers' own: so a copy has those that the source's broker has set."""
+    return {
+        number: [each._replace(time_type=TIMESTAMP_CREATE_TIME) for each in of_partition]
+        for number, of_partition in records.items()
+    }
+
+
+def entries(bootstrap: str, group: str) -> dict[tuple[str, int], int]:
+    """The offsets that *group* has committed, as the client library lists them."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    request = ConsumerGroupTopicPartitions(group)
+    answer = admin.list_consumer_group_offsets([request], require_stable=True)[group].result()
+    return {(each.topic, each.partition): each.offset for each in answer.topic_partitions}
+
+
+def stable_ends(bootstrap: str, topics: Sequence[str]) -> dict[tuple[str, int], int]:
+    """Up to where each partition of *topics* can be read, markers included."""
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "ends",
+        "isolation.level": "read_committed",
+    }
+    found = dict[tuple[str, int], int]()
+    with closing(Consumer(settings)) as consumer:
+        listed = consumer.list_topics(timeout=30).topics
+        for topic in topics:
+            for number in listed[topic].partitions:
+                _, end = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=30)
+                found[topic, number] = end
+    return found
+
+
+class EveryKind:
+    """Writes topics of every kind into the source."""
+
+    def __init__(self, topics: Topics, chance: random.Random) -> None:
+        self.topics = topics
+        self._chance = chance
+        self._written = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The topics that there are."""
+        listed = self.topics.admin.list_topics(timeout=10).topics
+        return sorted(name for name in listed if name.startswith(f"{self.topics.prefix}-"))
+
+    def create(self) -> None:
+        """All of them, with something in each."""
+        for compression in COMPRESSIONS:
+            topic = self.topics.create(compression, 2)
+            for partition in (0, 1):
+                self.write(topic, 40, partition, **{"compression.type": compression})
+        self._transactions(self.topics.create("transactions"))
+        self._append_time(self.topics.create("appended", message_timestamp_type="LogAppendTime"))
+        large = self.topics.create("large", max_message_bytes=str(4 * _LARGE))
+        for value in (b"x" * _LARGE, self._chance.randbytes(_LARGE)):
+            self._send(large, [(None, value, [])], **{"message.max.bytes": 4 * _LARGE})
+        alone = self.topics.create("alone")
+        for _ in range(20):
+            self.write(alone, 1)
+        self._compacted()
+
+    def write(self, topic: str, number: int, partition: int = 0, **settings: object) -> None:
+        """So many records of all sorts."""
+        self._send(topic, [self._record() for _ in range(number)], partition, **settings)
+
+    def _record(self) -> tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]:
+        chance, self._written = self._chance, self._written + 1
+        headers = [
+            (chance.choice(["a", "a", "b", "ü"]), chance.choice([None, b"", b"1", b"\xff\x00"]))
+            for _ in range(chance.choice([0, 0, 1, 3]))
+        ]
+        key = chance.choice([None, b"", f"k{self._written % 7}".encode()])
+        value = chance.choice([None, b"", f"{self._written}".encode() * chance.randrange(1, 60)])
+        return key, value, headers
+
+    def _send(
+        self,
+        topic: str,
+        records: Sequence[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]],
+        partition: int = 0,
+        **settings: object,
+    ) -> None:
+        producer = self.topics.producer(**settings)
+        for key, value, headers in records:
+            producer.produce(
+                topic,
+                key=key,
+                value=value,
+                headers=headers,
+                partition=partition,
+                timestamp=_BEGIN_MS + self._chance.randrange(1_000_000),
+            )
+        assert producer.flush(30) == 0
+
+    def _transactions(self, topic: str) -> None:
+        for is_committed in (True, False, True, True, False):
+            producer = self.topics.transactional("t")
+            for _ in range(10):
+                key, value, headers = self._record()
+                producer.produce(topic, key=key, value=value, headers=headers, partition=0)
+            if is_committed:
+                producer.commit_transaction(30)
+            else:
+                producer.flush(30)
+                producer.abort_transaction(30)
+
+    def _append_time(self, topic: str) -> None:
+        self.write(topic, 20)
+        self.write(topic, 20, **{"compression.type": "lz4"})
+
+    def _compacted(self) -> None:
+        """With gaps within batches, and tombstones."""
+        topic = self.topics.create(
+            "compacted",
+            cleanup_policy="compact",
+            segment_ms="100",
+            min_cleanable_dirty_ratio="0.01",
+            delete_retention_ms="3600000",
+        )
+        producer = self.topics.transactional("g")
+        for number in range(60):
+            value = None if number % 7 == 0 else f"{number:03}"
+            producer.produce(topic, key=f"k{number % 9}", value=value, partition=0)
+        producer.commit_transaction()
+
+        def is_compacted() -> bool:
+            # Only what is not the newest segment is compacted, and a record begins a new one.
+            self.topics.write(topic, 1)
+            return len(committed(self.topics.bootstrap, [topic])[topic][0]) < 55
+
+        until(is_compacted, seconds=90)
