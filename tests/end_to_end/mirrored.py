@@ -104,6 +104,56 @@ def stable_ends(bootstrap: str, topics: Sequence[str]) -> dict[tuple[str, int], 
     return found
 
 
+class Mirrored:
+    """A flow of the *topics* of a test to the cluster *target*."""
+
+    def __init__(self, topics: Topics, target: str) -> None:
+        self.topics = topics
+        self.target = target
+        self.name = f"mirror-{topics.prefix}"
+
+    def connector(self, settings: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The connector's configuration, with *settings* of the test."""
+        return {
+            "name": self.name,
+            "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+            "tasks.max": "2",
+            "source.cluster.alias": SOURCE,
+            "target.cluster.alias": TARGET,
+            "source.cluster.bootstrap.servers": self.topics.bootstrap,
+            "topics": f"{self.topics.prefix}-.*",
+            "replication.factor": "1",
+            "mirror.offset.ranges.topic.replication.factor": "1",
+            "partition.discovery.interval.ms": "300",
+            "producer.override.max.request.size": "10000000",
+            "producer.override.buffer.memory": "40000000",
+            **(settings or {}),
+        }
+
+    def differences(self, names: Sequence[str]) -> dict[str, object]:
+        """What is not the same on both sides, by the source's topics."""
+        wanted = committed(self.topics.bootstrap, names)
+        found = committed(self.target, [f"{SOURCE}.{each}" for each in names])
+        return {
+            name: (wanted[name], found[f"{SOURCE}.{name}"])
+            for name in names
+            if with_own_time(wanted[name]) != found[f"{SOURCE}.{name}"]
+        }
+
+    def positions(self) -> dict[tuple[str, int], int]:
+        """The group's entries by the source's partitions, without the flow's own."""
+        prefix = f"{SOURCE}."
+        return {
+            (topic.removeprefix(prefix), number): offset
+            for (topic, number), offset in entries(self.target, f"connect-{self.name}").items()
+            if topic.startswith(f"{prefix}{self.topics.prefix}")
+        }
+
+    def is_through(self, names: Sequence[str]) -> bool:
+        """Whether the entries are at the ends of the source."""
+        return stable_ends(self.topics.bootstrap, names) == self.positions()
+
+
 class EveryKind:
     """Writes topics of every kind into the source."""
 
