@@ -78,7 +78,7 @@ def advance(flow: Mirrored, worker: MirrorWorker) -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("hits", "seed"), [*cases()])
-def test_every_record_is_at_the_target_once(
+def test_every_record_is_at_the_target_once(  # noqa: PLR0917
     source_broker: Broker, broker: Broker, tmp_path: Path, hits: list[str], seed: int
 ) -> None:
     """In order, as the client library reads both; and the group's entries are exactly at the source's ends."""
