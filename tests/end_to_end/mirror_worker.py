@@ -29,6 +29,9 @@ class MirrorWorker:
         self._folder = folder
         worker = {
             "bootstrap.servers": target,
+            # A mirror has its own.
+            "key.converter": "string",
+            "value.converter": "string",
             "group.id": f"g-{connector['name']}",
             "offset.storage.partitions": "2",
             "headrace.slots": "2",

@@ -11,10 +11,11 @@ from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     Consumer,
     ConsumerGroupTopicPartitions,
+    IsolationLevel,
     KafkaError,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from spark.kafka.tables import Topics
 from waiting import until
@@ -79,29 +80,25 @@ def with_own_time(records: Mapping[int, Sequence[Copied]]) -> dict[int, list[Cop
     }
 
 
-def entries(bootstrap: str, group: str) -> dict[tuple[str, int], int]:
+def entries(admin: AdminClient, group: str) -> dict[tuple[str, int], int]:
     """The offsets that *group* has committed, as the client library lists them."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
     request = ConsumerGroupTopicPartitions(group)
     answer = admin.list_consumer_group_offsets([request], require_stable=True)[group].result()
     return {(each.topic, each.partition): each.offset for each in answer.topic_partitions}
 
 
-def stable_ends(bootstrap: str, topics: Sequence[str]) -> dict[tuple[str, int], int]:
+def stable_ends(admin: AdminClient, topics: Sequence[str]) -> dict[tuple[str, int], int]:
     """Up to where each partition of *topics* can be read, markers included."""
-    settings = {
-        "bootstrap.servers": bootstrap,
-        "group.id": "ends",
-        "isolation.level": "read_committed",
+    listed = admin.list_topics(timeout=30).topics
+    wanted = {
+        TopicPartition(topic, number): OffsetSpec.latest()
+        for topic in topics
+        for number in listed[topic].partitions
     }
-    found = dict[tuple[str, int], int]()
-    with closing(Consumer(settings)) as consumer:
-        listed = consumer.list_topics(timeout=30).topics
-        for topic in topics:
-            for number in listed[topic].partitions:
-                _, end = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=30)
-                found[topic, number] = end
-    return found
+    answers = admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED)
+    return {
+        (each.topic, each.partition): answer.result().offset for each, answer in answers.items()
+    }
 
 
 class Mirrored:
@@ -111,6 +108,7 @@ class Mirrored:
         self.topics = topics
         self.target = target
         self.name = f"mirror-{topics.prefix}"
+        self._admin = AdminClient({"bootstrap.servers": target})
 
     def connector(self, settings: Mapping[str, str] | None = None) -> dict[str, str]:
         """The connector's configuration, with *settings* of the test."""
@@ -145,13 +143,17 @@ class Mirrored:
         prefix = f"{SOURCE}."
         return {
             (topic.removeprefix(prefix), number): offset
-            for (topic, number), offset in entries(self.target, f"connect-{self.name}").items()
+            for (topic, number), offset in entries(self._admin, f"connect-{self.name}").items()
             if topic.startswith(f"{prefix}{self.topics.prefix}")
         }
 
+    def ends(self, names: Sequence[str]) -> dict[tuple[str, int], int]:
+        """Up to where the source's topics can be read."""
+        return stable_ends(self.topics.admin, names)
+
     def is_through(self, names: Sequence[str]) -> bool:
         """Whether the entries are at the ends of the source."""
-        return stable_ends(self.topics.bootstrap, names) == self.positions()
+        return self.ends(names) == self.positions()
 
 
 class EveryKind:

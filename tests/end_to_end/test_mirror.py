@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from end_to_end.live import Life
-from end_to_end.mirrored import EveryKind, Mirrored, stable_ends
+from end_to_end.mirrored import EveryKind, Mirrored
 from headrace.broker import Broker
 from headrace.runtime.engine import LocalProcesses
 from headrace.spark.engine import SparkEngine
@@ -53,7 +53,7 @@ def test_every_kind_of_record_is_the_same_on_both_sides(
 
     assert 10 == len(kinds.names)
     assert {} == flow.differences(kinds.names)
-    assert stable_ends(flow.topics.bootstrap, kinds.names) == flow.positions()
+    assert flow.ends(kinds.names) == flow.positions()
 
 
 def test_partitions_and_topics_are_found_while_it_runs(flow: Mirrored, life: Life) -> None:
