@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     Consumer,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     TopicPartition,
@@ -80,13 +79,6 @@ def with_own_time(records: Mapping[int, Sequence[Copied]]) -> dict[int, list[Cop
     }
 
 
-def entries(admin: AdminClient, group: str) -> dict[tuple[str, int], int]:
-    """The offsets that *group* has committed, as the client library lists them."""
-    request = ConsumerGroupTopicPartitions(group)
-    answer = admin.list_consumer_group_offsets([request], require_stable=True)[group].result()
-    return {(each.topic, each.partition): each.offset for each in answer.topic_partitions}
-
-
 def stable_ends(admin: AdminClient, topics: Sequence[str]) -> dict[tuple[str, int], int]:
     """Up to where each partition of *topics* can be read, markers included."""
     listed = admin.list_topics(timeout=30).topics
@@ -108,7 +100,7 @@ class Mirrored:
         self.topics = topics
         self.target = target
         self.name = f"mirror-{topics.prefix}"
-        self._admin = AdminClient({"bootstrap.servers": target})
+        self._reader = Consumer({"bootstrap.servers": target, "group.id": f"connect-{self.name}"})
 
     def connector(self, settings: Mapping[str, str] | None = None) -> dict[str, str]:
         """The connector's configuration, with *settings* of the test."""
@@ -139,12 +131,23 @@ class Mirrored:
         }
 
     def positions(self) -> dict[tuple[str, int], int]:
-        """The group's entries by the source's partitions, without the flow's own."""
-        prefix = f"{SOURCE}."
+        """The group's entries by the source's partitions, without the flow's own.
+
+        As a consumer of the group sees them that never joins it: the admin client's own call ends its process when an entry is
+        in an open transaction.
+        """
+        prefix, own = f"{SOURCE}.", f"{SOURCE}.{self.topics.prefix}-"
+        listed = self._reader.list_topics(timeout=30).topics
+        places = [
+            TopicPartition(topic, number)
+            for topic in listed
+            if topic.startswith(own)
+            for number in listed[topic].partitions
+        ]
         return {
-            (topic.removeprefix(prefix), number): offset
-            for (topic, number), offset in entries(self._admin, f"connect-{self.name}").items()
-            if topic.startswith(f"{prefix}{self.topics.prefix}")
+            (each.topic.removeprefix(prefix), each.partition): each.offset
+            for each in (self._reader.committed(places, timeout=30) if places else ())
+            if each.offset >= 0
         }
 
     def ends(self, names: Sequence[str]) -> dict[tuple[str, int], int]:
