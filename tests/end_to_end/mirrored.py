@@ -12,6 +12,7 @@ from confluent_kafka import (
     Consumer,
     IsolationLevel,
     KafkaError,
+    KafkaException,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -144,11 +145,21 @@ class Mirrored:
             if topic.startswith(own)
             for number in listed[topic].partitions
         ]
+        found = list[TopicPartition]()
+        if places:
+            until(lambda: found.extend(self._committed(places)) or found, seconds=SECONDS)
         return {
             (each.topic.removeprefix(prefix), each.partition): each.offset
-            for each in (self._reader.committed(places, timeout=30) if places else ())
+            for each in found
             if each.offset >= 0
         }
+
+    def _committed(self, places: list[TopicPartition]) -> list[TopicPartition]:
+        try:
+            return self._reader.committed(places, timeout=10)
+        except KafkaException:
+            # Its coordinator has just started, or an entry is in an open transaction.
+            return []
 
     def ends(self, names: Sequence[str]) -> dict[tuple[str, int], int]:
         """Up to where the source's topics can be read."""
