@@ -15,6 +15,7 @@ from uuid import UUID
 with warnings.catch_warnings():
     # kafka-python reads its own schemas in a way that Python 3.11 and 3.12 called outdated.
     warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.protocol.admin.groups import DescribeGroupsRequest, DescribeGroupsResponse
     from kafka.protocol.admin.transactions import (
         ListTransactionsRequest,
         ListTransactionsResponse,
@@ -24,6 +25,8 @@ with warnings.catch_warnings():
     from kafka.protocol.consumer.group import (
         OffsetCommitRequest,
         OffsetCommitResponse,
+        OffsetDeleteRequest,
+        OffsetDeleteResponse,
         OffsetFetchRequest,
         OffsetFetchResponse,
     )
@@ -45,13 +48,21 @@ with warnings.catch_warnings():
         SaslHandshakeResponse,
     )
 
+    from headrace.kafka.wire.messages import (
+        ConsumerGroupDescribeRequest,
+        ConsumerGroupDescribeResponse,
+    )
+
 from headrace.kafka.topic_partition import TopicPartition
 from headrace.kafka.wire.cluster import Cluster
 from headrace.kafka.wire.settings import WireSettings
 
 _KINDS = (
+    (ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
+    (DescribeGroupsRequest, DescribeGroupsResponse),
     (FetchRequest, FetchResponse),
     (OffsetCommitRequest, OffsetCommitResponse),
+    (OffsetDeleteRequest, OffsetDeleteResponse),
     (OffsetFetchRequest, OffsetFetchResponse),
     (ListOffsetsRequest, ListOffsetsResponse),
     (ApiVersionsRequest, ApiVersionsResponse),

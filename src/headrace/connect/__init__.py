@@ -12,6 +12,7 @@ from headrace.connect.connector import (
     SourceConnector,
 )
 from headrace.connect.converting import ColumnarHeaderConverter, Converter, HeaderConverter
+from headrace.connect.encoded import EncodedBatches, EncodedHeader
 from headrace.connect.errors import (
     ConfigError,
     ConnectError,
@@ -25,6 +26,7 @@ from headrace.connect.errors import (
     TaskFailedError,
     TransactionTimedOutError,
 )
+from headrace.connect.group_offsets import GroupEntry, GroupOffsetCodec, OffsetGroup
 from headrace.connect.header_columns import HeaderColumn, HeaderColumns
 from headrace.connect.json_document import JSON_NULL
 from headrace.connect.partition import (
@@ -103,16 +105,21 @@ __all__ = [
     "ConnectorContext",
     "ConnectorFencedError",
     "Converter",
+    "EncodedBatches",
+    "EncodedHeader",
     "ExactlyOnceSupport",
     "Explained",
     "FencedError",
     "Field",
+    "GroupEntry",
+    "GroupOffsetCodec",
     "Header",
     "HeaderColumn",
     "HeaderColumns",
     "HeaderConverter",
     "Headers",
     "KnownOffsets",
+    "OffsetGroup",
     "OffsetReader",
     "OffsetValue",
     "Offsets",

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import ClassVar, Protocol
 
 from headrace.connect.config import Config, Problem
+from headrace.connect.group_offsets import GroupEntry, OffsetGroup
 from headrace.connect.partition import KnownOffsets, OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.record import RecordSchemas
 from headrace.connect.task import Offsets, SourceTask, Split
@@ -48,6 +49,14 @@ class ConnectorContext(Protocol):
         """The committed source offsets of this connector."""
         ...
 
+    @property
+    def target(self) -> Mapping[str, str]:
+        """Settings of an admin client of the cluster that the tasks write to, under the Java clients' names.
+
+        Empty where nothing will be written. Holds secrets.
+        """
+        ...
+
     def request_task_reconfiguration(self) -> None:
         """Ask for new task configurations, or a new plan, soon; returns at once.
 
@@ -69,11 +78,13 @@ class ConnectorContext(Protocol):
 class PlanRequest:
     """What the runtime asks of a planned connector: work for at most *slots* tasks.
 
-    *offsets* are the committed ones, read after every older owner was fenced.
+    *offsets* are the committed ones, read after every older owner was fenced. *unnamed* are entries of the connector's
+    consumer group (:meth:`SourceConnector.offset_group`) that its codec has not made: others have written them.
     """
 
     slots: int
     offsets: KnownOffsets
+    unnamed: Sequence[GroupEntry] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +179,23 @@ class SourceConnector(ABC):
 
     def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> bool:
         """Whether the tasks use the transaction context with this configuration (KIP-618)."""
+        return False
+
+    def offset_group(self, props: Mapping[str, str]) -> OffsetGroup | None:
+        """The consumer group on the target cluster that holds the source offsets with this configuration (KIP-656).
+
+        ``None`` (the default): they are in the worker's offset store, or in the topic that ``offsets.storage.topic``
+        names. Pure: called on an instance that is not started, before each start and for each request about offsets.
+        """
+        return None
+
+    def returns_encoded(self, props: Mapping[str, str]) -> bool:
+        """Whether the tasks return :class:`~headrace.connect.encoded.EncodedBatches` where they may.
+
+        The default key and value converters of such a connector are those for bytes, whatever the worker's are. Its
+        tasks may not return encoded batches with other converters, or transformations: they look at
+        :attr:`~headrace.connect.task.TaskContext.takes_encoded`, and return decoded records then. Pure.
+        """
         return False
 
     def schemaless(self, props: Mapping[str, str]) -> str | None:

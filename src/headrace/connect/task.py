@@ -9,14 +9,23 @@ from enum import Enum
 from typing import Protocol
 
 from headrace.connect.batch import SourceBatch
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.partition import OffsetReader, SourceOffset, SourcePartition
 from headrace.connect.record import RecordMetadata, SourceRecord
 
 Offsets = Mapping[SourcePartition, SourceOffset | None]
 """Source offsets by source partition; ``None`` stands for "remove what is stored"."""
 
-Polled = SourceBatch | Sequence[SourceBatch] | Sequence[SourceRecord] | None
-"""What ``poll`` returns: one batch, several, plain records in order, or ``None``."""
+Polled = (
+    SourceBatch
+    | EncodedBatches
+    | Sequence[SourceBatch]
+    | Sequence[EncodedBatches]
+    | Sequence[SourceRecord]
+    | None
+)
+"""What ``poll`` returns: one batch, several, plain records in order, or ``None``. Encoded batches only where the task's
+context says so."""
 
 
 class TransactionScope(Enum):
@@ -92,6 +101,15 @@ class TaskContext(Protocol):
     @property
     def splits(self) -> Sequence[Split]:
         """This task's share of the plan, in the order to read it; empty for a polled connector."""
+        ...
+
+    @property
+    def takes_encoded(self) -> bool:
+        """Whether ``poll`` may return :class:`~headrace.connect.encoded.EncodedBatches`.
+
+        True when nothing has to look at the records: the connector has no transformations, and its key and value
+        converters are those for bytes.
+        """
         ...
 
     def stopping(self) -> bool:
@@ -189,6 +207,13 @@ class SourceTask(ABC):
         is passed in pieces. After a Spark SQL step they are passed as they are sent, to an instance that was never
         polled. Plain records that ``poll`` returned are passed as the batches that the runtime made of them; a record
         that fits no batch and was skipped is passed as a row of its own with neither key nor value.
+        """
+
+    def commit_encoded(self, batches: EncodedBatches) -> None:
+        """Called after the commit that covers *batches*, as :meth:`commit_batch` is for decoded ones.
+
+        They are passed in pieces as they were sent, and without their ``data``, which is released when it is sent.
+        ``commit_record`` is not called for their records.
         """
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:

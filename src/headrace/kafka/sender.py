@@ -5,12 +5,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.errors import RecordError
+from headrace.connect.group_offsets import GroupEntry
 from headrace.connect.record import RecordMetadata
 
 EncodedHeaders = Sequence[tuple[str, bytes | None]]
@@ -130,3 +132,45 @@ class Sender(RecordSender, Protocol):
     def close(self) -> None:
         """Release the client without waiting for what is still in its queue."""
         ...
+
+
+class BatchForwarder(Protocol):
+    """The part of a sender that sends record batches unopened; see :class:`Sender` for the order of calls and errors."""
+
+    def send_batches(self, batches: EncodedBatches) -> int:
+        """Hand over the records of *batches* from its ``start`` on; returns how many there are.
+
+        A batch that the target would not take as it is, is rebuilt: its records are the same. Returns when all are in
+        the queue, waiting while that is full; their bytes are no longer used once they are acknowledged. Raises
+        :class:`~headrace.connect.errors.TaskFailedError` with topic, partition and offset for a batch that is damaged,
+        or that the target can take in no form: the caller must not commit.
+        """
+        ...
+
+
+class GroupOffsetSender(Protocol):
+    """The part of a sender that commits offsets of a consumer group on the cluster that it sends to.
+
+    Errors are as those of :class:`Sender`.
+    """
+
+    def send_group_offsets(self, group: str, entries: Sequence[GroupEntry]) -> None:
+        """Commit *entries* for *group*, which has no members.
+
+        Transactional: they are part of the open transaction; called only directly before ``commit``. Idempotent: they
+        are committed on return; called only directly after ``flush``.
+        """
+        ...
+
+    def delete_group_offsets(self, group: str, places: Sequence[tuple[str, int]]) -> None:
+        """Remove what *group* has committed for *places*, each a topic and a partition; done on return.
+
+        Kafka cannot do this in a transaction: called after ``commit``, or after ``flush``. A place or a group that is
+        not there is removed already.
+        """
+        ...
+
+
+@runtime_checkable
+class GroupSender(Sender, BatchForwarder, GroupOffsetSender, Protocol):
+    """A sender of records, whole record batches, and offsets of groups."""

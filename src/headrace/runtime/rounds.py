@@ -234,6 +234,7 @@ class IdleContext:
     task: int
     transaction: TransactionContext | None = None
     splits: tuple[Split, ...] = ()
+    takes_encoded: bool = False
 
     def stopping(self) -> bool:
         """Always ``False``: the task gets only one call."""

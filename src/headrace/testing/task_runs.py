@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.connect.batch import SourceBatch
 from headrace.connect.connector import PlannedConnector, PlanRequest, SourceConnector
+from headrace.connect.encoded import EncodedBatches
 from headrace.connect.partition import SourceOffset, SourcePartition
 from headrace.connect.record import SourceRecord
 from headrace.connect.task import Offsets, Polled, SourceTask, Split, TransactionContext
@@ -57,6 +58,7 @@ class LocalConnectorContext:
     """A connector's context; an error that it raises is raised on the spot."""
 
     offsets: StoredOffsets
+    target: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def request_task_reconfiguration(self) -> None:
         """Nothing to do: every round calls ``task_configs`` or ``plan`` again."""
@@ -76,6 +78,7 @@ class LocalContext:
     task: int = 0
     transaction: TransactionContext | None = None
     asked_to_stop: bool = False
+    takes_encoded: bool = False
 
     def stopping(self) -> bool:
         """See :class:`~headrace.connect.task.TaskContext`."""
@@ -203,9 +206,11 @@ def updated(task: SourceTask, offsets: Offsets) -> Offsets:
 
 
 def batches_of(polled: Polled) -> Sequence[SourceBatch]:
-    """What ``poll`` returned, as batches."""
+    """What ``poll`` returned, as batches; raises ``TypeError`` for encoded ones, which only a sender can read."""
     if isinstance(polled, SourceBatch):
         return [polled]
+    if isinstance(polled, EncodedBatches):
+        raise TypeError("poll returned encoded batches, but context.takes_encoded is false.")
     batches = [each for each in polled or () if isinstance(each, SourceBatch)]
     records = [each for each in polled or () if isinstance(each, SourceRecord)]
     return batches or [batch for batch, _ in grouped(records)]

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
 
 from doubles.scripted_broker import (
+    ConsumerGroupDescribeResponse,
+    DescribeGroupsResponse,
     InitProducerIdResponse,
     ListTransactionsResponse,
     OffsetCommitResponse,
+    OffsetDeleteResponse,
     OffsetFetchResponse,
     SaslAuthenticateResponse,
     SaslHandshakeResponse,
@@ -75,6 +78,16 @@ def commit(cluster: Cluster) -> None:
     cluster.commit_offsets("group", {T0: 1, T1: 2**40}, soon())
 
 
+def delete(cluster: Cluster) -> None:
+    """Of two partitions."""
+    cluster.delete_offsets("group", [T0, T1], soon())
+
+
+def describe(cluster: Cluster) -> None:
+    """By the classic protocol, and then by the newer one."""
+    cluster.describe_group("group", soon())
+
+
 def take_and_prove(cluster: Cluster) -> None:
     """An id of a transactional producer, and all that there are."""
     host, port = cluster.settings.addresses[0]
@@ -97,6 +110,8 @@ class Call(NamedTuple):
 
 CALLS = {
     "ApiVersions": Call(read_metadata, 18, 0, 0),
+    "ConsumerGroupDescribe": Call(describe, 69, 0, 0),
+    "DescribeGroups": Call(describe, 15, 0, 5),
     "Fetch": Call(fetch, 1, 4, 17),
     "FindCoordinator": Call(committed, 10, 1, 3),
     "InitProducerId": Call(take_and_prove, 22, 3, 4),
@@ -104,6 +119,7 @@ CALLS = {
     "ListTransactions": Call(take_and_prove, 66, 0, 0),
     "Metadata": Call(read_metadata, 3, 4, 12),
     "OffsetCommit": Call(commit, 8, 2, 9),
+    "OffsetDelete": Call(delete, 47, 0, 0),
     "OffsetFetch": Call(committed, 9, 1, 9),
     "SaslAuthenticate": Call(read_metadata, 36, 0, 1),
     "SaslHandshake": Call(read_metadata, 17, 1, 1),
@@ -111,6 +127,14 @@ CALLS = {
 VERSIONS = [
     (name, version) for name, call in CALLS.items() for version in range(call.least, call.most + 1)
 ]
+
+
+def unknown(kind: Any, **others: object) -> Any:  # noqa: ANN401 (classes of kafka-python's)
+    """What either protocol answers about a group that does not exist."""
+    group = kind.DescribedGroup(
+        error_code=0, group_id="group", group_state="Dead", members=[], **others
+    )
+    return kind(throttle_time_ms=0, groups=[group])
 
 
 def sent(name: str, version: int) -> list[str]:
@@ -121,6 +145,13 @@ def sent(name: str, version: int) -> list[str]:
         for place in (T0, T1):
             scripted.append(place, 0)
         scripted.scripts |= {
+            "ConsumerGroupDescribe": unknown(ConsumerGroupDescribeResponse),
+            "DescribeGroups": unknown(
+                DescribeGroupsResponse,
+                protocol_type="",
+                protocol_data="",
+                authorized_operations=set(),
+            ),
             "InitProducerId": InitProducerIdResponse(
                 throttle_time_ms=0, error_code=0, producer_id=5, producer_epoch=6
             ),
@@ -128,6 +159,7 @@ def sent(name: str, version: int) -> list[str]:
                 throttle_time_ms=0, error_code=0, unknown_state_filters=[], transaction_states=[]
             ),
             "OffsetCommit": OffsetCommitResponse(throttle_time_ms=0, topics=[]),
+            "OffsetDelete": OffsetDeleteResponse(throttle_time_ms=0, error_code=0, topics=[]),
             "OffsetFetch": OffsetFetchResponse(
                 throttle_time_ms=0, error_code=0, topics=[], groups=[]
             ),

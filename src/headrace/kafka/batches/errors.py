@@ -1,4 +1,4 @@
-"""A record batch that contradicts itself."""
+"""A record batch that contradicts itself, and a record that its target cannot take."""
 
 from __future__ import annotations
 
@@ -21,4 +21,20 @@ class CorruptBatchError(TaskFailedError):
         super().__init__(
             f"The record batch {where} of partition {place} is corrupt: {reason}. "
             f"Compare with another replica, or start reading after this batch."
+        )
+
+
+class UnforwardableError(TaskFailedError):
+    """A record cannot be written where it is to go to.
+
+    *place* is the partition that it comes from, *offset* its offset there; *reason* and *advice* are the parts of the message.
+    """
+
+    def __init__(self, place: TopicPartition, offset: int, reason: str, *, advice: str) -> None:
+        self.place = place
+        self.offset = offset
+        self.reason = reason
+        self.advice = advice
+        super().__init__(
+            f"The record at offset {offset} of {place} cannot be copied: {reason}. {advice}"
         )

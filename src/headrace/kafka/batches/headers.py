@@ -17,6 +17,11 @@ HEADER_BYTES: Final = 61
 """Bytes of a version 2 batch before its records."""
 CRC_BEGINS: Final = 21
 """Where in a version 2 batch the bytes begin that its checksum covers."""
+COMPRESSION: Final = 0x07
+"""Bits of a batch's attributes that number its compression; the others here are one bit each."""
+LOG_APPEND_TIME: Final = 0x08
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
 NEWEST_MAGIC: Final = 2
 """The format of batches; before it there were messages."""
 
@@ -32,11 +37,6 @@ _SMALLEST_WITH_TIME: Final = 22
 _LARGEST_OFFSET: Final = (1 << 63) - 1
 _ABORT: Final = 0
 
-_COMPRESSION: Final = 0x07
-_LOG_APPEND_TIME: Final = 0x08
-_TRANSACTIONAL: Final = 0x10
-_CONTROL: Final = 0x20
-
 
 class BatchHeader(NamedTuple):
     """A complete record batch: where it lies, and its header.
@@ -44,7 +44,8 @@ class BatchHeader(NamedTuple):
     Of formats 0 and 1 (*magic*), a "batch" is one message, which may hold others, compressed. Its *base_offset* is the
     one that is written there, which for a compressed one is the offset of its **last** record; *record_count* is -1.
     Timestamps are milliseconds, or -1. With the delete horizon bit, *base_timestamp* is the time after which a cleaner
-    may remove the batch's tombstones; the records' times count from it all the same (KIP-534).
+    may remove the batch's tombstones; the records' times count from it all the same (KIP-534). *leader_epoch* is that of
+    the leader that appended it, -1 in old formats.
     """
 
     position: int
@@ -58,6 +59,7 @@ class BatchHeader(NamedTuple):
     max_timestamp: int
     producer_id: int
     record_count: int
+    leader_epoch: int = -1
 
     @property
     def end(self) -> int:
@@ -67,20 +69,20 @@ class BatchHeader(NamedTuple):
     @property
     def compression(self) -> int:
         """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
-        return self.attributes & _COMPRESSION
+        return self.attributes & COMPRESSION
 
     @property
     def timestamp_type(self) -> int:
         """0 when producers set the timestamps, 1 when the broker did, -1 when the format has none."""
-        return -1 if self.magic == 0 else int(self.attributes & _LOG_APPEND_TIME != 0)
+        return -1 if self.magic == 0 else int(self.attributes & LOG_APPEND_TIME != 0)
 
     @property
     def is_transactional(self) -> bool:
-        return self.magic >= NEWEST_MAGIC and self.attributes & _TRANSACTIONAL != 0
+        return self.magic >= NEWEST_MAGIC and self.attributes & TRANSACTIONAL != 0
 
     @property
     def is_control(self) -> bool:
-        return self.magic >= NEWEST_MAGIC and self.attributes & _CONTROL != 0
+        return self.magic >= NEWEST_MAGIC and self.attributes & CONTROL != 0
 
 
 class AbortedTransaction(NamedTuple):
@@ -124,7 +126,7 @@ def _header(
     data: bytes | memoryview, position: int, last: int, place: TopicPartition
 ) -> BatchHeader | None:
     """The header at *position*, after a batch that ends at the offset *last*; ``None`` if its batch is cut off."""
-    base_offset, size, _, magic, crc = _PREFIX.unpack_from(data, position)
+    base_offset, size, epoch, magic, crc = _PREFIX.unpack_from(data, position)
     if base_offset < 0:
         raise CorruptBatchError(place, -1, f"its base offset is {base_offset}")
     if not 0 <= magic <= NEWEST_MAGIC:
@@ -160,6 +162,7 @@ def _header(
         max_timestamp=max_timestamp,
         producer_id=producer_id,
         record_count=count,
+        leader_epoch=epoch,
     )
 
 

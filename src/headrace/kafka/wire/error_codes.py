@@ -217,6 +217,7 @@ _ERROR_CODES: Final = (
     ErrorCode(133, "SHARE_SESSION_LIMIT_REACHED", _FAIL),
 )
 _BY_CODE: Final = {each.code: each for each in _ERROR_CODES}
+_BY_NAME: Final = {each.name: each for each in _ERROR_CODES}
 
 
 def error_code(code: int) -> ErrorCode | None:
@@ -227,7 +228,15 @@ def error_code(code: int) -> ErrorCode | None:
     return known or ErrorCode(code, f"UNKNOWN_ERROR_CODE_{code}", _FAIL, _NEWER)
 
 
+def named(name: str) -> ErrorCode:
+    """The entry with Kafka's *name*; raises ``KeyError`` when there is none."""
+    return _BY_NAME[name]
+
+
 _NEWER: Final = "This version of headrace does not know that error code of a newer Kafka."
 UNKNOWN: Final = _BY_CODE[-1]
 LEADER_NOT_AVAILABLE: Final = _BY_CODE[5]
 UNKNOWN_TOPIC_OR_PARTITION: Final = _BY_CODE[3]
+UNSUPPORTED_VERSION: Final = _BY_CODE[35]
+GROUP_ID_NOT_FOUND: Final = _BY_CODE[69]
+UNSTABLE_OFFSET_COMMIT: Final = _BY_CODE[88]
