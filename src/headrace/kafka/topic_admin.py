@@ -48,7 +48,8 @@ class WantedTopic:
 class TopicSetting(NamedTuple):
     """A setting of a topic, as the brokers have it; *value* is ``None`` for a secret.
 
-    *is_own* says that it was set for this topic, *is_static* that it comes from a broker's own file.
+    *is_own* says that it was set for this topic, *is_static* that it comes from a broker's own file, and *is_default* that it
+    was set nowhere.
     """
 
     value: str | None
@@ -56,6 +57,7 @@ class TopicSetting(NamedTuple):
     is_static: bool = False
     is_read_only: bool = False
     is_sensitive: bool = False
+    is_default: bool = False
 
 
 class TopicAdmin(KafkaAdmin):
@@ -205,6 +207,7 @@ def _setting(entry: ConfigEntry) -> TopicSetting:
         is_static=source is ConfigSource.STATIC_BROKER_CONFIG,
         is_read_only=entry.is_read_only,
         is_sensitive=entry.is_sensitive,
+        is_default=source is ConfigSource.DEFAULT_CONFIG,
     )
 
 

@@ -12,16 +12,10 @@ from headrace.kafka.deadline import Deadline
 from headrace.kafka.topic_admin import TopicAdmin, TopicSetting, WantedTopic
 from headrace.kafka.wire.cluster import Cluster, ClusterMetadata
 from headrace.kafka.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, Reaction
+from headrace.mirror.topic_config_sync import necessary_settings
 
 _log = logging.getLogger(__name__)
 
-_TIME_TYPE: Final = "message.timestamp.type"
-# What a topic refuses records by, with Kafka's defaults.
-_LIMITS: Final = {
-    "max.message.bytes": "1048588",
-    "message.timestamp.after.max.ms": "3600000",
-    "message.timestamp.before.max.ms": "9223372036854775807",
-}
 _SHOWN: Final = 3
 
 
@@ -50,7 +44,7 @@ def topic_changes(
                 name=name,
                 partitions=topic.partitions,
                 replication=replication,
-                settings=necessary_settings(topic.settings),
+                settings=necessary_settings(topic.settings, topic.settings),
             )
             for name, topic in wanted.items()
             if name not in existing
@@ -61,16 +55,6 @@ def topic_changes(
             if existing.get(name, topic.partitions) < topic.partitions
         },
     )
-
-
-def necessary_settings(source: Mapping[str, TopicSetting]) -> dict[str, str]:
-    """What a remote topic needs to take any record of its source topic, and to keep its time. Pure."""
-    limits = {
-        name: found.value
-        for name, default in _LIMITS.items()
-        if (found := source.get(name)) is not None and found.value not in (None, default)
-    }
-    return {_TIME_TYPE: "CreateTime", **{name: str(value) for name, value in limits.items()}}
 
 
 class RemoteTopics:
