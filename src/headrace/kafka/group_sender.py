@@ -1,11 +1,8 @@
-"""Stands in for the wire's sender until that is there."""
+"""The sender of a connector whose offsets are in a consumer group on the cluster that it writes to."""
 
 from __future__ import annotations
 
-from headrace.connect.errors import TaskFailedError
-from headrace.kafka.sender import Sender
+from headrace.kafka.wire_sender import make_wire_sender
 
-
-def make_group_sender(*_: object, **__: object) -> Sender:
-    """Refuse: nothing commits offsets to groups yet."""
-    raise TaskFailedError("Offsets of a source task cannot be committed to a consumer group yet.")
+make_group_sender = make_wire_sender
+"""Makes it, with the arguments of :func:`~headrace.kafka.client_sender.make_sender`."""

@@ -324,8 +324,3 @@ def _run_to_report(work: SlotWork, run: WorkerTask, progress: Progress) -> SlotR
         trace=None if error is None else secrets.masked("".join(traceback.format_exception(error))),
         progress=progress.as_message(),
     )
-
-
-def make_group_sender(*_: object, **__: object) -> Sender:
-    """Placeholder until the wire's sender is there."""
-    raise TaskFailedError("Offsets of a source task cannot be committed to a consumer group yet.")
